@@ -1,0 +1,60 @@
+# Everything that is needed beside make: git and Python 3.11 or newer. Each recipe makes its own environment.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# The first of these that is new enough; `make PYTHON=… test` chooses another.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+
+.PHONY: help demo test check bench corpus slow lock clean
+
+help:
+	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
+	@echo 'make test             the tests'
+	@echo 'make check            lint, format, types, layers, generated documentation'
+	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5'
+	@echo 'make slow             the tests that take minutes'
+	@echo 'make lock             write requirements.lock anew (needs uv)'
+	@echo 'make clean            remove what these make'
+
+$(STAMP): pyproject.toml requirements.lock
+	@test -n "$(PYTHON)" || { echo 'Docyard needs Python 3.11 or newer: install one, or name it with PYTHON=…' >&2; exit 2; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/docyard demo
+
+# PYTEST passes further arguments: make test PYTEST="-k anchors"
+test: $(STAMP)
+	$(BIN)/python -m pytest $(PYTEST)
+
+check: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m docs
+
+bench: corpus $(STAMP)
+	$(BIN)/python -m benchmarks "$(CORPUS)"
+
+corpus:
+	@test -n "$(CORPUS)" || { echo 'Say which folder of Markdown to measure with: make bench CORPUS=path/to/folder' >&2; exit 2; }
+	@test -d "$(CORPUS)" || { echo 'CORPUS is not a folder: $(CORPUS)' >&2; exit 2; }
+
+slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
+
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate \
+		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name .git -prune -o -name __pycache__ -prune -exec rm -rf {} +

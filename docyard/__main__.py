@@ -1,0 +1,27 @@
+"""`python -m docyard` and the console script `docyard`."""
+
+from __future__ import annotations
+
+import sys
+from os.path import dirname  # part of every start: no file of the user's can stand in for it
+
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname(dirname(__file__)):
+    # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide ours.
+    # Only a source checkout keeps it: there the current directory is where our packages are.
+    del sys.path[0]
+
+
+def main() -> int:
+    """Run the command line. Returns the exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    from docyard.startup import ImportsKept
+
+    with ImportsKept():
+        from docyard.names import check_names
+
+        check_names()
+        from docyard.cli import main as run
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""The command line: one group, whose commands are imported when they are called.
+
+A session of an agent starts with `docyard serve`, so nothing that another command needs is imported for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from io import TextIOWrapper
+
+import click
+
+from docyard import __version__
+from docyard.exits import Exit, complain
+from workspace.errors import WorkspaceError
+
+COMMANDS = ("init", "serve", "demo", "index", "search", "doctor")
+"""The commands in the order of the help; `docyard/commands/` has a module of each name."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"docyard.commands.{cmd_name}").command
+        return command
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
+def docyard() -> None:
+    """A Git-native workspace in which agents write Markdown and people review it.
+
+    \b
+    Example:
+        docyard init            make the folder a workspace, and say how to connect
+        docyard serve           what an MCP host runs
+        docyard demo            see all of it in a temporary repository
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Returns its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # an odd character must not end a command on a narrow terminal
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = docyard.main(
+            args=None if arguments is None else list(arguments), prog_name="docyard", standalone_mode=False
+        )
+    except click.UsageError as error:
+        complain(error.format_message().rstrip("."), _usage_fix(error))
+        return Exit.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return Exit.CANNOT
+    except (click.ClickException, WorkspaceError) as error:
+        message = error.message.rstrip(".") if error.message else "something went wrong"
+        complain(message, getattr(error, "fix", ""))
+        return Exit.CANNOT
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough. Python would complain once more when it flushes at the end.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return Exit.DONE
+    return code if isinstance(code, int) else Exit.DONE
+
+
+def _usage_fix(error: click.UsageError) -> str:
+    context = error.ctx
+    return f"Run `{context.command_path if context else 'docyard'} --help`."

@@ -1,0 +1,110 @@
+"""`docyard index`: what the search index stands for, and how to build it anew."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.exits import Exit
+
+if TYPE_CHECKING:
+    from index.live import Status
+
+
+@click.group(name="index", short_help="Look at the search index, or build it anew.")
+def command() -> None:
+    """Look at the search index, or build it anew.
+
+    The index follows the commits by itself, and can always be rebuilt from Git.
+
+    \b
+    Example:
+        docyard index status
+        docyard index rebuild -C ~/specs
+    """
+
+
+@command.command(name="status")
+@options.repository
+@options.branch
+@options.as_json
+def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
+    """Say which commit the index stands for, and how large it is. Changes nothing.
+
+    Exits with 1 if the index is damaged.
+
+    \b
+    Example:
+        docyard index status --json
+    """
+    from index.service import SearchIndex
+
+    found = SearchIndex(options.open_workspace(repo, branch)).status()
+    state = found.state
+    facts: dict[str, object] = {
+        "state": _word(found),
+        "tip": found.tip,
+        "commit": state.commit if state else None,
+        "documents": state.files if state else 0,
+        "chunks": state.chunks if state else 0,
+        "indexed_at": state.indexed_at if state else None,
+        "schema": found.schema,
+        "segments": found.segments,
+        "bytes": found.size,
+        "folder": str(found.folder) if found.folder else None,
+    }
+    if as_json:
+        console.print_json(facts)
+    else:
+        console.table(
+            ("index", ""), [(name, "none" if fact is None else str(fact)) for name, fact in facts.items()]
+        )
+    return Exit.PROBLEMS if found.damaged else Exit.DONE
+
+
+@command.command(name="rebuild")
+@options.repository
+@options.branch
+@options.as_json
+def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
+    """Build the index anew from the commit of the branch. The old one serves until it is done.
+
+    \b
+    Example:
+        docyard index rebuild
+    """
+    from index.service import SearchIndex
+
+    index = SearchIndex(options.open_workspace(repo, branch))
+    started = time.monotonic()
+    try:
+        with console.progress("Indexing") as progress:
+            commit = index.rebuild(progress)
+        state = index.status().state
+    finally:
+        index.close()
+    seconds = round(time.monotonic() - started, 3)
+    facts = {
+        "commit": commit,
+        "documents": state.files if state else 0,
+        "chunks": state.chunks if state else 0,
+        "seconds": seconds,
+    }
+    if as_json:
+        console.print_json(facts)
+    else:
+        click.echo(f"Indexed {facts['documents']} documents, {facts['chunks']} sections, in {seconds:.1f} s.")
+    return Exit.DONE
+
+
+def _word(status: Status) -> str:
+    if status.damaged:
+        return "damaged"
+    if status.state is None:
+        return "missing"
+    return "current" if status.is_current else "behind"

@@ -1,0 +1,159 @@
+"""`docyard init`: make a folder a workspace, and say how to connect an agent to it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import click
+
+from docyard import console, environment
+from docyard.commands import options
+from docyard.exits import CannotError, Exit
+from docyard.hosts import HostConfiguration, host_configurations
+
+SETTINGS = """\
+# Settings of this Docyard workspace, read from the commit that is served.
+# Everything here is optional; the values shown are the defaults.
+
+# Documents are the *.md and *.markdown files below this folder.
+# root = ""
+
+# Folders and globs that hold no documents. Folders that begin with a dot never do.
+# exclude = ["vendor", "*/CHANGELOG.md"]
+
+# How a new heading's address is written: "braces" is {#address}, "angle" is <#address>,
+# "html" is <a id="address"></a>.
+# anchors = "braces"
+
+# "seen": text is replaced only by an agent that has seen it. "any": by every agent.
+# overwrite = "seen"
+
+# Wait for the disk after each commit.
+# fsync = true
+
+# "off": write unsigned commits where the repository's configuration asks for signed ones.
+# signing = "required"
+
+[corpus]
+# What the documents are about, in a few words; agents read it in the description of search_docs.
+# description = "the platform team's specifications"
+
+[limits]
+# document_bytes = 10000000
+# operations = 200
+"""
+
+
+@click.command(name="init", short_help="Make a folder a workspace, and say how to connect an agent.")
+@click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False))
+@options.repository
+@click.option("--branch", metavar="NAME", help="The branch of a new repository, or the one to write to.")
+@click.option(
+    "--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent; change nothing."
+)
+@options.as_json
+def command(path: Path | None, repo: Path | None, branch: str | None, only_hosts: bool, as_json: bool) -> int:
+    """Make a folder a workspace: a Git repository with a commented docyard.toml, committed.
+
+    A folder without a repository gets one. What is there stays as it is. Afterwards the configuration of
+    common MCP hosts is printed.
+
+    \b
+    Example:
+        docyard init ~/specs
+        docyard init --hosts -C ~/specs
+    """
+    folder = options.folder(path or repo)
+    created = False if only_hosts else prepare(folder, branch)
+    commit = None if only_hosts else commit_settings(folder, branch, SETTINGS)
+    hosts = host_configurations(environment.own_command("serve", "-C", str(folder.resolve())))
+    if as_json:
+        result = {"repository_created": created, "commit": commit, "hosts": [asdict(host) for host in hosts]}
+        console.print_json(result)
+    else:
+        _tell(created, not only_hosts, commit, hosts)
+    return Exit.DONE
+
+
+def prepare(folder: Path, branch: str | None) -> bool:
+    """Make a repository in a folder that is in none; whether one was made.
+
+    Errors: CannotError if it is a folder inside a repository, or cannot be written.
+    """
+    from workspace.git import GitReader, NotARepository, initialise
+
+    try:
+        found = GitReader(folder)
+    except NotARepository:
+        try:
+            initialise(folder, branch)
+        except OSError as error:
+            raise CannotError(
+                "a repository cannot be made there", fix="Name a folder that you may write to."
+            ) from error
+        return True
+    if found.worktree is not None and found.worktree.resolve() != folder.resolve():
+        raise CannotError(
+            "this folder is inside a Git repository, and docyard.toml belongs at its top",
+            fix="Run `docyard init` in the repository's top folder, or `git init` here first.",
+        )
+    return False
+
+
+def commit_settings(folder: Path, branch: str | None, settings: str) -> str | None:
+    """Commit `settings` as docyard.toml and give the commit.
+
+    Where the repository asks for signed commits and the settings do not allow others, the file is only
+    written, and the answer is None. Errors: CannotError if there is such a file, or no branch to write to.
+    """
+    from workspace.config import CONFIG_PATH, WorkspaceConfig
+    from workspace.git import GitStore, Signature
+    from workspace.publishing import Batch, publish
+
+    workspace = options.open_workspace(folder, branch, read_only=False)
+    git, snapshot = workspace.git, workspace.snapshot()
+    file = git.worktree / CONFIG_PATH if git.worktree is not None else None
+    if snapshot.entry(CONFIG_PATH) or (file is not None and file.exists()):
+        raise CannotError(
+            f"there is a {CONFIG_PATH} already, and it was left as it is",
+            fix="Edit and commit it yourself; `docyard init --hosts` prints how to connect an agent.",
+        )
+    if workspace.branch is None or not isinstance(git, GitStore):
+        raise CannotError(
+            "HEAD is detached, so there is no branch to write to", fix="docyard init --branch NAME"
+        )
+    data = settings.encode()
+    if git.config_flag("commit.gpgsign") and WorkspaceConfig.read(data).signing != "off":
+        if file is None:
+            raise CannotError(
+                "the repository asks for signed commits", fix=f"Commit a {CONFIG_PATH} yourself."
+            )
+        file.write_bytes(data)
+        return None
+    now = datetime.now().astimezone()
+    offset = now.utcoffset() or timedelta()
+    author = Signature(*workspace.author(), int(now.timestamp()), int(offset.total_seconds() // 60))
+    batch = Batch(
+        workspace.branch, snapshot.commit, {CONFIG_PATH: data}, "Set up a Docyard workspace\n", author
+    )
+    return publish(git, batch, durable=True)
+
+
+def _tell(created: bool, changed: bool, commit: str | None, hosts: tuple[HostConfiguration, ...]) -> None:
+    if created:
+        click.echo("Made a Git repository.")
+    if changed:
+        click.echo(
+            f"Committed docyard.toml ({commit[:12]})."
+            if commit
+            else "Wrote docyard.toml. This repository asks for signed commits, so commit it yourself:\n"
+            "    git add docyard.toml && git commit"
+        )
+        click.echo()
+    click.echo("Connect an agent by one of these:")
+    for host in hosts:
+        click.echo()
+        click.secho(f"{host.host}: {host.place}", bold=True)
+        click.echo("\n".join(f"    {line}" for line in host.text.splitlines()))

@@ -1,0 +1,63 @@
+"""The one place that asks the process about its surroundings.
+
+Everything else is told: the repository's folder, the branch and the rest are arguments. The names of the
+variables that a user may set stand here too, and the command line shows them in its help.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+REPOSITORY = "DOCYARD_REPO"
+BRANCH = "DOCYARD_BRANCH"
+READ_ONLY = "DOCYARD_READ_ONLY"
+TOOLSETS = "DOCYARD_TOOLSETS"
+
+
+def current_directory() -> Path:
+    """The folder that the process was started in, or is in now."""
+    return Path.cwd()
+
+
+def home() -> Path | None:
+    """The user's home folder; None where the system knows of none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def user_name() -> str:
+    """The name that the user is logged in with; "unknown" where the system has none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"
+
+
+def is_terminal(stream: IO[Any]) -> bool:
+    """Whether a person is looking at what this stream prints."""
+    try:
+        return stream.isatty()
+    except ValueError:  # a closed stream is nobody's terminal
+        return False
+
+
+def variables() -> Mapping[str, str]:
+    """A copy of the variables of the process, for a child that is to inherit them."""
+    return dict(os.environ)
+
+
+def writable(folder: Path) -> bool:
+    """Whether this user may create files in a folder."""
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def own_command(*arguments: str) -> tuple[str, ...]:
+    """The command line that starts this very installation of docyard, from any folder."""
+    return (sys.executable or "python", "-m", "docyard", *arguments)

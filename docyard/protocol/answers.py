@@ -1,0 +1,41 @@
+"""A tool's answer as a result of the protocol: text for models that read, structure for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent
+
+from tools.answers import Answer
+
+
+def result_of(answer: Answer) -> CallToolResult:
+    """The result that carries an answer: its text, else its data as compact JSON, and the data itself."""
+    data = encodable(answer.data)
+    text = compact(data) if answer.text is None else encodable(answer.text)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=data, is_error=answer.is_error
+    )
+
+
+def compact(data: Any) -> str:
+    """JSON without spaces, letters of every script as they are."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def encodable(value: Any) -> Any:
+    """The same value with each lone surrogate written as an escape, since UTF-8 has no bytes for it."""
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return value.encode("utf-8", "backslashreplace").decode()
+            return value
+        case dict():
+            return {encodable(key): encodable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [encodable(item) for item in value]
+        case _:
+            return value

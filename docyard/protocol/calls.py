@@ -1,0 +1,141 @@
+"""One call of a tool: in a worker thread to its end, with progress, and with an apology for a bug."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+from mcp_types import CallToolResult
+
+from docyard.protocol.answers import result_of
+from tools.answers import Answer
+from tools.registry import Toolbox, UnknownTool
+
+log = logging.getLogger("docyard")
+
+Progress = Callable[[float, float | None, str | None], None]
+"""What long work calls as it goes on: how much is done, of how much, and a few words."""
+
+_WORKERS = 8
+_REPORT_INTERVAL = 0.1  # seconds between two reports to the client
+
+
+class Reporter(Protocol):
+    """Where progress goes: the session of one request."""
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None: ...
+
+
+class ServerClosing(Exception):
+    """Raised out of a progress report, to stop work that nobody waits for any more."""
+
+
+class Calls:
+    """Runs the calls of one server, a bounded number at a time, and never on the event loop."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self._workers = anyio.CapacityLimiter(_WORKERS)
+        self._closing = threading.Event()
+
+    def close(self) -> None:
+        """Ask background work to stop at its next report of progress. Calls run to their end."""
+        self._closing.set()
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], client: str, reporter: Reporter | None
+    ) -> CallToolResult:
+        """The result of one call, which runs to its end even if the client hangs up.
+
+        Errors: UnknownTool. Any other exception is a bug, answered with an apology and a reference.
+        """
+        async with _reporting(reporter) as progress, self._workers:
+            # A write that was begun is finished, with all that follows its commit.
+            with anyio.CancelScope(shield=True):
+                result = await anyio.to_thread.run_sync(self._run, name, arguments, client, progress)
+            return result
+
+    async def background(self, work: Callable[[Progress], object]) -> None:
+        """Run work that no client asked for. It is stopped when the server closes."""
+
+        def check(done: float, total: float | None = None, message: str | None = None) -> None:
+            if self._closing.is_set():
+                raise ServerClosing
+
+        def run() -> None:
+            try:
+                work(check)
+            except ServerClosing:
+                log.debug("background work was stopped")
+            except Exception:
+                log.exception("background work failed")
+
+        await anyio.to_thread.run_sync(run)
+
+    def _run(
+        self, name: str, arguments: Mapping[str, Any], client: str, progress: Progress | None
+    ) -> CallToolResult:
+        try:
+            return result_of(self._toolbox.call(name, arguments, client=client, progress=progress))
+        except UnknownTool:
+            raise
+        except Exception:
+            reference = secrets.token_hex(4)
+            log.exception("%s failed, reference %s", name, reference)
+            return result_of(apology(name, reference))
+
+
+def apology(name: str, reference: str) -> Answer:
+    """The answer to a call that met a bug: it tells nothing of the inside but where to look."""
+    message = (
+        f"Sorry, {name} failed because of a fault in docyard itself, not in the call. "
+        f"The server's log has the details under {reference}."
+    )
+    return Answer(
+        {"error": message, "code": "INTERNAL_ERROR", "reference": reference}, message, is_error=True
+    )
+
+
+@asynccontextmanager
+async def _reporting(reporter: Reporter | None) -> AsyncIterator[Progress | None]:
+    """A progress function for a worker thread: it never waits for the client, and drops what is too much."""
+    if reporter is None:
+        yield None
+        return
+    offered, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
+    token = anyio.lowlevel.current_token()
+    last_time, last_done = 0.0, -1.0
+
+    def offer(report: tuple[float, float | None, str | None]) -> None:
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            offered.send_nowait(report)
+
+    def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+        nonlocal last_time, last_done
+        now = time.monotonic()
+        # The protocol asks for values that increase.
+        if done > last_done and (now - last_time >= _REPORT_INTERVAL or done == total):
+            last_time, last_done = now, done
+            anyio.from_thread.run_sync(offer, (done, total, message), token=token)
+
+    async def forward() -> None:
+        async for done, total, message in reports:
+            await reporter.report_progress(done, total, message)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(forward)
+        try:
+            yield progress
+        finally:
+            offered.close()

@@ -1,0 +1,74 @@
+"""A client of an MCP server that runs as a child process: the SDK's own, behind three plain calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import Implementation, TextContent
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a tool answered: its data, the text that a model reads, and whether it failed."""
+
+    data: Mapping[str, Any]
+    text: str
+    is_error: bool
+
+
+class Connection:
+    """A conversation with one server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def protocol(self) -> str:
+        """The revision of the protocol that both sides speak."""
+        return self._client.protocol_version
+
+    @property
+    def server(self) -> str:
+        """The server's name and version."""
+        info = self._client.server_info
+        return f"{info.name} {info.version}" if info else "unnamed"
+
+    async def tools(self) -> list[str]:
+        """The names of the server's tools, in its order."""
+        return [tool.name for tool in (await self._client.list_tools()).tools]
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+        """Call a tool and wait for its answer."""
+        result = await self._client.call_tool(name, dict(arguments))
+        text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+        data = result.structured_content
+        return Reply(data if isinstance(data, dict) else json.loads(text), text, bool(result.is_error))
+
+
+@asynccontextmanager
+async def connect(
+    command: Sequence[str],
+    *,
+    name: str,
+    version: str,
+    variables: Mapping[str, str],
+    log: TextIO,
+    era: Literal["auto", "legacy"] = "auto",
+) -> AsyncIterator[Connection]:
+    """Start a server and talk to it; it is stopped at the end.
+
+    `name` is what the client calls itself, `variables` is the server's environment, and `log` takes what
+    the server writes to standard error. `era` "legacy" makes the 2025 handshake, "auto" asks for the
+    newest protocol first. Errors: OSError if the program cannot be started.
+    """
+    program, *arguments = command
+    parameters = StdioServerParameters(command=program, args=arguments, env=dict(variables))
+    me = Implementation(name=name, version=version)
+    async with Client(stdio_client(parameters, errlog=log), client_info=me, mode=era) as client:
+        yield Connection(client)

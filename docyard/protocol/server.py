@@ -1,0 +1,164 @@
+"""A low-level MCP server of a toolbox's tools, over standard input and output, for both protocol eras."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Tool,
+)
+
+from docyard.protocol.answers import encodable
+from docyard.protocol.calls import Calls, Progress
+from docyard.protocol.stdio import stdio
+from tools.registry import Toolbox, UnknownTool
+
+Context = ServerRequestContext[Any, Any]
+
+_LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
+_WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for the tools
+_AFTER_LIST = 0.05  # seconds in which the list of tools is on its way before anything heavy begins
+_CLIENT_LENGTH = 100
+
+_READING = (
+    "Markdown documents in a Git repository. Find: search_docs {query} → get_doc {chunk_id}. "
+    "Every answer names the commit it was read at, and most name the next step."
+)
+_WRITING = (
+    "Markdown specifications, checklists and reviews in a Git repository; each call that changes something "
+    "is one commit. Write: create_document {} lists types → {doc_type} gives instructions → "
+    "{doc_type, title} creates → edit_document adds sections and tasks (several in one call through "
+    "operations) → complete_task. Find: search_docs {query} → get_doc {chunk_id}. A call with {} or a wrong "
+    "one answers how to do it right; every answer ends with a next_step."
+)
+
+
+def build_server(
+    toolbox: Toolbox, calls: Calls, *, version: str, writes: bool, listed: anyio.Event
+) -> Server[Any]:
+    """A server whose tools are the toolbox's; `listed` is set when a client has asked for them."""
+    schemas: dict[str, Mapping[str, Any]] = {}
+
+    def definitions() -> list[Tool]:
+        found = toolbox.definitions()
+        schemas.update((tool["name"], tool["inputSchema"]) for tool in found)
+        return [Tool.model_validate(tool) for tool in found]
+
+    def schema(name: str) -> Mapping[str, Any] | None:
+        if not schemas:
+            definitions()
+        return schemas.get(name)
+
+    async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        tools = await anyio.to_thread.run_sync(definitions)
+        listed.set()
+        return ListToolsResult(tools=tools)
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        wanted = context.meta is not None and "progress_token" in context.meta
+        reporter = context.session if wanted else None
+        try:
+            return await calls.call(
+                params.name, params.arguments or {}, client_name(context.session), reporter
+            )
+        except UnknownTool as error:
+            raise unknown_tool(error) from None
+
+    return Server(
+        "docyard",
+        version=version,
+        instructions=_WRITING if writes else _READING,
+        cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private")},
+        get_tool_input_schema=schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def unknown_tool(error: UnknownTool) -> MCPError:
+    """The protocol's error for a tool that is not there, with the names that come nearest."""
+    name = encodable(error.name[:_CLIENT_LENGTH])
+    hint = (
+        f"Did you mean {' or '.join(error.nearest)}?"
+        if error.nearest
+        else "tools/list names those there are."
+    )
+    message = f"Unknown tool: {name!r}. {hint}"
+    return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
+
+
+def client_name(session: ServerSession) -> str:
+    """What the client calls itself, in one line of at most 100 characters; "unknown" if it does not say.
+
+    The handshake era says it once, the stateless era with each request; the session knows both.
+    """
+    parameters = session.client_params
+    name = parameters.client_info.name if parameters else ""
+    # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
+    plain = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
+    return " ".join(plain.split())[:_CLIENT_LENGTH].strip() or "unknown"
+
+
+async def serve_stdio(
+    toolbox: Toolbox,
+    *,
+    version: str,
+    writes: bool,
+    warm: Callable[[Progress], object],
+) -> None:
+    """Serve one client over standard input and output until it closes its end, or a signal asks to stop.
+
+    `warm` runs in a worker thread once the tools were listed, or after a second without a question.
+    """
+    calls = Calls(toolbox)
+    listed = anyio.Event()
+    server = build_server(toolbox, calls, version=version, writes=writes, listed=listed)
+
+    async def warm_up() -> None:
+        with anyio.move_on_after(_WARM_AFTER):
+            await listed.wait()
+        await anyio.sleep(_AFTER_LIST)
+        await calls.background(warm)
+
+    async def stop_on_signal(scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                calls.close()
+                scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        if sys.platform != "win32":  # the event loop there cannot receive signals
+            tasks.start_soon(stop_on_signal, tasks.cancel_scope)
+        tasks.start_soon(warm_up)
+        async with stdio() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+        calls.close()
+        tasks.cancel_scope.cancel()
+
+
+def run_stdio(
+    toolbox: Toolbox,
+    *,
+    version: str,
+    writes: bool,
+    warm: Callable[[Progress], object],
+) -> None:
+    """Run `serve_stdio` to its end, from code that is not asynchronous."""
+    anyio.run(partial(serve_stdio, toolbox, version=version, writes=writes, warm=warm))

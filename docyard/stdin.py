@@ -1,0 +1,145 @@
+"""Lines from standard input: cut from chunks of bytes, bounded in length, never lost without an answer.
+
+A JSON-RPC peer waits for the answer to every request, so a line that cannot be read is answered too: with
+the request's id where it can be found, else with a null id (JSON-RPC 2.0 §5). Only a notification and a
+response, which nobody waits for, are let go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+
+LINE_LIMIT = 32 * 1024 * 1024
+"""The longest line that is read, in bytes without its line break."""
+
+_HEAD = 64 * 1024
+"""How much of a line is looked at for an id when it is not JSON, or too long."""
+
+RequestId = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """A line over the limit, of which only the beginning was kept; `size` is its length in bytes."""
+
+    head: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A JSON-RPC error for a line that could not be read."""
+
+    id: RequestId | None
+    code: int
+    message: str
+
+
+class LineAssembler:
+    """Cuts a stream of chunks into lines, and holds at most `limit` bytes of an unfinished one."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self._limit = limit
+        self._pending: list[bytes] = []
+        self._size = 0
+        self._head: bytes | None = None  # set while the rest of an oversized line is being dropped
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | Oversized]:
+        """Every line that a chunk completes, without its line break."""
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            self._add(chunk[start:end])
+            yield self._take()
+            start = end + 1
+        self._add(chunk[start:])
+
+    def finish(self) -> Iterator[bytes | Oversized]:
+        """The last line, where the stream ended without a line break."""
+        if self._size:
+            yield self._take()
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._head is not None:
+            return
+        self._pending.append(part)
+        if self._size > self._limit:
+            self._head = b"".join(self._pending)[:_HEAD]
+            self._pending = []
+
+    def _take(self) -> bytes | Oversized:
+        line: bytes | Oversized
+        line = b"".join(self._pending) if self._head is None else Oversized(self._head, self._size)
+        self._pending, self._size, self._head = [], 0, None
+        return line
+
+
+def refuse(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal | None:
+    """The answer to a line that is no JSON-RPC message; None if nobody waits for one."""
+    if isinstance(line, Oversized):
+        message = f"The message is {line.size:,} bytes long; the limit is {limit:,}. Send less in one call."
+        return Refusal(_scan_for_id(line.head), INVALID_REQUEST, message)
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return Refusal(_scan_for_id(line[:_HEAD]), PARSE_ERROR, "The line is not valid JSON in UTF-8.")
+    if not _awaits_answer(value):
+        return None
+    identity = _valid_id(value.get("id")) if isinstance(value, dict) else None
+    if _holds_surrogate(value):
+        message = "A string holds a lone surrogate (such as \\ud800), which is not a character. Leave it out."
+        return Refusal(identity, PARSE_ERROR, message)
+    if isinstance(value, list):
+        return Refusal(None, INVALID_REQUEST, "Batches of messages are not supported: send one to a line.")
+    return Refusal(
+        identity, INVALID_REQUEST, "The line is not a JSON-RPC 2.0 request, or is nested too deeply."
+    )
+
+
+def _awaits_answer(value: object) -> bool:
+    if not isinstance(value, dict):
+        return True
+    return "id" in value if "method" in value else not ("result" in value or "error" in value)
+
+
+def _valid_id(value: object) -> RequestId | None:
+    if isinstance(value, str) and not _holds_surrogate(value):
+        return value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _holds_surrogate(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
+
+
+def _scan_for_id(head: bytes) -> RequestId | None:
+    """The top-level "id" of a text that need not be JSON to its end."""
+    depth = 0
+    for token in _TOKEN.finditer(head):
+        match token.group():
+            case b"{" | b"[":
+                depth += 1
+            case b"}" | b"]":
+                depth -= 1
+            case b'"id"' if depth == 1 and (found := _VALUE.match(head, token.end())):
+                try:
+                    return _valid_id(json.loads(found.group(1)))
+                except ValueError:
+                    return None
+    return None

@@ -1,0 +1,86 @@
+"""Cursors: opaque tokens that continue one search, and only that one.
+
+A cursor names the commit, the search (a digest of query and filters) and the offset of the next hit. A
+keyed MAC (HMAC-SHA-256, RFC 2104) over all of it shows that this user's Docyard gave it out and nobody
+changed it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from workspace.errors import WorkspaceError
+
+_MAC_BYTES = 16
+_SHAPE = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,1000}(?:[A-Za-z0-9_-]{2,3})?")
+_FIX = "Repeat the search without a cursor to start at its first page."
+
+
+class InvalidCursor(WorkspaceError):
+    """The cursor is malformed, was changed, or belongs to another search."""
+
+    code: ClassVar[str] = "INVALID_CURSOR"
+
+
+class StaleCursor(WorkspaceError):
+    """The cursor was given out for another commit than the one that is searched now."""
+
+    code: ClassVar[str] = "CURSOR_STALE"
+
+
+def search_digest(query: str, filters: Mapping[str, str], path: str | None) -> str:
+    """Name a search by what decides its hits."""
+    search = json.dumps([query, sorted(filters.items()), path])
+    return hashlib.sha256(search.encode()).hexdigest()[:32]
+
+
+def write_cursor(key: bytes, *, commit: str | None, search: str, offset: int) -> str:
+    """Make the cursor for the hits from `offset` on."""
+    return seal(key, [commit, search, offset])
+
+
+def read_cursor(key: bytes, cursor: str, *, commit: str | None, search: str) -> int:
+    """Give the offset at which a search continues. Raises InvalidCursor, StaleCursor."""
+    its_commit, its_search, offset = unseal(key, cursor, 3)
+    if its_search != search:
+        raise InvalidCursor("The cursor belongs to a search with another query or other filters.", fix=_FIX)
+    if its_commit != commit:
+        raise StaleCursor(
+            "The documents have changed since the cursor was given out.",
+            fix=_FIX,
+            cursor_commit=its_commit,
+            commit=commit,
+        )
+    return int(offset)
+
+
+def seal(key: bytes, values: Sequence[object]) -> str:
+    """Write JSON values into a token that nobody without the key can make or change."""
+    body = json.dumps(list(values), separators=(",", ":")).encode()
+    return urlsafe_b64encode(_mac(key, body) + body).decode().rstrip("=")
+
+
+def unseal(key: bytes, cursor: str, count: int) -> list[Any]:
+    """Read the values of a token, of which there are `count`. Raises InvalidCursor."""
+    if not _SHAPE.fullmatch(cursor):
+        raise InvalidCursor("The cursor is malformed.", fix=_FIX)
+    data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
+    # The last character of base64 has spare bits, so equal data may have several spellings: only ours is taken.
+    exact = urlsafe_b64encode(data).decode().rstrip("=") == cursor
+    if not (hmac.compare_digest(mac, _mac(key, body)) and exact):
+        raise InvalidCursor("The cursor was changed, or was not given out by this server.", fix=_FIX)
+    values = json.loads(body)
+    if len(values) != count:
+        raise InvalidCursor("The cursor belongs to another tool.", fix=_FIX)
+    return list(values)
+
+
+def _mac(key: bytes, body: bytes) -> bytes:
+    return hmac.digest(key, b"docyard cursor\0" + body, "sha256")[:_MAC_BYTES]

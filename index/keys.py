@@ -1,0 +1,61 @@
+"""The user's own key: 32 random bytes outside every repository, with which cursors and indexes are sealed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from functools import cache
+from pathlib import Path
+
+KEY_BYTES = 32
+
+
+@cache
+def user_key() -> bytes:
+    """Give this user's key, made at its first use; where no file can be kept, one for this process alone."""
+    from platformdirs import user_state_path
+
+    return stored_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(KEY_BYTES)
+
+
+def stored_key(file: Path) -> bytes | None:
+    """Read the key in a file, made if it is missing; None if there can be none that is this user's alone."""
+    for _ in range(2):
+        try:
+            key = _read(file)
+        except FileNotFoundError:
+            try:
+                _create(file)
+            except OSError:
+                return None
+        except OSError:
+            return None
+        else:
+            return key
+    return None
+
+
+def _read(file: Path) -> bytes | None:
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with open(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+            return None
+        key = stream.read(KEY_BYTES + 1)
+    return key if len(key) == KEY_BYTES else None
+
+
+def _create(file: Path) -> None:
+    """Link a finished file into place, so that two processes which start together agree on one key."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(draft, file)
+        except FileExistsError:
+            return
+    finally:
+        draft.unlink(missing_ok=True)

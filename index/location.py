@@ -1,0 +1,189 @@
+"""Where an index lives: in the repository's common Git directory, else the user's cache, else in memory.
+
+    <common Git directory>/docyard/index/<schema>-<branch>-<user>/
+        lock              held while the index is brought to another commit
+        current           which of the folders below is the index, sealed with the user's own key
+        metadata.json
+        <random name>/    an index
+
+A rebuild goes into a new folder beside the old one, and replacing `current` swaps them. Whoosh unpickles
+what it opens, so a folder is opened only if it is private to this user and its seal holds. The seal covers
+the folder's name and inode: a folder that came with someone's archive of a repository has neither our key
+nor that inode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from index.keys import user_key
+from workspace.errors import WorkspaceError
+
+_CURRENT = "current"
+_LOCK = "lock"
+METADATA = "metadata.json"
+
+
+class IndexUnwritable(WorkspaceError):
+    """The index's folder could not be written: the disk is full, or permissions changed."""
+
+    code: ClassVar[str] = "INDEX_UNWRITABLE"
+
+    @classmethod
+    def because(cls, error: OSError) -> IndexUnwritable:
+        """Give the reason without the path that the system names."""
+        return cls(
+            f"The search index cannot be written: {error.strerror or type(error).__name__}.",
+            fix="Make room or mend the permissions of the index's folder, then try again.",
+        )
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn the system's refusals to write into IndexUnwritable."""
+    try:
+        yield
+    except OSError as error:
+        raise IndexUnwritable.because(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A private folder that holds the index of one schema, branch and user."""
+
+    folder: Path
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / _LOCK
+
+    @property
+    def metadata(self) -> Path:
+        return self.folder / METADATA
+
+    def current(self) -> Path | None:
+        """Give the folder of the index that serves now; None if there is none that is surely ours."""
+        try:
+            pointer = json.loads((self.folder / _CURRENT).read_bytes())
+            name, seal = str(pointer["index"]), str(pointer["seal"])
+            folder = self.folder / name
+            if re.fullmatch(r"[0-9a-f]{16}", name) and _is_private(self.folder) and _is_private(folder):
+                return folder if hmac.compare_digest(seal.encode(), _seal(folder).encode()) else None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        return None
+
+    def prepare(self) -> Path:
+        """Make a new, empty folder in which an index can be built beside the one that serves."""
+        folder = self.folder / secrets.token_hex(8)
+        with writing():
+            folder.mkdir(mode=0o700)
+        return folder
+
+    def discard(self, folder: Path) -> None:
+        """Remove what an interrupted build left."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def swap(self, folder: Path) -> None:
+        """Let a finished index serve from now on, and sweep away every other one."""
+        with writing():
+            pointer = {"index": folder.name, "seal": _seal(folder)}
+            write_atomically(self.folder / _CURRENT, json.dumps(pointer).encode())
+            self.sweep(keep=folder)
+
+    def sweep(self, keep: Path | None) -> None:
+        """Remove what earlier indexes and interrupted work left. Open files elsewhere stay readable."""
+        for entry in self.folder.iterdir():
+            if entry != keep and re.fullmatch(r"[0-9a-f]{16}", entry.name):
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.suffix == ".draft":
+                entry.unlink(missing_ok=True)
+
+
+def find_location(common_dir: Path, name: str) -> Location | None:
+    """Choose the index's folder, made if need be; None means that the index must stay in memory."""
+    for folder in _candidates(common_dir, name):
+        if make_private(folder):
+            return Location(folder)
+    return None
+
+
+def index_name(schema: int, branch: str) -> str:
+    """Name the folder for a schema version, a branch and the user who runs this process."""
+    return f"{schema}-{_safe(branch)}-{_safe(_user())}"
+
+
+def make_private(folder: Path) -> bool:
+    """Make a folder that only this user can enter; False if it cannot be made, written or trusted."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not _is_private(folder):
+            return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def write_atomically(file: Path, data: bytes) -> None:
+    """Replace a file's content in one step: a reader sees the old bytes or the new ones."""
+    draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}.draft")
+    try:
+        draft.write_bytes(data)
+        os.replace(draft, file)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def _candidates(common_dir: Path, name: str) -> Iterator[Path]:
+    from platformdirs import user_cache_path
+
+    yield common_dir / "docyard" / "index" / name
+    repository = hashlib.sha256(os.fsencode(common_dir.resolve())).hexdigest()[:16]
+    yield user_cache_path("docyard", appauthor=False) / "index" / repository / name
+
+
+def _is_private(folder: Path) -> bool:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o077)
+
+
+def _seal(folder: Path) -> str:
+    text = f"docyard index\0{folder.name}\0{folder.lstat().st_ino}"
+    return hmac.new(user_key(), text.encode(), "sha256").hexdigest()
+
+
+def _safe(name: str) -> str:
+    """Keep plain names as they are; others get a digest, so that `A/b`, `a/b` and `a-b` stay apart."""
+    safe = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
+    return (
+        safe if safe == name else f"{safe}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    )
+
+
+def _user() -> str:
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except (ImportError, KeyError):
+        import getpass
+
+        return getpass.getuser() if not hasattr(os, "geteuid") else str(os.geteuid())

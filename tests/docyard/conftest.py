@@ -1,0 +1,61 @@
+"""A home of its own for every test, so that nobody's Git configuration or index key decides an outcome."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Git = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    (folder / ".gitconfig").write_text(
+        "[user]\n  name = Ann Author\n  email = ann@example.com\n[init]\n  defaultBranch = main\n"
+    )
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(folder))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(folder / name.lower()))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for name in ("DOCYARD_REPO", "DOCYARD_BRANCH", "DOCYARD_READ_ONLY", "DOCYARD_TOOLSETS", "GIT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    import pygit2
+
+    # libgit2 looks for the user's configuration once in a process.
+    pygit2.settings.search_path[pygit2.enums.ConfigLevel.GLOBAL] = str(folder)
+    pygit2.settings.search_path[pygit2.enums.ConfigLevel.XDG] = str(folder)
+    pygit2.settings.search_path[pygit2.enums.ConfigLevel.SYSTEM] = str(folder / "none")
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path: Path, git: Git) -> Path:
+    """A repository with one document, committed."""
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    git("init", "--quiet", "--initial-branch=main")
+    (folder / "guide.md").write_text(
+        "---\ntype: runbook\ntags: [backend]\n---\n\n# Guide\n\nHow to begin.\n\n"
+        "## Retries\n\nA backoff with jitter.\n"
+    )
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Begin")
+    return folder
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    """Run the git program in `repo`'s folder, or in another that `cwd` names; gives what it prints."""
+
+    def run(*arguments: str, cwd: Path | None = None) -> str:
+        done = subprocess.run(
+            ("git", *arguments), cwd=cwd or tmp_path / "specs", check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    return run

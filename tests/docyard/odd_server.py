@@ -1,0 +1,59 @@
+"""A server of slow, broken and noisy tools, which no workspace has: `python odd_server.py FOLDER`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from docyard.protocol.server import run_stdio
+from tools.answers import Answer
+from tools.registry import UnknownTool
+
+FOLDER = Path(sys.argv[1])
+NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
+
+
+class OddToolbox:
+    def definitions(self) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
+            for name in NAMES
+        ]
+
+    def call(
+        self, name: str, arguments: Mapping[str, object], *, client: str, progress: Any = None
+    ) -> Answer:
+        match name:
+            case "slow":
+                (FOLDER / "begun").touch()
+                for done in range(10):
+                    time.sleep(0.12)
+                    if progress:
+                        progress(done + 1, 10, "Counting")
+                (FOLDER / "done").touch()
+                return Answer({"done": True})
+            case "broken":
+                raise ZeroDivisionError("the secret path /srv/secret")
+            case "noisy":
+                print("to standard output")
+                return Answer({"printed": True})
+            case "whoami":
+                return Answer({"client": client})
+            case "surrogate":
+                return Answer({"text": "a\ud800b", "é": ["\udfff"]})
+        raise UnknownTool(name, [])
+
+
+def warm(progress: Any) -> None:
+    (FOLDER / "warming").touch()
+    for done in range(600):
+        time.sleep(0.1)
+        progress(done, 600, "Warming")
+
+
+logging.basicConfig(stream=sys.stderr)
+run_stdio(OddToolbox(), version="0", writes=True, warm=warm)  # type: ignore[arg-type]

@@ -1,0 +1,154 @@
+"""The command line: exit codes, errors with what to do next, help with an example, and a light start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from docyard import __version__, environment
+from docyard.cli import COMMANDS, docyard, main
+from tests.docyard.conftest import Git
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(docyard)
+    for name in COMMANDS:
+        command = docyard.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", command.commands[inner]) for inner in command.commands)
+
+
+ALL = dict(commands())
+
+
+@pytest.mark.smoke
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"docyard {__version__}\n"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*name.split(), "--help"]) == 0
+    assert "Example:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("demo", "index")])
+def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
+    options = {option for parameter in ALL[name].params for option in parameter.opts}
+    assert {"-C", "--repo"} <= options
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["search"], ["search", "x", "--limit", "51"], ["init", "--nonsense"]]
+)
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert "\n  fix: Run `docyard" in captured.err
+
+
+@pytest.mark.parametrize("command", [["search", "x"], ["index", "status"], ["index", "rebuild"], ["serve"]])
+def test_without_a_repository_the_reason_is_given(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "-C", str(tmp_path)]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: This is not a Git repository")
+    assert "\n  fix: " in captured.err
+    assert str(tmp_path) not in captured.err
+
+
+def test_search_prints_hits_for_people_and_for_programs(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "backoff", "jitter", "-C", str(repo)]) == 0
+    assert capsys.readouterr().out.startswith("guide.md#retries\t")
+    assert (
+        main(["search", "backoff", "--json", "--repo", str(repo), "--type", "runbook", "--tag", "backend"])
+        == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
+    assert len(answer["commit"]) == 40
+
+
+def test_search_without_a_hit_is_found_out_by_the_exit_code(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "zeppelin", "-C", str(repo)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err
+
+
+def test_a_filter_that_is_unknown_is_an_error(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "backoff", "--type", "runbok", "-C", str(repo)]) == 3
+    assert "runbook" in capsys.readouterr().err
+
+
+def test_the_repository_and_branch_may_come_from_the_environment(
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("branch", "older")
+    (repo / "more.md").write_text("# More\n\nzeppelin\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+    monkeypatch.setenv(environment.REPOSITORY, str(repo))
+    assert main(["search", "zeppelin"]) == 0
+    monkeypatch.setenv(environment.BRANCH, "older")
+    assert main(["search", "zeppelin"]) == 1
+    assert main(["search", "zeppelin", "--branch", "main"]) == 0
+    assert "more.md" in capsys.readouterr().out
+
+
+def test_the_current_folder_is_the_default(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "sub").mkdir()
+    monkeypatch.chdir(repo / "sub")
+    assert main(["search", "backoff"]) == 0
+    assert "guide.md#retries" in capsys.readouterr().out
+
+
+def test_the_index_says_where_it_stands(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    def status() -> dict[str, object]:
+        assert main(["index", "status", "--json", "-C", str(repo)]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    assert status()["state"] == "missing"
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    assert "1 documents" in capsys.readouterr().out
+    found = status()
+    assert (found["state"], found["commit"], found["documents"]) == ("current", git("rev-parse", "HEAD"), 1)
+    git("commit", "--quiet", "--allow-empty", "--message", "On")
+    assert status()["state"] == "behind"
+
+
+LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
+
+
+@pytest.mark.parametrize(
+    ("statement", "late"),
+    [
+        ("import docyard.cli", LATE),
+        *((f"import docyard.commands.{name}", LATE) for name in COMMANDS),
+        ("import docyard.hosts", LATE),
+    ],
+)
+def test_commands_import_nothing_heavy_before_they_run(statement: str, late: tuple[str, ...]) -> None:
+    code = f"{statement}; import sys; print([name for name in {late!r} if name in sys.modules])"
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,200 @@
+"""`docyard doctor`: each thing that can be wrong is made to be wrong, and named with what to type."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from docyard.checkup.finding import Severity
+from docyard.checkup.surroundings import check_libraries, check_surroundings
+from docyard.cli import main
+from docyard.commands.doctor import check
+from tests.docyard.conftest import Git
+
+
+def words(folder: Path, branch: str | None = None) -> str:
+    """Every finding, a line each: severity, area, message and fix."""
+    return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check(folder, branch))
+
+
+def problems(folder: Path) -> list[str]:
+    return [finding.message for finding in check(folder, None) if finding.is_problem]
+
+
+def test_a_healthy_repository(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert problems(repo) == []
+    assert main(["doctor", "-C", str(repo)]) == 0
+    assert capsys.readouterr().out.endswith("Nothing is wrong.\n")
+
+
+def test_problems_are_seen_in_the_exit_code_and_as_data(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("checkout", "--quiet", "--detach")
+    assert main(["doctor", "-C", str(repo), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["healthy"] is False
+    assert {"severity", "area", "message", "fix"} == set(answer["findings"][0])
+
+
+def test_no_repository(tmp_path: Path) -> None:
+    assert "error | repository | This is not a Git repository" in words(tmp_path)
+
+
+def test_a_bare_and_an_unborn_repository_are_healthy(tmp_path: Path, repo: Path, git: Git) -> None:
+    git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
+    assert problems(tmp_path / "bare.git") == []
+    (tmp_path / "new").mkdir()
+    git("init", "--quiet", cwd=tmp_path / "new")
+    assert problems(tmp_path / "new") == []
+    assert "note | repository | there is no commit yet" in words(tmp_path / "new")
+
+
+def no_identity(repo: Path, git: Git) -> None:
+    (Path(os.environ["HOME"]) / ".gitconfig").write_text("")
+
+
+def detached(repo: Path, git: Git) -> None:
+    git("checkout", "--quiet", "--detach")
+
+
+def merging(repo: Path, git: Git) -> None:
+    git("switch", "--quiet", "--create", "other")
+    git("commit", "--quiet", "--allow-empty", "--message", "Other")
+    git("switch", "--quiet", "main")
+    git("merge", "--quiet", "--no-ff", "--no-commit", "other")
+
+
+def old_lock(repo: Path, git: Git) -> None:
+    lock = repo / ".git" / "index.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 3600,) * 2)
+
+
+def changed(repo: Path, git: Git) -> None:
+    (repo / "guide.md").write_text("# Guide\n")
+
+
+def staged(repo: Path, git: Git) -> None:
+    text = (repo / "guide.md").read_text()
+    (repo / "guide.md").write_text("# Guide\n")
+    git("add", ".")
+    (repo / "guide.md").write_text(text)
+
+
+def removed(repo: Path, git: Git) -> None:
+    (repo / "guide.md").unlink()
+
+
+def commit_file(name: str, data: bytes) -> Callable[[Path, Git], None]:
+    def make(repo: Path, git: Git) -> None:
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_bytes(data)
+        git("add", ".")
+        git("commit", "--quiet", "--message", "File")
+
+    return make
+
+
+def signing(repo: Path, git: Git) -> None:
+    git("config", "commit.gpgsign", "true")
+
+
+def sparse(repo: Path, git: Git) -> None:
+    git("config", "core.sparseCheckout", "true")
+
+
+def split(repo: Path, git: Git) -> None:
+    git("update-index", "--split-index")
+
+
+def sha256(repo: Path, git: Git) -> None:
+    git("config", "core.repositoryformatversion", "1")
+    git("config", "extensions.objectformat", "sha256")
+
+
+def damaged_index(repo: Path, git: Git) -> None:
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    for file in (repo / ".git" / "docyard" / "index").rglob("*"):
+        if file.is_file() and file.name.startswith("_"):
+            file.write_bytes(b"\xff" * 100)
+
+
+def other_indexes(repo: Path, git: Git) -> None:
+    git("branch", "old")
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    assert main(["index", "rebuild", "-C", str(repo), "--branch", "old"]) == 0
+    git("branch", "--delete", "--quiet", "old")
+
+
+SICK: list[tuple[Callable[[Path, Git], None], str]] = [
+    (no_identity, "warning | repository | Git knows no name for you"),
+    (detached, "warning | repository | HEAD is detached"),
+    (merging, "error | repository | a merge is in progress"),
+    (old_lock, "error | repository | the lock index.lock in the Git folder is 60 minutes old"),
+    (changed, "warning | repository | 1 document has changes that are not committed"),
+    (staged, "warning | repository | 1 document has changes that are not committed"),
+    (removed, "warning | repository | 1 document has changes that are not committed"),
+    (commit_file("docyard.toml", b"rooot = 'x'"), "error | repository | docyard.toml: rooot"),
+    (commit_file("docyard.toml", b"root = "), "error | repository | docyard.toml is not TOML"),
+    (commit_file("old.md", b"# caf\xe9\n"), "warning | repository | 1 document is not UTF-8: old.md"),
+    (
+        commit_file(".docyard/templates/memo/type.toml", b"title = 'Memo'"),
+        "error | repository | the document type 'memo'",
+    ),
+    (signing, "warning | repository | the repository asks for signed commits"),
+    (sparse, "error | repository | this is a sparse checkout"),
+    (split, "error | repository | Git's index is split"),
+    (sha256, "error | repository | This Git repository is not supported"),
+    (damaged_index, "error | index | the index is damaged"),
+    (other_indexes, "warning | index | 1 index folders of earlier versions or of deleted branches"),
+]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    SICK,
+    ids=[case[0].__qualname__.split(".")[0] + f"-{i}" for i, case in enumerate(SICK)],
+)
+def test_what_is_wrong_is_named_with_what_to_type(
+    repo: Path, git: Git, spoil: Callable[[Path, Git], None], expected: str
+) -> None:
+    spoil(repo, git)
+    found = words(repo)
+    line = next((line for line in found.splitlines() if line.startswith(expected)), None)
+    assert line is not None, found
+    assert not line.endswith("| "), "a problem without a word on what to do"
+
+
+def test_a_fresh_lock_is_somebody_at_work(repo: Path) -> None:
+    (repo / ".git" / "index.lock").touch()
+    assert problems(repo) == []
+
+
+def test_the_index_is_looked_at_and_left_alone(repo: Path, git: Git) -> None:
+    assert "note | index | there is no index yet" in words(repo)
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    assert "| index |" not in words(repo)
+    git("commit", "--quiet", "--allow-empty", "--message", "On")
+    assert "note | index | the index is behind" in words(repo)
+
+
+def test_libraries_are_compared_with_what_is_required() -> None:
+    assert list(check_libraries(["click>=1.0", 'pytest>=1; extra == "dev"'])) == []
+    old, exact, missing = check_libraries(["click>=999.0", "click==1.0", "no-such-library>=1"])
+    assert old.severity is exact.severity is missing.severity is Severity.ERROR
+    assert "docyard needs click>=999.0" in old.message
+    assert old.fix == 'python -m pip install "click>=999.0"'
+    assert "is not installed" in missing.message
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the system refuses root nothing")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    found = [finding.message for finding in check_surroundings(tmp_path, None)]
+    assert any("cannot be written" in message for message in found)

@@ -1,0 +1,126 @@
+"""`docyard init`: a workspace out of any folder, nothing overwritten, and ready host configuration."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from docyard.commands.init import SETTINGS
+from docyard.hosts import HostConfiguration, host_configurations
+from tests.docyard.conftest import Git
+from workspace.config import WorkspaceConfig
+
+COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
+
+
+def test_a_folder_without_a_repository_gets_one(
+    tmp_path: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "specs"
+    assert main(["init", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "Made a Git repository." in out
+    assert (folder / "docyard.toml").read_text() == SETTINGS
+    assert git("status", "--porcelain", cwd=folder) == ""
+    assert git("log", "--format=%an <%ae> %s %D", cwd=folder) == (
+        "Ann Author <ann@example.com> Set up a Docyard workspace HEAD -> main"
+    )
+    assert git("fsck", "--strict", cwd=folder) == ""
+
+
+def test_a_repository_keeps_what_it_has(repo: Path, git: Git) -> None:
+    (repo / "draft.md").write_text("not committed")
+    assert main(["init", "-C", str(repo)]) == 0
+    assert git("show", "--name-only", "--format=") == "docyard.toml"
+    assert git("status", "--porcelain") == "?? draft.md"
+
+
+def test_a_bare_repository_can_be_a_workspace(tmp_path: Path, git: Git) -> None:
+    folder = tmp_path / "specs.git"
+    git("init", "--quiet", "--bare", "--initial-branch=trunk", str(folder), cwd=tmp_path)
+    assert main(["init", str(folder)]) == 0
+    assert git("show", "trunk:docyard.toml", cwd=folder) == SETTINGS.strip()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_settings_that_are_there_are_never_overwritten(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str], committed: bool
+) -> None:
+    (repo / "docyard.toml").write_text('root = "docs"\n')
+    if committed:
+        git("add", ".")
+        git("commit", "--quiet", "--message", "Settings")
+    before = git("rev-parse", "HEAD")
+    assert main(["init", "-C", str(repo)]) == 3
+    assert "already" in capsys.readouterr().err
+    assert (repo / "docyard.toml").read_text() == 'root = "docs"\n'
+    assert git("rev-parse", "HEAD") == before
+
+
+def test_a_folder_inside_a_repository_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "sub").mkdir()
+    assert main(["init", str(repo / "sub")]) == 3
+    assert "inside a Git repository" in capsys.readouterr().err
+    assert not (repo / "docyard.toml").exists()
+
+
+def test_a_detached_head_needs_a_branch(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    git("checkout", "--quiet", "--detach")
+    assert main(["init", "-C", str(repo)]) == 3
+    assert "--branch" in capsys.readouterr().err
+    assert main(["init", "-C", str(repo), "--branch", "main"]) == 0
+
+
+def test_a_repository_that_asks_for_signatures_gets_the_file_and_no_commit(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("config", "commit.gpgsign", "true")
+    assert main(["init", "-C", str(repo)]) == 0
+    assert "commit it yourself" in capsys.readouterr().out
+    assert git("status", "--porcelain") == "?? docyard.toml"
+
+
+def test_hosts_alone_change_nothing(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--hosts", "--json", "-C", str(repo)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["commit"] is None
+    hosts = [HostConfiguration(**host) for host in answer["hosts"]]
+    assert hosts == list(
+        host_configurations((sys.executable, "-m", "docyard", "serve", "-C", str(repo.resolve())))
+    )
+    assert git("status", "--porcelain") == ""
+
+
+def test_every_host_starts_the_same_command() -> None:
+    for host in host_configurations(COMMAND):
+        match host.language:
+            case "json":
+                ((_, servers),) = json.loads(host.text).items()
+                server = servers["docyard"]
+            case "toml":
+                server = tomllib.loads(host.text)["mcp_servers"]["docyard"]
+            case _:
+                words = shlex.split(host.text)
+                started = words[words.index("--") + 1 :]
+                server = {"command": started[0], "args": started[1:]}
+        assert (server["command"], *server["args"]) == COMMAND, host.host
+
+
+def test_the_settings_show_the_defaults_and_every_setting() -> None:
+    assert WorkspaceConfig.read(SETTINGS.encode()) == WorkspaceConfig()
+    uncommented = "\n".join(
+        line.removeprefix("# ") if " = " in line and line.startswith("# ") else line
+        for line in SETTINGS.splitlines()
+    )
+    shown = tomllib.loads(uncommented)
+    assert set(shown) == set(WorkspaceConfig.model_fields)
+    settings = WorkspaceConfig.read(uncommented.encode())
+    defaults = WorkspaceConfig()
+    for name in set(shown) - {"exclude", "corpus"}:
+        assert getattr(settings, name) == getattr(defaults, name)

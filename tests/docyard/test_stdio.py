@@ -1,0 +1,323 @@
+"""The server over standard input and output, through the SDK's client in both protocol eras, and by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp_types import CallToolResult, Implementation
+
+from tests.docyard.conftest import Git
+
+ROOT = Path(__file__).resolve().parents[2]
+ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+
+Era = Literal["auto", "legacy"]
+VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=VERSIONS)
+def era(request: pytest.FixtureRequest) -> Era:
+    era: Era = request.param
+    return era
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def serving(repo: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+
+
+@asynccontextmanager
+async def client(command: Sequence[str], era: Era, name: str = "tester") -> AsyncIterator[Client]:
+    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=environment())
+    me = Implementation(name=name, version="1")
+    async with Client(stdio_client(parameters), mode=era, client_info=me) as connected:
+        yield connected
+
+
+def data_of(result: CallToolResult) -> dict[str, Any]:
+    found = result.structured_content
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_a_document_is_written_and_found(repo: Path, git: Git, era: Era) -> None:
+    async with client(serving(repo), era) as connected:
+        assert connected.protocol_version == VERSIONS[era]
+        assert connected.server_info is not None
+        assert connected.server_info.name == "docyard"
+        assert connected.instructions is not None
+        assert "create_document {}" in connected.instructions
+        assert len(connected.instructions) <= 600
+        created = await connected.call_tool(
+            "create_document", {"doc_type": "api_spec", "title": "Search API"}
+        )
+        assert not created.is_error
+        assert data_of(created)["path"] == "search-api.md"
+        assert data_of(created)["commit"] == git("rev-parse", "HEAD")
+        found = await connected.call_tool("search_docs", {"query": "backoff jitter"})
+        assert data_of(found)["hits"][0]["chunk_id"] == "guide.md#retries"
+        assert found.content[0].type == "text"
+        assert json.loads(found.content[0].text) == data_of(found)
+        fetched = await connected.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
+        assert fetched.content[0].type == "text"
+        assert fetched.content[0].text.startswith("--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n")
+    assert git("log", "-1", "--format=%an|%(trailers:key=Docyard-Tool,valueonly,separator=)") == (
+        "Ann Author|create_document"
+    )
+    assert git("status", "--porcelain") == ""
+    assert git("fsck", "--strict") == ""
+
+
+async def test_the_list_of_tools_is_stable(repo: Path, era: Era) -> None:
+    async with client(serving(repo), era) as connected:
+        first = await connected.list_tools(cache_mode="bypass")
+        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
+        await connected.call_tool("search_docs", {"query": "guide"})
+        second = await connected.list_tools(cache_mode="bypass")
+        assert [tool.name for tool in first.tools] == [tool.name for tool in second.tools]
+        assert {"create_document", "complete_task", "search_docs"} <= {tool.name for tool in first.tools}
+        for tool in first.tools:
+            assert tool.annotations is not None
+            hints = tool.annotations.model_dump(exclude={"title"})
+            assert all(isinstance(hint, bool) for hint in hints.values())
+
+
+async def test_an_unknown_tool_is_an_error_of_the_protocol(repo: Path, era: Era) -> None:
+    async with client(serving(repo), era) as connected:
+        with pytest.raises(MCPError) as caught:
+            await connected.call_tool("create_documents", {})
+        assert caught.value.error.code == -32602
+        assert "create_document" in caught.value.error.message
+
+
+async def test_read_only_has_no_writers(repo: Path, git: Git, era: Era) -> None:
+    before = git("rev-parse", "HEAD")
+    async with client(serving(repo, "--read-only", "--toolsets", "documents,tasks,search"), era) as connected:
+        listed = await connected.list_tools()
+        for tool in listed.tools:
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint is True
+        with pytest.raises(MCPError, match="Unknown tool"):
+            await connected.call_tool("create_document", {"doc_type": "document", "title": "No"})
+        assert connected.instructions is not None
+        assert "create_document" not in connected.instructions
+    assert git("rev-parse", "HEAD") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "cleaned"),
+    [
+        ("Some Host", "Some Host"),
+        ("a\r\nSigned-off-by: eve\x00\u202e", "a Signed-off-by: eve"),
+        ("  ", "unknown"),
+        ("x" * 500, "x" * 100),
+    ],
+)
+async def test_the_clients_name_cannot_forge_a_trailer(
+    tmp_path: Path, era: Era, name: str, cleaned: str
+) -> None:
+    async with client([sys.executable, ODD_SERVER, str(tmp_path)], era, name) as connected:
+        assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
+
+
+async def test_the_clients_name_stands_in_the_commit(repo: Path, git: Git, era: Era) -> None:
+    async with client(serving(repo), era, "Some Host") as connected:
+        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
+    assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
+
+
+async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append((done, total, message))
+
+    async with client([sys.executable, ODD_SERVER, str(tmp_path)], era) as connected:
+        result = await connected.call_tool("slow", {}, progress_callback=progress)
+        assert data_of(result) == {"done": True}
+    assert len(seen) > 3
+    assert seen == sorted(seen)
+    assert seen[-1] == (10, 10, "Counting")
+
+
+async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era: Era) -> None:
+    log = tmp_path / "log"
+    parameters = StdioServerParameters(
+        command=sys.executable, args=[ODD_SERVER, str(tmp_path)], env=environment()
+    )
+    with log.open("w") as stream:
+        async with Client(stdio_client(parameters, errlog=stream), mode=era) as connected:
+            result = await connected.call_tool("broken", {})
+            assert result.is_error
+            data = data_of(result)
+            assert data["code"] == "INTERNAL_ERROR"
+            assert "secret" not in str(result)
+            assert data_of(await connected.call_tool("noisy", {})) == {"printed": True}
+    logged = log.read_text()
+    assert data["reference"] in logged
+    assert "ZeroDivisionError" in logged
+    assert "to standard output" in logged
+
+
+async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era) -> None:
+    async with client([sys.executable, ODD_SERVER, str(tmp_path)], era) as connected:
+        result = await connected.call_tool("surrogate", {})
+        assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
+        assert result.content[0].type == "text"
+        assert json.loads(result.content[0].text) == data_of(result)
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "by hand", "version": "1"},
+    },
+}
+
+
+class ByHand:
+    """A client that writes lines and reads lines."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        )
+        self.ask(INITIALIZE)
+        self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+    def send(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def ask(self, message: object) -> dict[str, Any]:
+        self.send(json.dumps(message).encode())
+        return self.receive()
+
+    def call(self, identity: int, tool: str, arguments: object) -> dict[str, Any]:
+        parameters = {"name": tool, "arguments": arguments}
+        return self.ask({"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": parameters})
+
+    def end(self) -> str:
+        _, errors = self.process.communicate(timeout=20)
+        return errors.decode()
+
+
+def test_a_line_that_cannot_be_read_is_answered_and_the_server_goes_on(repo: Path) -> None:
+    server = ByHand(serving(repo))
+    answer = server.call(5, "search_docs", {"query": "\ud800"})
+    assert (answer["id"], answer["error"]["code"]) == (5, -32700)
+    server.send(b'{"jsonrpc":"2.0","id":6,"method":')
+    answer = server.receive()
+    assert (answer["id"], answer["error"]["code"]) == (6, -32700)
+    server.send(b"\xff\xfe")
+    answer = server.receive()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    server.send(b"\r")
+    server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\ud800"}}')
+    answer = server.call(7, "search_docs", {"query": "backoff"})
+    assert answer["id"] == 7
+    assert answer["result"]["structuredContent"]["hits"]
+    assert server.end() == ""
+    assert server.process.returncode == 0
+
+
+def test_a_long_string_is_refused_by_the_tool_and_a_longer_line_by_the_server(repo: Path, git: Git) -> None:
+    before = git("rev-parse", "HEAD")
+    server = ByHand(serving(repo))
+    edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
+    answer = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
+    assert answer["result"]["isError"] is True
+    assert len(json.dumps(answer)) < 20_000
+    answer = server.call(2, "edit_document", {**edit, "content": "x" * 33_600_000})
+    assert (answer["id"], answer["error"]["code"]) == (2, -32600)
+    assert git("rev-parse", "HEAD") == before
+    answer = server.call(3, "edit_document", {**edit, "content": "Short."})
+    assert answer["result"]["isError"] is False
+    server.end()
+
+
+def test_a_call_runs_to_its_end_when_the_client_hangs_up(tmp_path: Path) -> None:
+    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
+    wait_for(tmp_path / "begun")
+    server.end()
+    assert (tmp_path / "done").exists()
+    assert server.process.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_a_call_run_to_its_end(tmp_path: Path, number: signal.Signals) -> None:
+    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
+    wait_for(tmp_path / "begun")
+    server.process.send_signal(number)
+    assert server.process.wait(timeout=20) == 0
+    assert (tmp_path / "done").exists()
+    server.end()
+
+
+def test_warming_up_waits_for_the_first_list_and_ends_with_the_server(tmp_path: Path) -> None:
+    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    wait_for(tmp_path / "warming")
+    started = time.monotonic()
+    assert server.end() == ""
+    assert time.monotonic() - started < 5
+
+
+def test_a_client_that_leaves_at_once_is_no_error(repo: Path) -> None:
+    done = subprocess.run(serving(repo), input=b"", capture_output=True, env=environment(), timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
+)
+def test_what_cannot_be_served_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
+    done = subprocess.run(
+        serving(repo, *options), input=b"", capture_output=True, env=environment(), timeout=20
+    )
+    assert done.returncode == code
+    assert done.stdout == b""
+    assert done.stderr.startswith(b"error: ")
+    assert b"\n  fix: " in done.stderr
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not file.exists():
+        assert time.monotonic() < deadline, f"{file.name} did not come"
+        time.sleep(0.01)

@@ -1,0 +1,53 @@
+"""Each test has a key and an index of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.keys import user_key
+from index.service import SearchIndex
+from tests.repositories import Repo, normal
+from workspace.workspace import Workspace
+
+GUIDES: dict[str, str] = {
+    "guides/retries.md": (
+        "---\ntype: runbook\ntags: [network, sdk]\n---\n# Retries\n\nThis guide explains how to configure retries.\n\n"
+        "## Backoff Strategy {#backoff}\n\nThe SDK uses an exponential backoff, see [limits](limits.md#zanzibar).\n\n"
+        "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n"
+        "## Errors\n\n```python\nraise RateLimitError(retry_after=3)\n```\n"
+    ),
+    "guides/limits.md": (
+        "---\ntype: api_spec\ntags: [network]\n---\n# Limits\n\n## Rate Limit\n\nTen requests a second.\n\n"
+        "## Errors\n\nA RateLimitError says when to retry.\n"
+    ),
+    "notes/plain.md": "# Why not?\n\nNothing of note.\n",
+    "notes/empty.md": "",
+}
+
+
+@pytest.fixture(autouse=True)
+def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's real key and cache out of the tests."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    user_key.cache_clear()
+    return tmp_path / "state" / "docyard" / "key"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", GUIDES)
+
+
+@pytest.fixture
+def open_index(repo: Repo) -> Callable[[], SearchIndex]:
+    """Open an index as another process would."""
+    return lambda: SearchIndex(Workspace.open(repo.path))
+
+
+@pytest.fixture
+def index(open_index: Callable[[], SearchIndex]) -> SearchIndex:
+    return open_index()

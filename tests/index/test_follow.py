@@ -1,0 +1,324 @@
+"""Following: the next search answers from the branch as it now is, whatever happened to it or to the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import TOC
+
+from index.engine import Index, IndexDamaged
+from index.keys import user_key
+from index.location import index_name
+from index.locking import locked
+from index.service import SearchIndex
+from tests.repositories import Repo, bare, detached, linked, normal, unborn
+from workspace.workspace import Workspace
+
+Open = Callable[[], SearchIndex]
+
+
+def ids(index: SearchIndex, query: str) -> list[str]:
+    return [hit.chunk_id for hit in index.search(query, limit=50).hits]
+
+
+def home(repo: Repo) -> Path:
+    [folder] = (repo.path / ".git" / "docyard" / "index").iterdir()
+    return folder
+
+
+def built(repo: Repo) -> Path:
+    """The folder of the index that serves."""
+    return home(repo) / json.loads((home(repo) / "current").read_text())["index"]
+
+
+def test_commits_amends_and_resets_are_followed(index: SearchIndex, repo: Repo) -> None:
+    first = repo.head()
+    assert ids(index, "quagga") == []
+    repo.commit({"new.md": "# New\n\n## Quagga\n"})
+    assert ids(index, "quagga") == ["new.md#quagga"]
+    repo.write({"new.md": "# New\n\n## Okapi\n"})
+    repo.git("commit", "-qa", "--amend", "-m", "amended")
+    assert (ids(index, "quagga"), ids(index, "okapi")) == ([], ["new.md#okapi"])
+    repo.git("mv", "new.md", "old.md")
+    repo.commit({})
+    assert ids(index, "okapi") == ["old.md#okapi"]
+    repo.git("reset", "-q", "--hard", first)
+    assert ids(index, "okapi") == []
+    assert index.search("retries").commit == first
+
+
+def test_a_commit_without_documents_moves_the_index_too(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    commit = repo.commit({"code.py": "quagga"})
+    assert index.search("quagga").commit == commit == index.status().state.commit  # type: ignore[union-attr]
+
+
+def test_settings_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None:
+    assert ids(index, "jitter")
+    repo.commit({"docyard.toml": 'exclude = ["guides/retries.md"]\n'})
+    assert ids(index, "jitter") == []
+    repo.commit({"docyard.toml": ""})
+    assert ids(index, "jitter")
+
+
+def test_another_process_opens_what_this_one_left(open_index: Open, repo: Repo) -> None:
+    open_index().follow()
+    folder = built(repo)
+    other = open_index()
+    assert ids(other, "jitter")
+    assert built(repo) == folder
+
+
+def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
+    one, two = open_index(), open_index()
+    for number in range(8):
+        repo.commit({"new.md": f"# New\n\n## Quagga{number}\n"})
+        asked, other = (one, two) if number % 2 else (two, one)
+        assert ids(asked, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert ids(other, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert ids(other, f"quagga{number - 1}") == []
+    assert (one.status().segments, one.status().damaged) == (two.status().segments, False)
+
+
+def test_processes_that_follow_at_once_do_no_harm(open_index: Open, repo: Repo, own_key: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
+        "from index.service import SearchIndex\n"
+        "index = SearchIndex(Workspace.open(Path(sys.argv[1])))\n"
+        "for _ in range(30): assert index.search('jitter').hits\n"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", script, str(repo.path)], stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for number in range(10):
+        repo.commit({"new.md": f"# New {number}\n"})
+    for process in processes:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors.decode()
+    index = open_index()
+    assert ids(index, "new") == ["new.md#_preamble"]
+    assert not index.status().damaged
+
+
+def test_threads_search_while_the_branch_moves(index: SearchIndex, repo: Repo) -> None:
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            try:
+                assert index.search("jitter retries errors").hits
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(10):
+        repo.commit({"new.md": f"# New {number}\n"})
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_following_index_gives_the_same_lists_as_one_built_afresh(index: SearchIndex, repo: Repo) -> None:
+    words = ["retry", "jitter", "limit", "error", "quagga", "okapi", "wombat"]
+    chance = random.Random(7)
+    for number in range(25):
+        name = f"notes/n{chance.randrange(6)}.md"
+        text = "".join(
+            f"## {chance.choice(words)} {i}\n\n{' '.join(chance.choices(words, k=8))}\n\n"
+            for i in range(chance.randrange(1, 9))
+        )
+        if chance.random() < 0.2 and (repo.path / name).exists():
+            (repo.path / name).unlink()
+            repo.commit({})
+        else:
+            repo.commit({name: f"# Title {number}\n\n{text}"})
+        index.follow()
+
+    def lists() -> list[object]:
+        pages = [
+            index.search(query, limit=50) for query in (*words, "retry okapi", "title of the limit error")
+        ]
+        return [(page.total, [(hit.chunk_id, hit.score) for hit in page.hits]) for page in pages]
+
+    followed, segments = lists(), index.status().segments
+    metadata = index.metadata()
+    index.rebuild()
+    assert lists() == followed
+    assert segments <= 6
+    assert metadata is not None
+    assert index.metadata().stats.total_chunks == metadata.stats.total_chunks  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "harm", ["missing", "no pointer", "torn pointer", "empty files", "cut files", "lost commit"]
+)
+def test_a_harmed_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
+    open_index().follow()
+    if harm == "missing":
+        for file in built(repo).iterdir():
+            file.unlink()
+    elif harm == "no pointer":
+        (home(repo) / "current").unlink()
+    elif harm == "torn pointer":
+        (home(repo) / "current").write_bytes((home(repo) / "current").read_bytes()[:20])
+    elif harm == "lost commit":
+        repo.commit({"new.md": "# Quagga\n"}, "soon lost")
+        open_index().follow()
+        repo.git("reset", "-q", "--hard", "HEAD~1")
+        repo.git("reflog", "expire", "--expire=now", "--all")
+        repo.git("gc", "-q", "--prune=now")
+    else:
+        for file in built(repo).iterdir():
+            data = file.read_bytes()
+            file.write_bytes(data[: len(data) // 2] if harm == "cut files" else b"")
+    index = open_index()
+    assert ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
+    assert ids(index, "quagga") == []
+    assert not index.status().damaged
+    assert len([entry for entry in home(repo).iterdir() if entry.is_dir()]) == 1
+
+
+def test_no_flipped_byte_makes_the_search_fail(open_index: Open, repo: Repo) -> None:
+    open_index().follow()
+    chance = random.Random(3)
+    for _ in range(60):
+        file = chance.choice([file for file in built(repo).iterdir() if file.stat().st_size])
+        data = bytearray(file.read_bytes())
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        file.write_bytes(data)
+        open_index().search(
+            "jitter retries errors", filters={"tags": "network"} if chance.random() < 0.5 else None
+        )
+        open_index().rebuild()
+
+
+class _Marker:
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return os.mkdir, (str(self.file),)
+
+
+def test_a_planted_index_is_never_unpickled(
+    open_index: Open, repo: Repo, tmp_path: Path, own_key: Path
+) -> None:
+    """A whole repository from elsewhere, index and pointer included, was sealed with another key."""
+    open_index().follow()
+    old, marker = built(repo), tmp_path / "marked"
+    storage = FileStorage(str(old))
+    contents = TOC.read(storage, "MAIN")
+    contents.segments = [_Marker(marker)]
+    next(old.glob("*.toc")).unlink()
+    contents.write(storage, "MAIN")
+    with pytest.raises(IndexDamaged):
+        Index.open(old)
+    marker.rmdir()
+
+    own_key.unlink()
+    user_key.cache_clear()
+    assert ids(open_index(), "jitter")
+    assert built(repo) != old
+    assert not marker.exists()
+
+
+def test_a_copied_index_is_not_trusted(open_index: Open, repo: Repo) -> None:
+    open_index().follow()
+    folder = built(repo)
+    folder.rename(folder.with_name("aside"))
+    subprocess.run(["cp", "-r", str(folder.with_name("aside")), str(folder)], check=True)
+    assert ids(open_index(), "jitter")
+    assert built(repo) != folder
+
+
+def test_the_index_is_private(index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path) -> None:
+    index.follow()
+    assert stat.S_IMODE(home(repo).stat().st_mode) == stat.S_IMODE(built(repo).stat().st_mode) == 0o700
+    assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
+    assert repo.status() == ""
+    home(repo).chmod(0o755)
+    index.close()
+    assert ids(index, "jitter")
+    assert index.status().folder.is_relative_to(tmp_path / "cache")  # type: ignore[union-attr]
+
+
+def test_without_any_folder_the_index_lives_in_memory(repo: Repo, tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be")
+    index = SearchIndex(Workspace.open(repo.path), location=blocked)
+    assert index.metadata() is None
+    assert ids(index, "jitter")
+    repo.commit({"new.md": "# Quagga\n"})
+    assert ids(index, "quagga") == ["new.md#_preamble"]
+    assert index.rebuild() == repo.head()
+    assert index.status().folder is None
+    assert index.metadata().stats.source_commit == repo.head()  # type: ignore[union-attr]
+
+
+def test_a_busy_index_serves_the_old_commit_and_says_so(
+    index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    old = index.follow()
+    with locked(home(repo) / "lock", 0):
+        repo.commit({"new.md": "# Quagga\n"})
+        page = index.search("jitter")
+        assert (page.commit, page.stale) == (old, True)
+    page = index.search("quagga")
+    assert (page.commit, page.stale, page.total) == (repo.head(), False, 1)
+
+
+@pytest.mark.parametrize("make", [bare, detached, unborn, normal])
+def test_repositories_of_every_shape(make: Callable[[Path], Repo], tmp_path: Path) -> None:
+    repo = make(tmp_path / "shape")
+    index = SearchIndex(Workspace.open(repo.path, read_only=True))
+    page = index.search("steps")
+    assert bool(page.hits) == (make is not unborn)
+    assert page.commit == (None if make is unborn else repo.head())
+
+
+def test_the_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
+    repo = unborn(tmp_path / "new")
+    index = SearchIndex(Workspace.open(repo.path))
+    assert index.follow() is None
+    repo.commit({"a.md": "# Quagga\n"})
+    assert ids(index, "quagga") == ["a.md#_preamble"]
+
+
+def test_linked_work_trees_share_the_folder_but_not_the_index(repo: Repo, tmp_path: Path) -> None:
+    other = linked(repo, tmp_path / "linked", "Side/Line")
+    other.commit({"side.md": "# Quagga\n"})
+    here, there = SearchIndex(Workspace.open(repo.path)), SearchIndex(Workspace.open(other.path))
+    assert (ids(here, "quagga"), ids(there, "quagga")) == ([], ["side.md#_preamble"])
+    assert len(list((repo.path / ".git" / "docyard" / "index").iterdir())) == 2
+
+
+def test_names_of_branches_stay_apart() -> None:
+    names = [
+        index_name(1, branch) for branch in ("main", "Main", "a/b", "a-b", "a_b", "A/b", "é", "..", "x" * 300)
+    ]
+    assert len({name.lower() for name in names}) == len(names)
+    assert all(name.isascii() and "/" not in name and len(name) < 120 for name in names)
+
+
+def test_progress_is_told(index: SearchIndex) -> None:
+    told: list[tuple[int, int, str]] = []
+    index.follow(lambda *step: told.append(step))
+    assert told[0][0] == 0
+    assert told[-1][:2] == (4, 4)

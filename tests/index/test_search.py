@@ -1,0 +1,167 @@
+"""Searching: what is found, in which order, page by page, and what is said when nothing is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from index.cursors import InvalidCursor, StaleCursor
+from index.service import EmptyQuery, SearchIndex, SearchPage, UnknownFilter, UnknownFilterValue
+from tests.repositories import Repo
+
+
+def ids(page: SearchPage) -> list[str]:
+    return [hit.chunk_id for hit in page.hits]
+
+
+def test_a_hit_says_where_it_comes_from(index: SearchIndex, repo: Repo) -> None:
+    page = index.search("exponential backoff")
+    hit = page.hits[0]
+    assert page.commit == repo.head()
+    assert not page.stale
+    assert hit.chunk_id == hit.address == "guides/retries.md#backoff"
+    assert hit.heading == "Backoff Strategy"
+    assert hit.breadcrumb == "Backoff Strategy"
+    assert hit.filepath == "guides/retries.md"
+    assert hit.metadata == {"type": "runbook", "tags": "network, sdk"}
+    assert hit.snippet == "The SDK uses an exponential backoff, see [limits](limits.md#zanzibar)."
+    assert hit.blob == repo.git("rev-parse", "HEAD:guides/retries.md").strip()
+    assert (hit.start_line, hit.end_line) == (9, 12)
+    assert hit.score > 0
+
+
+def test_a_subsection_has_its_breadcrumb_and_is_found_by_it(index: SearchIndex) -> None:
+    page = index.search("backoff herds")
+    assert page.hits[0].chunk_id == "guides/retries.md#backoff/jitter"
+    assert page.hits[0].breadcrumb == "Backoff Strategy > Jitter"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("RateLimitError", "guides/limits.md#errors"),
+        ("rate limit error", "guides/limits.md#errors"),
+        ("retry_after", "guides/retries.md#errors"),
+        ("configuring the retry", "guides/retries.md#_preamble"),
+        ("why not", "notes/plain.md#_preamble"),
+    ],
+)
+def test_words_find_their_section(index: SearchIndex, query: str, found: str) -> None:
+    assert found in ids(index.search(query))
+
+
+@pytest.mark.parametrize(
+    "query", ["zanzibar", "runbook", "*", "title:backoff~ NOWHERE", "\0", "\ud800", "😀"]
+)
+def test_targets_front_matter_and_operators_find_nothing_of_their_own(index: SearchIndex, query: str) -> None:
+    page = index.search(query)
+    expected = ["guides/retries.md#backoff", "guides/retries.md#backoff/jitter"] if "backoff" in query else []
+    assert ids(page) == expected
+    assert (page.hint is None) == bool(expected)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
+def test_an_empty_query_is_refused(index: SearchIndex, query: str) -> None:
+    with pytest.raises(EmptyQuery):
+        index.search(query)
+
+
+def test_a_query_is_its_first_64_words(index: SearchIndex) -> None:
+    assert ids(index.search("nothinghere " * 64 + "jitter")) == []
+    assert ids(index.search("nothinghere " * 63 + "jitter")) != []
+    assert ids(index.search("x" * 100_000)) == []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.text(min_size=1).filter(str.strip))
+def test_no_query_breaks_the_search(index: SearchIndex, query: str) -> None:
+    page = index.search(query)
+    assert bool(page.hits) != bool(page.hint)
+
+
+def test_filters_are_applied_before_the_page_is_cut(index: SearchIndex) -> None:
+    assert ids(index.search("errors", filters={"type": "api_spec"}, limit=1)) == ["guides/limits.md#errors"]
+    assert ids(index.search("errors", filters={"tags": "sdk"}, limit=1)) == ["guides/retries.md#errors"]
+    assert (
+        ids(index.search("errors", filters={"tags": "network", "type": "runbook"}))[0]
+        == "guides/retries.md#errors"
+    )
+
+
+@pytest.mark.parametrize("path", ["guides", "guides/", "guides/l*", "guides/limits.md"])
+def test_a_path_filter_is_a_folder_a_glob_or_a_file(index: SearchIndex, path: str) -> None:
+    assert "guides/limits.md#errors" in ids(index.search("errors", path=path))
+    assert ids(index.search("errors", path="notes")) == []
+
+
+def test_unknown_filters_name_the_near_and_the_known_ones(index: SearchIndex) -> None:
+    with pytest.raises(UnknownFilter) as key:
+        index.search("errors", filters={"tag": "sdk"})
+    assert key.value.details == {"nearest": ["tags"], "known": ["type", "tags"]}
+    with pytest.raises(UnknownFilterValue) as value:
+        index.search("errors", filters={"tags": "Netwrk\ud800"})
+    assert value.value.details["nearest"] == ["network"]
+    assert value.value.details["known"] == ["network", "sdk"]
+    value.value.message.encode()
+
+
+def test_a_hint_names_the_filter_that_emptied_the_result(index: SearchIndex) -> None:
+    hint = index.search("jitter", filters={"type": "api_spec"}).hint
+    assert hint is not None
+    assert hint.message.startswith("0 results found for type 'api_spec'.")
+    assert hint.suggested_filters == {"type": ("runbook",)}
+    for value in hint.suggested_filters["type"]:
+        assert index.search("jitter", filters={"type": value}).hits
+
+
+def test_a_hint_says_that_no_filter_is_to_blame(index: SearchIndex) -> None:
+    hint = index.search("quagga", filters={"type": "api_spec"}).hint
+    assert hint is not None
+    assert hint.suggested_filters == {}
+    assert "no section holds" in hint.message
+
+
+def test_pages_neither_skip_nor_repeat(index: SearchIndex) -> None:
+    whole = index.search("errors retry limit guide", limit=50)
+    paged: list[str] = []
+    cursor = None
+    for size in (1, 2, 1, 3, 50):
+        page = index.search("errors retry limit guide", limit=size, cursor=cursor)
+        paged += ids(page)
+        assert page.total == whole.total == len(whole.hits)
+        if (cursor := page.next_cursor) is None:
+            break
+    assert paged == ids(whole)
+    assert whole.next_cursor is None
+
+
+def test_a_cursor_belongs_to_its_search(index: SearchIndex) -> None:
+    cursor = index.search("errors", limit=1).next_cursor
+    assert cursor is not None
+    with pytest.raises(InvalidCursor, match="another query"):
+        index.search("jitter", cursor=cursor)
+    with pytest.raises(InvalidCursor, match="other filters"):
+        index.search("errors", cursor=cursor, filters={"type": "api_spec"})
+    for position in range(len(cursor)):
+        changed = cursor[:position] + ("A" if cursor[position] != "A" else "B") + cursor[position + 1 :]
+        with pytest.raises(InvalidCursor):
+            index.search("errors", cursor=changed)
+    for broken in ("", "x", "é" * 40, cursor + "=", cursor[:-1], "A" * 10_000):
+        with pytest.raises(InvalidCursor):
+            index.search("errors", cursor=broken)
+
+
+def test_a_cursor_of_another_commit_is_stale(index: SearchIndex, repo: Repo) -> None:
+    cursor = index.search("errors", limit=1).next_cursor
+    repo.commit({"notes/new.md": "# New\n"})
+    with pytest.raises(StaleCursor):
+        index.search("errors", cursor=cursor)
+
+
+def test_equal_scores_are_ordered_by_address(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({f"same/{name}.md": "# Same\n\nwombat\n" for name in "dbca"})
+    repo.commit({"same/aa.md": "# Same\n\nwombat\n"})
+    names = [f"same/{name}.md#_preamble" for name in ("a", "aa", "b", "c", "d")]
+    assert ids(index.search("wombat")) == names
+    assert ids(index.search("wombat", limit=2)) == names[:2]

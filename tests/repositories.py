@@ -1,0 +1,114 @@
+"""Builders of small repositories for tests, made by the git program itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspace.git import Signature
+
+NAME, EMAIL = "Ada", "ada@example.org"
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """A repository at `path`: the folder of its files, or itself if bare."""
+
+    path: Path
+
+    def git(self, *arguments: str, check: bool = True) -> str:
+        """Run git there, without the user's own configuration, and return what it printed."""
+        env = {
+            **os.environ,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_EDITOR": "true",
+            "LC_ALL": "C",
+        }
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.path, env=env, capture_output=True, text=True, check=False
+        )
+        if check and done.returncode:
+            raise AssertionError(f"git {' '.join(arguments)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def write(self, files: Mapping[str, str | bytes]) -> None:
+        """Write files into the work tree, without telling Git."""
+        for name, content in files.items():
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, files: Mapping[str, str | bytes], message: str = "A person's commit") -> str:
+        """Write files, commit everything, and return the commit's id."""
+        self.write(files)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.head()
+
+    def head(self) -> str:
+        """The id of the commit that HEAD names."""
+        return self.git("rev-parse", "HEAD").strip()
+
+    def status(self) -> str:
+        """What `git status --porcelain` prints."""
+        return self.git("status", "--porcelain")
+
+    def fsck(self) -> str:
+        """What `git fsck --strict` complains of."""
+        return self.git("fsck", "--strict", "--no-dangling", "--no-progress")
+
+
+FILES: Mapping[str, str] = {
+    "README.md": "# Example\n\nText.\n",
+    "guides/setup.md": "# Setup\n\nSteps.\n",
+    "guides/deep/only.md": "# Only\n",
+}
+
+
+def unborn(path: Path, *options: str) -> Repo:
+    """A repository without a commit, on the branch `main`."""
+    path.mkdir(parents=True, exist_ok=True)
+    repo = Repo(path)
+    repo.git("init", "-q", "-b", "main", *options)
+    repo.git("config", "user.name", NAME)
+    repo.git("config", "user.email", EMAIL)
+    return repo
+
+
+def normal(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
+    """A repository with one commit of these files on the branch `main`, checked out."""
+    repo = unborn(path)
+    repo.commit(files, "First")
+    return repo
+
+
+def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
+    """A bare repository with the same commit."""
+    source = normal(path.with_name(path.name + "-source"), files)
+    source.git("clone", "-q", "--bare", ".", str(path))
+    repo = Repo(path)
+    repo.git("config", "user.name", NAME)
+    repo.git("config", "user.email", EMAIL)
+    return repo
+
+
+def detached(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
+    """A normal repository whose HEAD stands on the commit itself."""
+    repo = normal(path, files)
+    repo.git("checkout", "-q", "--detach")
+    return repo
+
+
+def linked(repo: Repo, path: Path, branch: str) -> Repo:
+    """A linked work tree of a repository, on a new branch."""
+    repo.git("worktree", "add", "-q", "-b", branch, str(path))
+    return Repo(path)
+
+
+def signature() -> Signature:
+    """The person of these repositories, at a fixed moment."""
+    return Signature(NAME, EMAIL, 1_700_000_000, 60)

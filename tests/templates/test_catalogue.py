@@ -1,0 +1,91 @@
+"""The built-in types: their order, the specification's own words, and the quality that all of them share."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from templates import DocumentType, builtin_types, catalogue
+
+pytestmark = pytest.mark.smoke
+
+TYPES = tuple(builtin_types().values())
+
+# What the product's specification gives for three types, word for word.
+SPECIFIED = {
+    "api_spec": (
+        ("Endpoints", "Examples", "Tasks"),
+        (
+            "Research existing API patterns in the domain",
+            "Define clear request/response schemas",
+            "Include realistic examples with expected outputs",
+            "Document error conditions and edge cases",
+        ),
+    ),
+    "process_checklist": (
+        ("Prerequisites", "Tasks", "Verification"),
+        (
+            "Break complex processes into atomic steps",
+            "Define measurable completion criteria",
+            "Order tasks by dependencies",
+            "Include verification steps",
+        ),
+    ),
+    "review_cleanup": (
+        ("Findings", "Tasks", "Notes"),
+        (
+            "Document findings objectively with evidence",
+            "Create actionable tasks from findings",
+            "Include specific acceptance criteria",
+            "Reference relevant documentation",
+        ),
+    ),
+}
+
+
+def test_the_order_is_fixed_and_the_three_specified_types_lead_it() -> None:
+    assert tuple(builtin_types()) == catalogue.BUILTIN
+    assert tuple(builtin_types())[:3] == tuple(SPECIFIED)
+
+
+def test_each_folder_is_listed() -> None:
+    home = Path(catalogue.__file__).parent
+    assert {path.parent.name for path in home.glob("*/type.toml")} == set(catalogue.BUILTIN)
+
+
+@pytest.mark.parametrize("name", SPECIFIED)
+def test_specified_structures_and_instructions_are_kept_word_for_word(name: str) -> None:
+    sections, instructions = SPECIFIED[name]
+    kind = builtin_types()[name]
+    assert tuple(section.title for section in kind.sections) == sections
+    assert {section.level for section in kind.sections} == {2}
+    assert kind.instructions[:4] == instructions
+    assert kind.structure == "# {title}\n" + "".join(f"\n## {title}\n" for title in sections)
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+def test_every_type_guides_its_writer(kind: DocumentType) -> None:
+    assert kind.instructions
+    assert len(kind.best_practices) >= 3
+    assert all(section.guidance for section in kind.sections)
+    # A model reads it in every conversation in which it writes such a document.
+    assert len(kind.guidance) + sum(map(len, kind.best_practices)) < 4_000
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+def test_headings_of_a_new_document_stand_alone(kind: DocumentType) -> None:
+    lines = [line for line in kind.structure.splitlines() if line]
+    assert all(re.fullmatch(r"#{1,6} \S.*", line) for line in lines)
+    assert "{#" not in kind.structure
+
+
+def test_guidance_joins_instructions_and_sections() -> None:
+    text = builtin_types()["api_spec"].guidance
+    assert text.startswith("- Research existing API patterns in the domain\n- Define clear")
+    assert "\n\nWhat belongs in each section:\n- Endpoints: One subsection" in text
+
+
+def test_types_are_read_once() -> None:
+    assert builtin_types() is builtin_types()

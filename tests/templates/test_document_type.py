@@ -1,0 +1,162 @@
+"""Reading a type that somebody wrote: what is accepted, and what each refusal names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from templates import InvalidTemplate, TemplateSection, parse_type
+
+TOML = b'title = "Incident review"\nsummary = "What went wrong and what changes."\n'
+MARKDOWN = b"# {title}\n\n## Impact\n\n## Timeline\n"
+
+pytestmark = pytest.mark.smoke
+
+
+def refused(toml: bytes = TOML, markdown: bytes = MARKDOWN, name: str = "incident") -> InvalidTemplate:
+    with pytest.raises(InvalidTemplate) as caught:
+        parse_type(name, toml, markdown)
+    return caught.value
+
+
+def test_a_whole_type() -> None:
+    toml = TOML + (
+        b'instructions = ["Begin with\\n  the impact"]\nbest_practices = ["No blame"]\n'
+        b'[sections]\nImpact = "Who, how long"\n"What we learned" = "Causes"\n'
+    )
+    kind = parse_type("incident", toml, b"# {title}\n\n## Impact\n\nUsers:\n\n### What we learned ##\n")
+    assert kind.name == "incident"
+    assert kind.title == "Incident review"
+    assert kind.instructions == ("Begin with the impact",)
+    assert kind.best_practices == ("No blame",)
+    assert kind.sections == (
+        TemplateSection("Impact", 2, "Who, how long"),
+        TemplateSection("What we learned", 3, "Causes"),
+    )
+    assert kind.structure == "# {title}\n\n## Impact\n\nUsers:\n\n### What we learned\n"
+
+
+def test_guidance_may_be_left_out() -> None:
+    kind = parse_type("plain", TOML, MARKDOWN)
+    assert kind.guidance == ""
+    assert [section.guidance for section in kind.sections] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "structure"),
+    [
+        (b"", "# {title}\n"),
+        (b"\n\n", "# {title}\n"),
+        (b"# {title}", "# {title}\n"),
+        (b"#   {title} #\r\n\r\n## A\r\n", "# {title}\n\n## A\n"),
+        (b"## A\n", "# {title}\n\n## A\n"),
+        (b"\xef\xbb\xbf# {title}\n## A", "# {title}\n## A\n"),
+        (b"Intro\n\n---\n\n## A\n", "# {title}\n\nIntro\n\n---\n\n## A\n"),
+        (b"## A\n\n````\n# no heading\n```\n## nor this\n````\n", None),
+        (b"## A\n\n~~~ x\n## A\n~~~\n", None),
+        (b"## A\n\n<!--\n## A\n-->\n", None),
+        (b"## A\n\n<!-- hint -->\n\n#hashtag\n", None),
+    ],
+)
+def test_the_structure_is_put_in_order(markdown: bytes, structure: str | None) -> None:
+    kind = parse_type("plain", TOML, markdown)
+    assert kind.structure == (structure or "# {title}\n\n" + markdown.decode())
+    assert [section.title for section in kind.sections] == (["A"] if b"## A" in markdown else [])
+
+
+@pytest.mark.parametrize("name", ["", "Incident", "1st", "a-b", "a.b", "../x", "a\n", "a" * 42, "é"])
+def test_names(name: str) -> None:
+    assert refused(name=name).field == "name"
+
+
+def test_the_longest_name() -> None:
+    assert parse_type("a" * 41, TOML, MARKDOWN).name == "a" * 41
+
+
+@pytest.mark.parametrize(
+    ("toml", "field", "words"),
+    [
+        (b"", "title", "needed"),
+        (b'title = "T"', "summary", "needed"),
+        (b"title = 3\n", "title", "string"),
+        (b'title = "  "\n', "title", "empty"),
+        (b'title = "' + b"x" * 81 + b'"', "title", "at most 80"),
+        (b'title = "a\\u202eb"', "title", "U+202E"),
+        (TOML + b'instructions = "one"', "instructions", "list"),
+        (TOML + b'instructions = ["one", 2]', "instructions[1]", "string"),
+        (TOML + b"instructions = [" + b'"x",' * 31 + b"]", "instructions", "at most 30"),
+        (TOML + b'best_practices = ["' + b"x" * 601 + b'"]', "best_practices[0]", "at most 600"),
+        (TOML + b'instruction = ["one"]', "instruction", "instructions"),
+        (TOML + b"zzz = 1", "zzz", "title, summary"),
+        (TOML + b"sections = 1", "sections", "table"),
+        (TOML + b"[sections]\nImpact = 1", "sections.Impact", "string"),
+        (TOML + b'[sections]\nTimelin = "x"', "sections.Timelin", "no heading"),
+        (TOML + b'[sections]\n"' + b"x" * 201 + b'" = "x"', "sections", "at most 200"),
+        (TOML + b'"\\u0007" = 1', "type.toml", "U+0007"),
+        (b"title = secret words", "type.toml", "at line 1"),
+        (b"x = " + b"[" * 20_000, "type.toml", "deeply"),
+        (b"#" * 32_001, "type.toml", "32001 bytes"),
+        (b"title = '\xff'", "type.toml", "byte 9"),
+        (b"title = '\x00'", "type.toml", "U+0000"),
+    ],
+)
+def test_descriptions_that_are_refused(toml: bytes, field: str, words: str) -> None:
+    error = refused(toml=toml)
+    assert error.field == field
+    assert words in error.message
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        (b"---\ntype: x\n---\n# {title}\n", "line 1: front matter"),
+        (b"# Incident\n", "line 1: the only level-1"),
+        (b"# {title}\n\n# Other\n", "line 3: the only level-1"),
+        (b"Intro\n\n# {title}\n", "line 3: the only level-1"),
+        (b"# {title}\n\n##\n", "line 3: a heading needs a title"),
+        (b"# {title}\n\n### Deep\n", "line 3: a heading is at most one level"),
+        (b"## A\n\n## a\n", "line 3: another heading"),
+        (b"## A {#a}\n", "no anchors"),
+        (b"## A <#a>\n", "no anchors"),
+        (b'## <a id="x"></a>A\n', "no anchors"),
+        (b"  ## A\n", "line 1: a heading begins at the start"),
+        (b"Impact\n===\n", "line 2: headings are written with `#`"),
+        (b"Impact\n---\n", "line 2: headings are written with `#`"),
+        (b"## " + b"x" * 201, "at most 200"),
+        (b"".join(b"## %d\n" % number for number in range(61)), "line 61: a type has at most 60"),
+        (b"x" * 64_001, "64001 bytes"),
+        (b"\xff", "byte 0 is not UTF-8"),
+        (b"# {title}\x00\n", "U+0000"),
+        (b"## A\n\n```\n## B\n", "line 4: a code fence or a comment is still open"),
+        (b"## A\n\n<!-- hint\n", "line 3: a code fence or a comment is still open"),
+    ],
+)
+def test_skeletons_that_are_refused(markdown: bytes, words: str) -> None:
+    error = refused(markdown=markdown)
+    assert error.field == "document.md"
+    assert words in error.message
+
+
+@given(toml=st.binary(max_size=200), markdown=st.binary(max_size=200))
+def test_any_bytes_give_a_type_or_the_one_error(toml: bytes, markdown: bytes) -> None:
+    for pair in ((toml, markdown), (TOML, markdown), (TOML + toml, MARKDOWN)):
+        try:
+            kind = parse_type("any", *pair)
+        except InvalidTemplate:
+            continue
+        assert parse_type("any", TOML, kind.structure.encode()).structure == kind.structure
+
+
+@given(
+    st.lists(st.sampled_from(["# {title}", "## A", "### B", "text", "", "---", "```", "<!--", "-->", "> q"]))
+)
+def test_a_structure_begins_with_its_title_and_is_stable(lines: list[str]) -> None:
+    try:
+        kind = parse_type("any", TOML, "\n".join(lines).encode())
+    except InvalidTemplate:
+        return
+    assert kind.structure.startswith("# {title}\n")
+    assert kind.structure.endswith("\n")
+    assert parse_type("any", TOML, kind.structure.encode()) == kind

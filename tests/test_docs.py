@@ -1,0 +1,69 @@
+"""What the documentation says of the code is true of it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import COMMANDS
+from templates import builtin_types, parse_type
+from workspace.config import WorkspaceConfig
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+pytestmark = pytest.mark.docs
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_files_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
+    missing = [
+        target for target in targets if target and ":" not in target and not (page.parent / target).exists()
+    ]
+    assert missing == []
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    assert re.findall(r"^make (\w+)", blocks("README.md", "console")[0], re.MULTILINE) == ["demo", "test"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_make_recipes_and_commands_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    recipes = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= recipes
+    assert set(re.findall(r"(?:^|`)docyard ([a-z]+)", text, re.MULTILINE)) <= set(COMMANDS)
+
+
+def test_the_settings_in_the_readme_are_the_defaults() -> None:
+    settings = tomllib.loads(blocks("README.md", "toml")[0])
+    shown = WorkspaceConfig.model_validate(settings)
+    assert shown == WorkspaceConfig()
+    assert settings.keys() == WorkspaceConfig.model_fields.keys()
+
+
+def test_the_built_in_types_are_listed_with_their_sections() -> None:
+    text = (ROOT / "docs" / "templates.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
+    expected = {
+        kind.name: ", ".join(section.title for section in kind.sections) for kind in builtin_types().values()
+    }
+    assert {
+        name: "" if row.startswith("none") else row for name, row in listed if name in expected
+    } == expected
+
+
+def test_the_example_of_a_type_is_one() -> None:
+    toml, markdown = blocks("docs/templates.md", "toml")[0], blocks("docs/templates.md", "markdown")[0]
+    kind = parse_type("incident_review", toml.encode(), markdown.encode())
+    assert [section.title for section in kind.sections if section.guidance] == ["Timeline", "What changes"]

@@ -1,0 +1,256 @@
+"""Opening repositories of every kind, and reading them through the one door."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from workspace.git import DamagedRepository, GitReader, GitStore, Head, Signature
+from workspace.opening import NotARepository, UnsupportedRepository, refused, unsupported
+
+WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
+
+
+def test_a_normal_repository(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    git = GitReader(repo.path)
+    assert git.head() == Head("main", repo.head())
+    assert git.worktree == repo.path
+    assert git.git_dir == git.common_dir == repo.path / ".git"
+    assert not git.bare
+    assert git.branches() == ("main",)
+    assert git.identity() == (repositories.NAME, repositories.EMAIL)
+
+
+def test_a_subfolder_opens_its_repository(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    assert GitReader(repo.path / "guides" / "deep").worktree == repo.path
+
+
+def test_a_bare_repository(tmp_path: Path) -> None:
+    git = GitReader(repositories.bare(tmp_path / "repo.git").path)
+    assert git.bare
+    assert git.worktree is None
+    assert git.head().branch == "main"
+    assert git.worktree_of("main") is None
+
+
+def test_an_unborn_repository(tmp_path: Path) -> None:
+    git = GitReader(repositories.unborn(tmp_path).path)
+    assert git.head() == Head("main", None)
+    assert git.tip("main") is None
+
+
+def test_a_detached_head(tmp_path: Path) -> None:
+    repo = repositories.detached(tmp_path)
+    git = GitReader(repo.path)
+    assert git.head() == Head(None, repo.head())
+    assert git.worktree_of("main") is None
+
+
+def test_linked_work_trees(tmp_path: Path) -> None:
+    main = repositories.normal(tmp_path / "main")
+    linked = repositories.linked(main, tmp_path / "linked", "topic")
+    for git in (GitReader(main.path), GitReader(linked.path)):
+        assert git.common_dir == main.path / ".git"
+        there = git.worktree_of("topic")
+        assert there is not None
+        assert (there.path, there.git_dir) == (linked.path, main.path / ".git/worktrees/linked")
+        here = git.worktree_of("main")
+        assert here is not None
+        assert here.path == main.path
+    assert GitReader(linked.path).head().branch == "topic"
+    shutil.rmtree(linked.path)
+    assert GitReader(main.path).worktree_of("topic") is None
+    main.git("worktree", "prune")
+    again = repositories.linked(main, tmp_path / "again", "other")
+    main.git("worktree", "lock", str(again.path))
+    shutil.rmtree(again.path)
+    assert GitReader(main.path).worktree_of("other") is not None
+
+
+def test_a_branch_being_rebased_belongs_to_its_work_tree(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit({"README.md": "theirs\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"README.md": "ours\n"})
+    repo.git("rebase", "topic", check=False)
+    git = GitReader(repo.path)
+    assert git.head().branch is None
+    assert git.worktree_of("main") is not None
+
+
+@pytest.mark.parametrize("name", ["missing", "plain"])
+def test_no_repository(tmp_path: Path, name: str) -> None:
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(NotARepository) as error:
+        GitReader(tmp_path / name)
+    assert str(tmp_path) not in error.value.message + error.value.fix
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "reason"),
+    [
+        (["--object-format=sha256"], {}, "SHA-256"),
+        ([], {"extensions.refStorage": "reftable"}, "reftable"),
+        ([], {"extensions.partialClone": "origin"}, "partial clone"),
+        ([], {"remote.origin.promisor": "true"}, "partial clone"),
+        ([], {"extensions.unheardOf": "1"}, "unheardof"),
+    ],
+)
+def test_unsupported_kinds_are_refused(
+    tmp_path: Path, options: list[str], settings: dict[str, str], reason: str
+) -> None:
+    repo = repositories.unborn(tmp_path, *options)
+    for name, value in {"core.repositoryFormatVersion": "1", **settings}.items():
+        # An extension stops git itself, so the file is written directly.
+        section, _, key = name.rpartition(".")
+        head, _, sub = section.partition(".")
+        with (tmp_path / ".git/config").open("a") as file:
+            file.write(f'[{head} "{sub}"]\n' if sub else f"[{head}]\n")
+            file.write(f"\t{key} = {value}\n")
+    with pytest.raises(UnsupportedRepository, match=reason) as error:
+        GitReader(repo.path)
+    assert error.value.code == "UNSUPPORTED_REPO"
+    assert reason in str(error.value.details["reason"])
+    assert str(tmp_path) not in error.value.message + error.value.fix
+
+
+def test_a_broken_configuration_is_refused(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    with (tmp_path / ".git/config").open("a") as file:
+        file.write("[broken\n")
+    with pytest.raises(UnsupportedRepository, match="configuration"):
+        GitReader(repo.path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_another_owner_is_refused(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    for path in (repo.path, repo.path / ".git"):
+        os.chown(path, 65534, 65534)
+    with pytest.raises(UnsupportedRepository, match="another user"):
+        GitReader(repo.path)
+
+
+def test_a_refusal_without_a_known_reason_says_damaged(tmp_path: Path) -> None:
+    assert "damaged" in refused(tmp_path).reason
+    assert unsupported({"core.bare": "false", "remote.origin.promisor": "false"}) is None
+
+
+def test_the_tip_is_never_stale(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    git = GitReader(repo.path)
+    for number in range(6):
+        commit = repo.commit({"README.md": f"{number}\n"})
+        assert git.tip("main") == commit
+        repo.git("pack-refs", "--all")
+        assert git.tip("main") == commit
+    repo.git("reset", "-q", "--hard", "HEAD~3")
+    assert git.tip("main") == repo.head()
+    repo.git("gc", "-q", "--prune=now")
+    assert git.tip("main") == repo.head()
+
+
+def test_a_symbolic_branch_has_no_tip(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    git = GitReader(repo.path)
+    assert git.tip("alias") is None
+    assert git.tip("never") is None
+    assert git.tip("no such..name") is None
+    assert git.is_branch_name("topic/one")
+    assert not git.is_branch_name("topic..one")
+    assert not git.is_branch_name("-topic")
+    assert not git.is_branch_name("\ud800")
+
+
+def test_a_torn_ref_is_damage(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    (tmp_path / ".git/refs/heads/main").write_bytes(b"")
+    with pytest.raises(DamagedRepository):
+        GitReader(repo.path).tip("main")
+
+
+def test_objects_are_written_as_git_writes_them(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    git = GitStore(repo.path)
+    blob = git.put_blob(b"a\0b")
+    assert git.blob(blob) == b"a\0b"
+    assert git.blob_size(blob) == 3
+    tree = git.tree(git.commit(repo.head()).tree)
+    assert [entry.name for entry in tree] == ["README.md", "guides"]
+    assert git.put_tree(reversed(tree)) == git.commit(repo.head()).tree
+    odd = Signature("Ada <x>\n", "a>b", 12, -90)
+    id = git.put_commit(git.put_tree(tree), [repo.head()], odd, WHO, "Héllo\0\n\nBody\n\n\n")
+    commit = git.commit(id)
+    assert commit.parents == (repo.head(),)
+    assert commit.message == "Héllo\n\nBody\n"
+    assert commit.author == Signature("Ada x", "a b", 12, -90)
+    assert commit.committer == WHO
+    repo.git("branch", "made", id)
+    assert repo.fsck() == ""
+
+
+def test_commits_in_other_encodings_are_read(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    repo.write({"../message": "Grüße\n".encode("latin-1")})
+    repo.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "--allow-empty", "-qF", "../message")
+    assert GitReader(repo.path).commit(repo.head()).message == "Grüße\n"
+
+
+def test_what_is_missing_is_damage(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    git = GitReader(repo.path)
+    nothing = "0" * 40
+    assert git.has(repo.head())
+    assert not git.has(nothing)
+    for read in (git.commit, git.tree, git.blob, git.blob_size):
+        with pytest.raises(DamagedRepository):
+            read(nothing)
+    with pytest.raises(DamagedRepository):
+        git.blob(repo.head())
+    with pytest.raises(DamagedRepository):
+        git.commit(git.commit(repo.head()).tree)
+
+
+def test_configuration(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    git = GitReader(repo.path)
+    assert git.config("core.bare") == "false"
+    assert git.config("docyard.nothing") is None
+    assert git.config("nonsense") is None
+    assert git.config_flag("docyard.nothing", True)
+    repo.git("config", "docyard.flag", "yes")
+    assert git.config_flag("docyard.flag")
+    repo.git("config", "user.email", "")
+    assert git.identity() is None
+
+
+def test_many_threads_read_at_once(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    git = GitStore(repo.path)
+    faults: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            for number in range(200):
+                assert git.tip("main") == repo_head
+                assert git.config("core.bare") == "false"
+                assert git.blob(git.put_blob(b"%d" % number)) == b"%d" % number
+        except BaseException as error:
+            faults.append(error)
+
+    repo_head = repo.head()
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []

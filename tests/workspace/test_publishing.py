@@ -1,0 +1,613 @@
+"""Batches become commits: one of several writers wins, and a person's checkout follows or refuses."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import FILES, Repo
+from workspace.git import GitReader, GitStore
+from workspace.paths import InvalidPath
+from workspace.publishing import (
+    Batch,
+    BranchMoved,
+    CannotWrite,
+    InvalidBranch,
+    Locked,
+    RefConflict,
+    WorktreeBusy,
+    WorktreeConflict,
+    checkout,
+    files,
+    locks,
+    publish,
+    refs,
+)
+from workspace.trees import PathBlocked, walk
+
+WHO = repositories.signature()
+NEW = b"# Changed\n"
+
+
+def commit(
+    repo: Repo,
+    changes: Mapping[str, bytes | None],
+    *,
+    branch: str = "main",
+    base: str | None = "tip",
+    durable: bool = False,
+    message: str = "Change the text\n\nDocyard-Tool: test\n",
+) -> str:
+    store = GitStore(repo.path)
+    base = store.tip(branch) if base == "tip" else base
+    return publish(store, Batch(branch, base, changes, message, WHO), durable=durable)
+
+
+def texts(repo: Repo, branch: str = "main") -> dict[str, bytes]:
+    git = GitReader(repo.path)
+    return {path: git.blob(entry.id) for path, entry in walk(git, git.commit(git.tip(branch) or "").tree)}
+
+
+def files_of(repo: Repo) -> dict[str, bytes]:
+    found = (path for path in repo.path.rglob("*") if path.is_file())
+    return {
+        name: path.read_bytes()
+        for path in found
+        if not (name := path.relative_to(repo.path).as_posix()).startswith(".git")
+    }
+
+
+def check_clean(repo: Repo) -> None:
+    """No difference, no damage, no lock and no prepared file is left."""
+    assert repo.status() == ""
+    assert repo.fsck() == ""
+    check_no_leftovers(repo)
+
+
+def check_no_leftovers(repo: Repo) -> None:
+    common = GitReader(repo.path).common_dir
+    assert [path for path in common.rglob("*.lock") if path.name != "write.lock"] == []
+    assert list(common.glob("docyard/pending/*")) == []
+    assert [name for name in files_of(repo) if ".docyard-" in name] == []
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_branch_index_and_files_move_together(repo: Repo, durable: bool) -> None:
+    before = repo.head()
+    changes = {"README.md": NEW, "guides/deep/only.md": None, "new/folder/a.md": b"a\0b\n"}
+    id = commit(repo, changes, durable=durable)
+    assert repo.head() == id
+    assert repo.git("rev-parse", "HEAD^").strip() == before
+    assert texts(repo) == files_of(repo)
+    assert texts(repo) == {
+        "README.md": NEW,
+        "guides/setup.md": b"# Setup\n\nSteps.\n",
+        "new/folder/a.md": b"a\0b\n",
+    }
+    assert not (repo.path / "guides/deep").exists()
+    check_clean(repo)
+    assert repo.git("log", "-1", "--format=%an|%ae|%cn|%at|%B").strip().endswith("Docyard-Tool: test")
+    assert (
+        repo.git("log", "-1", "--format=%an|%ae|%ai").strip()
+        == f"{WHO.name}|{WHO.email}|2023-11-14 23:13:20 +0100"
+    )
+
+
+def test_bare(tmp_path: Path) -> None:
+    repo = repositories.bare(tmp_path / "repo.git")
+    id = commit(repo, {"README.md": NEW, "guides/setup.md": None})
+    assert repo.head() == id
+    assert texts(repo) == {"README.md": NEW, "guides/deep/only.md": b"# Only\n"}
+    assert repo.fsck() == ""
+    assert not (repo.path / "index").exists()
+    assert not (repo.path / "logs").exists()
+
+
+@pytest.mark.parametrize("branch", ["main", "topics/one"])
+def test_unborn(tmp_path: Path, branch: str) -> None:
+    repo = repositories.unborn(tmp_path)
+    repo.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    id = commit(repo, {"a.md": NEW}, branch=branch, base=None)
+    assert repo.head() == id
+    assert files_of(repo) == {"a.md": NEW}
+    check_clean(repo)
+    assert "commit (initial)" in repo.git("reflog", branch)
+
+
+def test_a_branch_that_is_not_checked_out_leaves_the_files_alone(repo: Repo) -> None:
+    repo.git("branch", "topic")
+    repo.write({"README.md": "mine\n"})
+    id = commit(repo, {"README.md": NEW}, branch="topic")
+    assert repo.git("rev-parse", "topic").strip() == id
+    assert repo.status() == " M README.md\n"
+    assert files_of(repo)["README.md"] == b"mine\n"
+
+
+def test_a_detached_head_stays(tmp_path: Path) -> None:
+    repo = repositories.detached(tmp_path)
+    before = repo.head()
+    commit(repo, {"README.md": NEW})
+    assert repo.head() == before
+    check_clean(repo)
+
+
+@pytest.mark.parametrize("opened", ["main", "linked"])
+def test_the_work_tree_that_stands_on_the_branch_follows(tmp_path: Path, opened: str) -> None:
+    main = repositories.normal(tmp_path / "main")
+    linked = repositories.linked(main, tmp_path / "linked", "topic")
+    repo = main if opened == "main" else linked
+    commit(repo, {"README.md": NEW}, branch="topic")
+    commit(repo, {"README.md": b"# Main\n"}, branch="main")
+    assert files_of(linked)["README.md"] == NEW
+    assert files_of(main)["README.md"] == b"# Main\n"
+    check_clean(main)
+    check_clean(linked)
+    assert "Change the text" in linked.git("reflog", "-1", "HEAD")
+
+
+def test_a_linked_work_tree_of_a_bare_repository_follows(tmp_path: Path) -> None:
+    repo = repositories.bare(tmp_path / "repo.git")
+    linked = repositories.linked(repo, tmp_path / "linked", "topic")
+    commit(repo, {"README.md": NEW}, branch="topic")
+    assert files_of(linked)["README.md"] == NEW
+    check_clean(linked)
+
+
+def test_a_work_tree_that_is_gone(tmp_path: Path) -> None:
+    main = repositories.normal(tmp_path / "main")
+    linked = repositories.linked(main, tmp_path / "linked", "topic")
+    linked.path.rename(tmp_path / "away")
+    commit(main, {"README.md": NEW}, branch="topic")
+    Repo(tmp_path / "away").git("status", check=False)
+    main.git("worktree", "lock", str(linked.path))
+    with pytest.raises(WorktreeBusy, match="missing"):
+        commit(main, {"README.md": b"again\n"}, branch="topic")
+
+
+def test_a_branch_in_two_work_trees_is_left_alone(tmp_path: Path) -> None:
+    main = repositories.normal(tmp_path / "main")
+    main.git("worktree", "add", "-q", "-f", str(tmp_path / "second"), "main")
+    with pytest.raises(WorktreeBusy, match="several"):
+        commit(main, {"README.md": NEW})
+
+
+@pytest.mark.parametrize("how", [["pack-refs", "--all"], ["gc", "-q", "--prune=now"]])
+def test_packed_refs_and_objects(repo: Repo, how: list[str]) -> None:
+    for number in range(3):
+        repo.git(*how)
+        commit(repo, {"README.md": b"%d\n" % number})
+        check_clean(repo)
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
+
+
+def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
+    before = repo.head()
+    assert (
+        commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None}) == before
+    )
+    assert commit(repo, {}) == before
+    assert repo.head() == before
+
+
+def test_the_second_writer_is_told_the_tip(repo: Repo) -> None:
+    base = repo.head()
+    first = commit(repo, {"README.md": NEW})
+    before = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
+    with pytest.raises(BranchMoved) as error:
+        commit(repo, {"README.md": b"second\n"}, base=base)
+    assert error.value.tip == first
+    assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == before
+    check_clean(repo)
+    with pytest.raises(BranchMoved):
+        commit(repo, {"README.md": b"second\n"}, base=None)
+
+
+def test_a_persons_commit_comes_first(repo: Repo) -> None:
+    base = repo.head()
+    repo.write({"guides/setup.md": "theirs\n"})
+    repo.git("commit", "-qam", "Theirs")
+    with pytest.raises(BranchMoved) as error:
+        commit(repo, {"README.md": NEW}, base=base)
+    assert error.value.tip == repo.head()
+    check_clean(repo)
+
+
+def attempt(path: Path, base: str, number: int, answers: multiprocessing.SimpleQueue[str]) -> None:
+    try:
+        commit(Repo(path), {"README.md": b"%d\n" % number}, base=base)
+        answers.put("won")
+    except BranchMoved:
+        answers.put("moved")
+
+
+def test_of_several_processes_one_wins(repo: Repo) -> None:
+    context = multiprocessing.get_context("spawn")
+    answers: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
+    processes = [
+        context.Process(target=attempt, args=(repo.path, repo.head(), number, answers)) for number in range(3)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert sorted(answers.get() for _ in processes) == ["moved", "moved", "won"]
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
+    check_clean(repo)
+
+
+def test_threads_lose_and_double_nothing(repo: Repo) -> None:
+    """Each of several writers adds its line, again after every BranchMoved, while a person commits."""
+    store = GitStore(repo.path)
+    faults: list[BaseException] = []
+
+    def add(name: str) -> None:
+        try:
+            for number in range(5):
+                while True:
+                    base = store.tip("main")
+                    path = f"log/{name}.md"
+                    known = texts(repo).get(path, b"") if base else b""
+                    batch = Batch("main", base, {path: known + b"%d\n" % number}, "Add", WHO)
+                    try:
+                        publish(store, batch, durable=False)
+                        break
+                    except (BranchMoved, Locked, WorktreeConflict):
+                        continue
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=add, args=(name,)) for name in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    commits = 0
+    while any(thread.is_alive() for thread in threads):
+        repo.write({"README.md": f"{commits}\n"})
+        repo.git("commit", "-qam", "A person's", check=False)
+        commits += 1
+    repo.git("commit", "-qam", "A person's last", check=False)
+    assert faults == []
+    assert {name: texts(repo)[f"log/{name}.md"] for name in "abc"} == dict.fromkeys("abc", b"0\n1\n2\n3\n4\n")
+    assert repo.git("log", "--format=%s").split("\n").count("Add") == 15
+    check_clean(repo)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (lambda repo: repo.write({"README.md": "mine\n"}), "README.md"),
+        (lambda repo: (repo.write({"README.md": "mine\n"}), repo.git("add", "-A")), "README.md"),
+        (lambda repo: repo.write({"new.md": "mine\n"}), "new.md"),
+        (lambda repo: (repo.write({"new.md": "mine\n"}), repo.git("add", "-N", "new.md")), "new.md"),
+        (lambda repo: (repo.path / "README.md").unlink(), "README.md"),
+        (lambda repo: repo.git("rm", "-q", "README.md"), "README.md"),
+        (lambda repo: repo.git("rm", "-q", "--cached", "README.md"), "README.md"),
+        (lambda repo: (repo.path / "README.md").chmod(0o755), "README.md"),
+        (lambda repo: repo.write({"folder": "a file\n"}), "folder/new.md"),
+        (lambda repo: (repo.write({"x": "1"}), repo.git("add", "x"), (repo.path / "x").unlink()), "x/new.md"),
+        (lambda repo: repo.write({"new.md/file": "mine\n"}), "new.md"),
+        (lambda repo: os.symlink("guides", repo.path / "alias"), "alias/new.md"),
+        (lambda repo: os.symlink("/etc/passwd", repo.path / "new.md"), "new.md"),
+        (lambda repo: (repo.path / "README.md").unlink() or os.symlink("x", repo.path / "README.md"),
+         "README.md"),
+    ],
+    ids=[
+        "edited", "staged", "untracked", "intended", "deleted", "removed", "untracked-again", "mode",
+        "file-above", "staged-above", "folder", "link-above", "link", "link-instead",
+    ],
+)  # fmt: skip
+def test_a_persons_changes_refuse_the_batch(repo: Repo, change: Callable[[Repo], object], path: str) -> None:
+    change(repo)
+    status, held, tip = repo.status(), files_of(repo), repo.head()
+    with pytest.raises(WorktreeConflict) as error:
+        commit(repo, {path: NEW, "guides/setup.md": NEW})
+    assert error.value.code == "WORKTREE_CONFLICT"
+    assert error.value.paths == (path,)
+    assert (repo.status(), files_of(repo), repo.head()) == (status, held, tip)
+    check_no_leftovers(repo)
+
+
+def test_other_changes_of_a_person_stay_as_they_are(repo: Repo) -> None:
+    repo.write({"guides/setup.md": "edited\n", "staged.md": "staged\n", "intended.md": "", "plain.md": ""})
+    repo.git("add", "staged.md")
+    repo.git("add", "-N", "intended.md")
+    repo.git("update-index", "--assume-unchanged", "guides/deep/only.md")
+    status, flags = repo.status(), repo.git("ls-files", "-v")
+    commit(repo, {"README.md": NEW})
+    assert repo.status() == status
+    assert repo.git("ls-files", "-v") == flags
+    assert repo.git("show", "--stat", "--format=", "HEAD").startswith(" README.md")
+
+
+def test_a_change_in_the_moment_before_is_not_hidden(repo: Repo) -> None:
+    """Git compares text again where a file is as new as the index; a newer index must not end that."""
+    file, index = repo.path / "guides/setup.md", repo.path / ".git/index"
+    moment = (1_700_000_000, 1_700_000_000)
+    repo.git("config", "core.trustctime", "false")
+    file.write_bytes(b"one\n")
+    os.utime(file, moment)
+    repo.git("commit", "-qam", "One")
+    file.write_bytes(b"two\n")
+    os.utime(file, moment)
+    os.utime(index, moment)
+    commit(repo, {"README.md": NEW})
+    assert repo.status() == " M guides/setup.md\n"
+
+
+def busy_with(repo: Repo, operation: str) -> None:
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit({"README.md": "theirs\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"README.md": "ours\n"})
+    match operation:
+        case "merge" | "cherry-pick" | "rebase":
+            repo.git(operation, "topic", check=False)
+        case "revert":
+            repo.git("revert", "topic", check=False)
+        case "bisection":
+            repo.git("bisect", "start", "main", "HEAD~1")
+        case "unmerged":
+            repo.write({"README.md": "stashed\n"})
+            repo.git("stash", "-q")
+            repo.commit({"README.md": "again\n"})
+            repo.git("stash", "pop", check=False)
+        case "sparse":
+            repo.git("sparse-checkout", "set", "guides")
+        case "split":
+            repo.git("update-index", "--split-index")
+        case "cannot be read":
+            (repo.path / ".git/index").write_bytes(b"DIRC nonsense")
+        case "filter":
+            repo.commit({".gitattributes": "*.md filter=lfs\n"})
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["merge", "rebase", "cherry-pick", "revert", "bisection", "unmerged", "sparse", "split", "cannot be read",
+     "filter"],
+)  # fmt: skip
+def test_a_busy_work_tree_refuses_the_batch(repo: Repo, operation: str) -> None:
+    busy_with(repo, operation)
+    held, tip = files_of(repo), repo.git("rev-parse", "main")
+    with pytest.raises(WorktreeBusy, match=operation) as error:
+        commit(repo, {"guides/setup.md": NEW})
+    assert error.value.code == "WORKTREE_BUSY"
+    assert error.value.fix
+    assert (files_of(repo), repo.git("rev-parse", "main")) == (held, tip)
+    check_no_leftovers(repo)
+
+
+@pytest.mark.parametrize("lock", ["index.lock", "refs/heads/main.lock"])
+def test_anothers_lock_is_waited_for_and_left(repo: Repo, lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
+    path = repo.path / ".git" / lock
+    path.write_bytes(b"theirs")
+    held, tip = files_of(repo), repo.head()
+    with pytest.raises(Locked) as error:
+        commit(repo, {"README.md": NEW})
+    assert error.value.file == f".git/{lock}"
+    assert path.read_bytes() == b"theirs"
+    assert (files_of(repo), repo.head()) == (held, tip)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 2.0)
+    timer = threading.Timer(0.1, path.unlink)
+    timer.start()
+    commit(repo, {"README.md": NEW})
+    timer.join()
+    check_clean(repo)
+
+
+def test_the_index_is_read_again_when_it_changed_before_the_lock(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare, moments = checkout.Checkout.prepare, iter([1])
+
+    def then_a_person_stages(self: checkout.Checkout, prepared: object) -> None:
+        prepare(self, prepared)  # type: ignore[arg-type]
+        if next(moments, None):
+            repo.write({"staged.md": "staged\n"})
+            repo.git("add", "staged.md")
+
+    monkeypatch.setattr(checkout.Checkout, "prepare", then_a_person_stages)
+    commit(repo, {"README.md": NEW})
+    assert repo.status() == "A  staged.md\n"
+
+
+CRLF = {
+    "autocrlf": ({"core.autocrlf": "true"}, ""),
+    "attribute": ({}, "*.md text eol=crlf\n"),
+    "eol": ({"core.eol": "crlf"}, "* text=auto\n"),
+}
+
+
+@pytest.mark.parametrize("kind", CRLF)
+def test_line_endings_follow_git(tmp_path: Path, kind: str) -> None:
+    settings, attributes = CRLF[kind]
+    source = repositories.normal(tmp_path / "source", {**FILES, ".gitattributes": attributes})
+    source.git("clone", "-q", *[f"-c{n}={v}" for n, v in settings.items()], ".", str(tmp_path / "repo"))
+    repo = Repo(tmp_path / "repo")
+    assert files_of(repo)["README.md"] == b"# Example\r\n\r\nText.\r\n"
+    commit(repo, {"README.md": b"# One\n\nTwo\n", "new.md": b"a\nb\n", "guides/setup.md": None})
+    assert texts(repo)["README.md"] == b"# One\n\nTwo\n"
+    assert files_of(repo)["README.md"] == b"# One\r\n\r\nTwo\r\n"
+    assert files_of(repo)["new.md"] == b"a\r\nb\r\n"
+    check_clean(repo)
+    repo.write({"README.md": b"# One\n\nTwo\n"})
+    commit(repo, {"README.md": b"LF in the file is no change\n"})
+    check_clean(repo)
+    repo.write({"README.md": b"# Mine\r\n"})
+    with pytest.raises(WorktreeConflict):
+        commit(repo, {"README.md": NEW})
+
+
+def test_crlf_without_any_rule_stays(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n"})
+    commit(repo, {"a.md": b"# B\r\n"})
+    assert files_of(repo) == texts(repo) == {"a.md": b"# B\r\n"}
+    check_clean(repo)
+
+
+def test_crlf_in_the_repository_is_left_alone_by_autocrlf(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n", "b.md": b"# B\n"})
+    repo.git("config", "core.autocrlf", "true")
+    commit(repo, {"b.md": b"# C\n"})
+    commit(repo, {"a.md": b"# A\r\n\r\nMore\r\n"})
+    commit(repo, {"a.md": b"# A\r\n"})
+    check_clean(repo)
+
+
+def test_modes_are_kept(tmp_path: Path) -> None:
+    repo = repositories.unborn(tmp_path)
+    repo.write({"run.md": "#!/bin/sh\n", "private.md": "x\n"})
+    (tmp_path / "run.md").chmod(0o750)
+    (tmp_path / "private.md").chmod(0o600)
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "First")
+    commit(repo, {"run.md": NEW, "private.md": NEW})
+    assert (tmp_path / "run.md").stat().st_mode & 0o777 == 0o750
+    assert (tmp_path / "private.md").stat().st_mode & 0o777 == 0o600
+    assert repo.git("ls-files", "-s", "run.md").startswith("100755")
+    check_clean(repo)
+
+
+@pytest.mark.parametrize(
+    ("setting", "bare", "logged"),
+    [
+        (None, False, True),
+        ("false", False, False),
+        (None, True, False),
+        ("true", True, True),
+        ("always", True, True),
+    ],
+)
+def test_reflogs_are_written_where_git_would(
+    tmp_path: Path, setting: str | None, bare: bool, logged: bool
+) -> None:
+    repo = (repositories.bare if bare else repositories.unborn)(tmp_path / "repo")
+    if setting:
+        repo.git("config", "core.logAllRefUpdates", setting)
+    first = commit(repo, {"a.md": b"1\n"})
+    second = commit(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
+    for name in ("main", "HEAD"):
+        lines = repo.git("reflog", "--format=%H %gs %gn", name, check=False).splitlines()
+        assert lines[:1] == ([f"{second} commit: Second {WHO.name}"] if logged else [])
+        assert any(line.startswith(first) for line in lines) == logged
+    if logged:
+        assert repo.git("rev-parse", "main@{1}").strip() == first
+    assert repo.fsck() == ""
+
+
+def test_branches_that_cannot_be(repo: Repo) -> None:
+    repo.git("branch", "topic/one")
+    repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    for packed in (False, True):
+        if packed:
+            repo.git("pack-refs", "--all")
+        for branch in ("topic", "main/sub", "topic/one/two", "alias"):
+            with pytest.raises(RefConflict):
+                commit(repo, {"a.md": NEW}, branch=branch, base=None)
+    for branch in ("a..b", "-x", "x.lock", "", "a b"):
+        with pytest.raises(InvalidBranch):
+            commit(repo, {"a.md": NEW}, branch=branch, base=None)
+    repo.git("branch", "-D", "topic/one")
+    (repo.path / ".git/refs/heads/topic/empty").mkdir(parents=True)
+    commit(repo, {"a.md": NEW}, branch="topic", base=None)
+    check_clean(repo)
+
+
+def test_bad_paths_change_nothing(repo: Repo) -> None:
+    repo.git("config", "core.symlinks", "true")
+    os.symlink("README.md", repo.path / "link.md")
+    repo.commit({})
+    before = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
+    for path in ("../a.md", "/a.md", ".git/config", "./a.md", "a\\b"):
+        with pytest.raises(InvalidPath):
+            commit(repo, {path: NEW})
+    for path in ("link.md",):
+        with pytest.raises(PathBlocked):
+            commit(repo, {path: NEW})
+    assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == before
+    for path in ("guides", "README.md/below.md"):
+        with pytest.raises((PathBlocked, WorktreeConflict)):
+            commit(repo, {path: NEW})
+    check_clean(repo)
+
+
+STEPS = [
+    (files.WorkFiles, "_write", False),
+    *(
+        (owner, name, after)
+        for owner, name in [
+            (checkout.Checkout, "check"),
+            (checkout.Checkout, "apply"),
+            (checkout.Checkout, "install"),
+            (refs.RefSwap, "take"),
+            (refs.RefSwap, "commit"),
+        ]
+        for after in (False, True)
+    ),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "after"), STEPS)
+@pytest.mark.parametrize("born", [False, True])
+def test_a_failure_before_the_commit_point_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: bool, born: bool
+) -> None:
+    repo = (repositories.normal if born else repositories.unborn)(tmp_path)
+    status, held = repo.status(), files_of(repo)
+    tip = GitReader(repo.path).tip("main")
+    real, calls = getattr(owner, name), iter(range(100))
+
+    def fail(self: object, *arguments: object) -> object:
+        # The second file fails, so that there is a first to bring back.
+        if name == "_write" and next(calls) < 1:
+            return real(self, *arguments)
+        if after:
+            real(self, *arguments)
+        monkeypatch.undo()
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(owner, name, fail)
+    changes = {"README.md": NEW, "new/a.md": NEW, "guides/deep/only.md": None}
+    if (name, after) == ("commit", True):
+        id = commit(repo, changes)
+        assert repo.head() == id
+        check_clean(repo)
+        return
+    with pytest.raises(CannotWrite):
+        commit(repo, changes)
+    assert (repo.status(), files_of(repo), GitReader(repo.path).tip("main")) == (status, held, tip)
+    assert not (repo.path / "new").exists()
+    check_no_leftovers(repo)
+    commit(repo, changes)
+    check_clean(repo)
+
+
+def test_what_a_person_writes_during_the_publication_stays(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: object) -> None:
+        time.sleep(0.01)
+        (repo.path / "README.md").write_bytes(b"a person's, just now\n")
+        raise OSError(5, "broken")
+
+    monkeypatch.setattr(refs.RefSwap, "commit", interrupted)
+    with pytest.raises(CannotWrite):
+        commit(repo, {"README.md": NEW, "guides/setup.md": NEW})
+    assert files_of(repo)["README.md"] == b"a person's, just now\n"
+    assert files_of(repo)["guides/setup.md"] == FILES["guides/setup.md"].encode()
+    assert repo.status() == " M README.md\n"
+    check_no_leftovers(repo)
+
+
+def test_messages_name_no_folder_of_the_system(repo: Repo) -> None:
+    repo.write({"README.md": "mine\n"})
+    with pytest.raises(WorktreeConflict) as error:
+        commit(repo, {"README.md": NEW})
+    assert str(repo.path) not in f"{error.value.message} {error.value.fix} {error.value.details}"

@@ -1,0 +1,139 @@
+"""create_document: from a list of types, through a type's instructions, to a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from templates import DocumentType
+from tools.answers import Answer
+from tools.arguments import InvalidArguments, read, without_nulls
+from tools.tool import Tool
+from tools.writing import WriteFields, Writer, arguments_of
+from workspace.types import document_type, document_types
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.edits import Operation
+    from workspace.plan import Step
+    from workspace.workspace import Written
+
+_PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
+
+
+class CreateDocumentArguments(WriteFields):
+    """The input of create_document."""
+
+    doc_type: str | None = Field(None, description="Document type; {} lists them")
+    title: str | None = Field(None, description="Also gives the file its name")
+    initial_content: str | None = Field(
+        None, description="Markdown: introduction, then ## sections to fill or add"
+    )
+    folder: str | None = Field(None, description="Folder for the file")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "discovery": "Call with {} to list types",
+        "instructions": "Call with {doc_type} for instructions",
+        "creation": "Call with {doc_type, title, initial_content?, folder?}",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {**_PLACEHOLDERS, **arguments_of(given, ("doc_type", "title", "folder"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = without_nulls(given)
+    if not asked:
+        return _discovery(context)
+    if set(asked) == {"doc_type"}:
+        return _instructions(context, read(CreateDocumentArguments, asked).doc_type or "")
+    return WRITER.run(context, given)
+
+
+def _discovery(context: Context) -> Answer:
+    snapshot = context.snapshot()
+    types = document_types(snapshot)
+    known = {name: found for name, found in types.items() if isinstance(found, DocumentType)}
+    data: dict[str, Any] = {
+        "doc_types": list(known),
+        "summaries": {name: found.summary for name, found in known.items()},
+        "commit": snapshot.commit,
+        "next_step": 'Call with doc_type for instructions, such as {"doc_type": "api_spec"}',
+    }
+    broken = [found.message for found in types.values() if not isinstance(found, DocumentType)]
+    if broken:
+        data["hints"] = broken
+    return Answer(data)
+
+
+def _instructions(context: Context, name: str) -> Answer:
+    snapshot = context.snapshot()
+    found = document_type(snapshot, name)
+    return Answer(
+        {
+            "instructions": found.guidance,
+            "structure": found.structure,
+            "best_practices": list(found.best_practices),
+            "commit": snapshot.commit,
+            "next_step": f'Call with {{"doc_type": "{name}", "title": "…", "initial_content": "…"}}; then fill the '
+            "sections with edit_document",
+        }
+    )
+
+
+def _build(context: Context, item: Given) -> Operation:
+    from workspace.edits import CreateDocument
+
+    asked = read(CreateDocumentArguments, item)
+    if asked.doc_type is None:
+        raise InvalidArguments(
+            "'doc_type' is missing", fix="Call with {} to list the types.", field="doc_type"
+        )
+    found = document_type(context.snapshot(), asked.doc_type)
+    if asked.title is None:
+        raise InvalidArguments("'title' is missing", fix="Give the document a title.", field="title")
+    return CreateDocument(
+        type=found, title=asked.title, content=asked.initial_content or "", folder=asked.folder or ""
+    )
+
+
+def _next_step(written: Written, done: Sequence[Step]) -> str:
+    outcome = done[-1].outcome if done else None
+    if outcome is None:
+        return "Call with {} to list types"
+    document = written.document(outcome.path)
+    empty = [
+        section.address
+        for section in (document.sections if document else ())
+        if not section.is_preamble and document and not document.data[section.body : section.tree_end].strip()
+    ]
+    if empty:
+        return (
+            f'Add content with edit_document: {{"operation": "update_content", "file": "{outcome.path}", '
+            f'"slug": "{empty[0]}", "content": "…"}}, or add_section and add_task'
+        )
+    return f'Add sections and tasks with edit_document, file "{outcome.path}"'
+
+
+TOOL = Tool(
+    name="create_document",
+    title="Create a document",
+    toolset="documents",
+    description="Create a Markdown document, step by step: {} lists document types, {doc_type} gives instructions, "
+    "{doc_type, title} creates and commits.",
+    arguments=CreateDocumentArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    writes=True,
+    idempotent=False,
+)
+
+WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)

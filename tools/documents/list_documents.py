@@ -1,0 +1,146 @@
+"""list_documents: the documents under a folder, with their sections and tasks, page by page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data
+from tools.arguments import Arguments, Boolean, Integer, read
+from tools.cursors import read_place, write_place
+from tools.outline import sections_in_brief
+from tools.reading import page_after
+from tools.tool import Tool
+from tools.writing import arguments_of
+from workspace.addresses import nearest
+from workspace.paths import check_path
+from workspace.snapshot import DocumentNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.document import Document
+    from workspace.snapshot import Snapshot
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+
+
+class ListDocumentsArguments(Arguments):
+    """The input of list_documents."""
+
+    path: str = Field(".", description="Folder or document")
+    type: str | None = Field(None, description="Only this document type")
+    tag: str | None = Field(None, description="Only with this tag")
+    has_open_tasks: Boolean | None = Field(None, description="Only with (true) or without (false) open tasks")
+    limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(None, description="next_cursor of the page before")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "all": "Call with {}",
+        "folder": "Call with {path}",
+        "filters": "Add type, tag or has_open_tasks",
+        "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {"path": ".", **arguments_of(given, ("path", "type", "tag"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = read(ListDocumentsArguments, given)
+    snapshot = context.snapshot()
+    paths = _paths(snapshot, asked.path)
+    search = [asked.path, asked.type, asked.tag, asked.has_open_tasks]
+    last = read_place(asked.cursor, snapshot.commit, search) if asked.cursor is not None else None
+    found: list[Data] = []
+    next_cursor = None
+    for path in page_after(paths, last):
+        document = snapshot.document(path)
+        if not _matches(document, asked):
+            continue
+        if len(found) == asked.limit:
+            next_cursor = write_place(found[-1]["path"], snapshot.commit, search)
+            break
+        found.append(_entry(document))
+    data: Data = {
+        "documents": found,
+        "total": len(paths),
+        "next_cursor": next_cursor,
+        "commit": snapshot.commit,
+    }
+    return Answer({**data, "next_step": _next_step(found, next_cursor, bool(paths))})
+
+
+def _paths(snapshot: Snapshot, path: str) -> list[str]:
+    """The paths of the documents at or under a path. Raises DocumentNotFound for a folder that holds none."""
+    wanted = path.strip().removeprefix("./").rstrip("/")
+    if wanted in ("", "."):
+        return list(snapshot.documents)
+    wanted = check_path(wanted)
+    found = [known for known in snapshot.documents if known == wanted or known.startswith(wanted + "/")]
+    if not found:
+        folders = {
+            known.rsplit("/", depth)[0]
+            for known in snapshot.documents
+            for depth in range(1, known.count("/") + 1)
+        }
+        close = nearest(wanted, sorted(folders) + list(snapshot.documents))
+        raise DocumentNotFound(
+            f"no document at or under '{wanted[:200]}'",
+            fix=f"Did you mean '{close[0]}'?" if close else 'Call with {"path": "."} to list every document.',
+            candidates=close or ["."],
+        )
+    return found
+
+
+def _matches(document: Document, asked: ListDocumentsArguments) -> bool:
+    if asked.type is not None and document.type != asked.type:
+        return False
+    if asked.tag is not None and asked.tag.casefold() not in {tag.casefold() for tag in document.tags}:
+        return False
+    if asked.has_open_tasks is not None:
+        return asked.has_open_tasks == any(not task.is_done for task in document.all_tasks)
+    return True
+
+
+def _entry(document: Document) -> Data:
+    data: Data = {"path": document.path}
+    if document.type:
+        data["type"] = document.type
+    data["title"] = document.title
+    if document.tags:
+        data["tags"] = list(document.tags)
+    data["sections"] = sections_in_brief(document)
+    tasks = document.all_tasks
+    if tasks:
+        data["tasks"] = {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
+    return data
+
+
+def _next_step(found: list[Data], next_cursor: str | None, has_documents: bool) -> str:
+    if next_cursor:
+        return "See more with the same call and cursor: next_cursor"
+    if found:
+        return f'Look into one with view_document {{"file": "{found[0]["path"]}"}}'
+    if has_documents:
+        return "Nothing matches: leave out type, tag or has_open_tasks"
+    return "Begin with create_document {}"
+
+
+TOOL = Tool(
+    name="list_documents",
+    title="List documents",
+    toolset="documents",
+    description="List documents with their type, tags, sections and task progress.",
+    arguments=ListDocumentsArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+)

@@ -1,0 +1,138 @@
+"""The operations of edit_document: their fields, and which of them a call means."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin, get_type_hints
+
+from tools.arguments import Boolean, InvalidArguments, nearest_field
+from workspace.addresses import nearest
+from workspace.edits import EDIT_OPERATIONS, DocumentOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.tool import Given
+
+_TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OperationField:
+    """A field of an operation: its name, its type, and whether it may be left out."""
+
+    name: str
+    type: type
+    is_optional: bool
+
+
+@cache
+def fields_of(operation: type[DocumentOperation]) -> tuple[OperationField, ...]:
+    """The fields of an operation, read from its own declaration."""
+    hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
+    found: list[OperationField] = []
+    for field in dataclasses.fields(operation):  # type: ignore[arg-type]
+        hint = hints[field.name]
+        plain = (
+            next((part for part in get_args(hint) if part is not type(None)), hint)
+            if get_origin(hint)
+            else hint
+        )
+        is_optional = field.default is not dataclasses.MISSING
+        found.append(OperationField(field.name, plain, is_optional))
+    return tuple(found)
+
+
+def by_name() -> Mapping[str, type[DocumentOperation]]:
+    """The operations by name."""
+    return {operation.name: operation for operation in EDIT_OPERATIONS}
+
+
+def specification(operation: type[DocumentOperation]) -> dict[str, str]:
+    """The fields of an operation as a client is told them: `parent_slug?` may be left out."""
+    return {
+        field.name + ("?" if field.is_optional else ""): _TYPES[field.type] for field in fields_of(operation)
+    }
+
+
+def all_fields() -> dict[str, Any]:
+    """The fields of all operations together, as a pydantic model takes them; each may be left out."""
+    fields: dict[str, Any] = {}
+    for operation in EDIT_OPERATIONS:
+        for field in fields_of(operation):
+            fields.setdefault(field.name, (Boolean if field.type is bool else field.type) | None)
+    return fields
+
+
+def meant(item: Given) -> type[DocumentOperation]:
+    """The operation that a call names, else the one that its fields decide. Raises InvalidArguments."""
+    known = by_name()
+    name = item.get("operation")
+    if name is not None:
+        operation = known.get(name) if isinstance(name, str) else None
+        if operation is None:
+            near = nearest(str(name)[:100], known)
+            raise InvalidArguments(
+                f"unknown operation '{str(name)[:100]}'",
+                fix=f"Did you mean '{near[0]}'?" if near else f"Known operations: {', '.join(known)}.",
+                field="operation",
+                valid_operations=list(known),
+            )
+        return operation
+    given = {field for field in item if field != "operation"}
+    fitting = [operation for operation in EDIT_OPERATIONS if _fits(operation, given)]
+    if len(fitting) > 1:
+        implied = [
+            operation for operation in fitting if operation.implied_by and operation.implied_by <= given
+        ]
+        fitting = implied if len(implied) == 1 else fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = " or ".join(operation.name for operation in fitting)
+        raise InvalidArguments(f"this could be {names}", fix="Name the 'operation'.", field="operation")
+    raise _unfitting(given)
+
+
+def _fits(operation: type[DocumentOperation], given: set[str]) -> bool:
+    fields = fields_of(operation)
+    required = {field.name for field in fields if not field.is_optional}
+    return required <= given <= {field.name for field in fields}
+
+
+def _unfitting(given: set[str]) -> InvalidArguments:
+    known = ["operation", *all_fields()]
+    for field in sorted(given - set(known)):
+        near = nearest_field(field, known)
+        fix = f"Did you mean '{near[0]}'?" if near else f"Known fields: {', '.join(known)}."
+        return InvalidArguments(f"unknown field '{field[:80]}'", fix=fix, field=field[:80], nearest=near)
+    return InvalidArguments(
+        "'operation' is missing, and the fields given do not decide it",
+        fix=f"Name one of: {', '.join(by_name())}.",
+        field="operation",
+        valid_operations=list(by_name()),
+    )
+
+
+def build(operation: type[DocumentOperation], values: Mapping[str, object]) -> DocumentOperation:
+    """An operation of the fields given. Raises InvalidArguments for one that is missing or does not belong."""
+    fields = {field.name: field for field in fields_of(operation)}
+    for name in values:
+        if name not in fields:
+            near = nearest_field(name, list(fields))
+            raise InvalidArguments(
+                f"'{name}' does not belong to {operation.name}",
+                fix=f"Did you mean '{near[0]}'?"
+                if near
+                else f"Its fields: {', '.join(specification(operation))}.",
+                field=name,
+                nearest=near,
+            )
+    missing = [field.name for field in fields.values() if not field.is_optional and field.name not in values]
+    if missing:
+        names = ", ".join(f"'{name}'" for name in missing)
+        raise InvalidArguments(
+            f"{operation.name} needs {names}", fix=f"Give {names}.", field=missing[0], missing=missing
+        )
+    return operation(**values)

@@ -1,0 +1,74 @@
+"""search_documents: sections that hold some words, in brief."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data
+from tools.arguments import Arguments, Integer, read
+from tools.tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.tool import Given
+
+MAX_LIMIT = 50
+
+
+class SearchDocumentsArguments(Arguments):
+    """The input of search_documents."""
+
+    query: str = Field(description="Words to look for")
+    limit: Integer = Field(5, ge=1, le=MAX_LIMIT)
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {"search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}"}
+
+
+def _example(given: Given) -> dict[str, Any]:
+    query = given.get("query")
+    return {
+        "query": query[:200] if isinstance(query, str) and query.strip() else "search endpoint latency",
+        "limit": 5,
+    }
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = read(SearchDocumentsArguments, given)
+    page = context.index.search(asked.query, limit=asked.limit, progress=context.progress)
+    best = max((hit.score for hit in page.hits), default=1.0) or 1.0
+    matches: list[Data] = [
+        {
+            "file": hit.filepath,
+            "slug": hit.address.removeprefix(hit.filepath + "#"),
+            "preview": hit.snippet,
+            "score": round(hit.score / best, 3),
+        }
+        for hit in page.hits
+    ]
+    data: Data = {"matches": matches, "total": page.total, "commit": page.commit}
+    if page.stale:
+        data["stale"] = True
+    if matches:
+        first = matches[0]
+        step = f'Read it with view_document {{"file": "{first["file"]}", "slug": "{first["slug"]}"}}'
+    else:
+        step = "Try other words, or list_documents {} to see what there is"
+    return Answer({**data, "next_step": step})
+
+
+TOOL = Tool(
+    name="search_documents",
+    title="Search documents",
+    toolset="documents",
+    description="Find sections by keywords; matches name file and slug for view_document.",
+    arguments=SearchDocumentsArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+)

@@ -1,0 +1,203 @@
+"""view_document: a document's outline, a section's source, or a task; several in one call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data, failure
+from tools.arguments import (
+    OPERATIONS,
+    Arguments,
+    Integer,
+    InvalidArguments,
+    Objects,
+    read,
+    read_operations,
+    without_nulls,
+)
+from tools.outline import sections_in_full, task_data
+from tools.reading import cut
+from tools.targets import target
+from tools.tool import Tool
+from tools.writing import arguments_of
+from workspace.addresses import read_fragment, resolve_section, resolve_task
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.document import Document, Section
+    from workspace.snapshot import Snapshot
+
+_SHOWN_PATHS = 20
+MAX_VIEWS = 50
+
+
+class ViewDocumentArguments(Arguments):
+    """The input of view_document."""
+
+    file: str | None = Field(None, description="Document path")
+    slug: str | None = Field(None, description="Section or task address; without it, the outline")
+    offset: Integer | None = Field(None, description="Character to go on from in a long section", ge=0)
+    operations: Objects | None = Field(None, description="Several views: [{file, slug}, ...]")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "document": "Call with {file} for its outline",
+        "section": "Call with {file, slug} for a section's source, or a task (tasks[0])",
+        "batch": "Call with {operations: [{file, slug?}, ...]}",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {"file": "search-api.md", **arguments_of(given, ("file", "slug"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = without_nulls(given)
+    snapshot = context.snapshot()
+    if not asked:
+        return Answer(
+            {
+                "usage": dict(_usage(given)),
+                "documents": list(snapshot.documents)[:_SHOWN_PATHS],
+                "commit": snapshot.commit,
+                "next_step": "Call with the file of a document; list_documents shows them all",
+            }
+        )
+    if OPERATIONS not in asked:
+        return Answer({**_view(snapshot, asked), "commit": snapshot.commit})
+    if len(asked) > 1:
+        others = ", ".join(sorted(set(asked) - {OPERATIONS})[:5])
+        raise InvalidArguments(
+            f"both '{OPERATIONS}' and fields of a single view ({others}) are given",
+            fix=f"Put these fields into each of the '{OPERATIONS}'.",
+            field=OPERATIONS,
+        )
+    return _batch(snapshot, read_operations(asked[OPERATIONS]))
+
+
+def _batch(snapshot: Snapshot, items: list[dict[str, object]]) -> Answer:
+    if len(items) > MAX_VIEWS:
+        raise InvalidArguments(
+            f"over {MAX_VIEWS} views in one call", fix="Ask for fewer at once.", field=OPERATIONS
+        )
+    results: list[Data] = []
+    for item in items:
+        try:
+            results.append({"success": True, **_view(snapshot, item)})
+        except WorkspaceError as error:
+            results.append({"success": False, **failure(error, TOOL, item)})
+    data: Data = {"batch_results": results, "commit": snapshot.commit}
+    found = [result for result in results if result["success"]]
+    if found:
+        data["next_step"] = found[-1]["next_step"]
+    return Answer(data, is_error=not found)
+
+
+def _view(snapshot: Snapshot, item: Given) -> Data:
+    asked = read(ViewDocumentArguments, item)
+    if not asked.file:
+        raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
+    file, slug = target(snapshot, asked.file, asked.slug)
+    document = snapshot.document(file)
+    if slug is None:
+        return _outline(document)
+    if read_fragment(slug).task is not None:
+        return _task(document, slug)
+    return _section(document, slug, asked.offset or 0)
+
+
+def _outline(document: Document) -> Data:
+    data: Data = {"file": document.path, "title": document.title}
+    if document.type:
+        data["type"] = document.type
+    if document.tags:
+        data["tags"] = list(document.tags)
+    if document.preamble:
+        data["preamble"] = document.preamble.address
+    data["sections"] = sections_in_full(document)
+    if document.front_matter_error:
+        data["hints"] = [document.front_matter_error.message]
+    first = next((section.key for section in document.sections), None)
+    open_task = next(
+        (address for view in data["sections"].values() for address in view.get("active", ())), None
+    )
+    if open_task:
+        data["next_step"] = (
+            f'Work on {open_task}: view_document {{"file": "{document.path}", "slug": "{open_task}"}}'
+        )
+    elif first:
+        data["next_step"] = f'Read a section: view_document {{"file": "{document.path}", "slug": "{first}"}}'
+    else:
+        data["next_step"] = (
+            f'Add a section: edit_document {{"operation": "add_section", "file": "{document.path}", "title": "…"}}'
+        )
+    return data
+
+
+def _section(document: Document, slug: str, offset: int) -> Data:
+    section = resolve_section(document, slug)
+    text, rest = cut(document.source(section).decode("utf-8", "replace"), offset)
+    data: Data = {
+        "slug": section.key,
+        "content": text,
+        "subsections": [_relative(section, child) for child in document.children(section)]
+        if section.level
+        else [],
+        "parent": None if section.parent is None else document.sections[section.parent].key,
+        "lines": [section.line, section.end_line],
+    }
+    tasks = document.tasks(section)
+    if tasks:
+        data["tasks"] = [task_data(section, task) for task in tasks]
+    if rest is not None:
+        call = f'view_document {{"file": "{document.path}", "slug": "{section.key}", "offset": {rest}}}'
+        return {**data, "truncated": True, "offset": rest, "next_step": f"Read the rest with {call}"}
+    return {**data, "next_step": _after(document, section)}
+
+
+def _relative(parent: Section, child: Section) -> str:
+    """A subsection's address below its parent's; whole where its anchor says otherwise."""
+    return child.key.removeprefix(parent.address + "/")
+
+
+def _after(document: Document, section: Section) -> str:
+    open_task = next((task for task in document.tasks(section) if not task.is_done), None)
+    if open_task:
+        slug = f"{section.key}[{open_task.index}]"
+        return f'Finish a task: complete_task {{"file": "{document.path}", "slug": "{slug}"}}'
+    children = document.children(section) if section.level else ()
+    if children:
+        return f'Go deeper: view_document {{"file": "{document.path}", "slug": "{children[0].key}"}}'
+    edit = f'edit_document {{"operation": "update_content", "file": "{document.path}", "slug": "{section.key}", "content": "…"}}'
+    return f"Change it: {edit}"
+
+
+def _task(document: Document, slug: str) -> Data:
+    section, task = resolve_task(document, slug)
+    data = {
+        "content": document.text(task.start, task.end),
+        "task": task_data(section, task),
+        "parent": section.key,
+    }
+    verb = "reopen_task" if task.is_done else "complete_task"
+    address = f"{section.key}[{task.index}]"
+    return {**data, "next_step": f'{verb} {{"file": "{document.path}", "slug": "{address}"}}'}
+
+
+TOOL = Tool(
+    name="view_document",
+    title="View a document or section",
+    toolset="documents",
+    description="A document's outline with task progress ({file}), or the source of a section or task ({file, slug}).",
+    arguments=ViewDocumentArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+)

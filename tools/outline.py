@@ -1,0 +1,65 @@
+"""Outlines: a document's sections and tasks as the tools show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workspace.addresses import task_address
+
+if TYPE_CHECKING:
+    from workspace.document import Document, Section, Task
+
+
+def progress(tasks: tuple[Task, ...]) -> dict[str, int]:
+    """How many tasks there are and how many are done."""
+    return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
+
+
+def sections_in_brief(document: Document) -> dict[str, Any]:
+    """The top sections: the addresses below each, or how far its tasks are, or both."""
+    brief: dict[str, Any] = {}
+    for section in document.children(None):
+        below = [child.key for child in document.descendants(section)]
+        tasks = document.tasks(section)
+        if not tasks:
+            brief[section.key] = below
+        else:
+            brief[section.key] = {**progress(tasks), **({"slugs": below} if below else {})}
+    return brief
+
+
+def sections_in_full(document: Document) -> dict[str, Any]:
+    """The top sections, and every other that has subsections or tasks, by address."""
+    full: dict[str, Any] = {}
+    for section in document.sections:
+        children = document.children(section) if not section.is_preamble else ()
+        tasks = document.tasks(section)
+        if section.is_preamble and not tasks:
+            continue
+        if section.parent is None or children or tasks:
+            full[section.key] = _described(section, children, tasks)
+    return full
+
+
+def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    if tasks:
+        active = [task_address(section, task) for task in tasks if not task.is_done]
+        described |= {**progress(tasks), "active": active}
+    if children or not tasks:
+        described |= {"count": len(children), "slugs": [child.key for child in children]}
+    return described
+
+
+def task_data(section: Section, task: Task) -> dict[str, Any]:
+    """A task with what its sub-items say."""
+    data: dict[str, Any] = {
+        "slug": task_address(section, task),
+        "title": task.title,
+        "completed": task.is_done,
+    }
+    for name in ("criteria", "completed", "note", "assignee"):
+        value = task.field(name)
+        if value:
+            data["completed_on" if name == "completed" else name] = value
+    return data

@@ -1,0 +1,35 @@
+"""Input schemas that every host takes: a plain object, no combinators, no references, no lists of types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+_DROPPED = frozenset(("title", "default"))
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a model's input. A field that may be left out is its plain type, not "or null"."""
+    schema = model.model_json_schema()
+    properties = {name: _plain(field) for name, field in schema.get("properties", {}).items()}
+    lean: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if required := schema.get("required"):
+        lean["required"] = required
+    return lean
+
+
+def _plain(field: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in field:
+        [kind] = [option for option in field["anyOf"] if option.get("type") != "null"]
+        field = {**{key: value for key, value in field.items() if key != "anyOf"}, **kind}
+    default = field.get("default")
+    lean = {key: value for key, value in field.items() if key not in _DROPPED}
+    if "items" in lean:
+        lean["items"] = {key: value for key, value in lean["items"].items() if key not in _DROPPED} or {
+            "type": "object"
+        }
+        lean["items"].pop("additionalProperties", None)
+    if default is not None and default is not False:
+        lean["default"] = default
+    return lean

@@ -1,0 +1,106 @@
+"""get_doc: a chunk by its id, with its neighbours in the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data
+from tools.arguments import Arguments, Integer, read
+from tools.reading import MAX_TEXT
+from tools.tool import Tool
+from tools.writing import arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from index.passages import Passage
+    from tools.context import Context
+    from tools.tool import Given
+
+MAX_CONTEXT = 5
+
+
+class GetDocArguments(Arguments):
+    """The input of get_doc."""
+
+    chunk_id: str = Field(
+        description="The exact ID of the chunk to retrieve, as returned by search_docs "
+        "(e.g., 'guides/retries.md#backoff-strategy')."
+    )
+    context: Integer = Field(
+        0,
+        description="Number of adjacent chunks to include before and after the target chunk.",
+        ge=0,
+        le=MAX_CONTEXT,
+    )
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {"chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT}"}
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {
+        "chunk_id": "guides/retries.md#backoff-strategy",
+        **arguments_of(given, ("chunk_id",)),
+        "context": 1,
+    }
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = read(GetDocArguments, given)
+    passage = context.index.get(asked.chunk_id, asked.context)
+    chunks = [
+        {
+            "chunk_id": chunk.chunk_id,
+            "position": chunk.position,
+            "total": chunk.total,
+            "offset": chunk.offset,
+            "text": chunk.text,
+        }
+        for chunk in passage.chunks
+    ]
+    data: Data = {"chunks": chunks, "commit": passage.commit, "next_step": _next_step(passage)}
+    text = passage.text()
+    if len(text) > MAX_TEXT:
+        return _bounded(passage, data)
+    return Answer(data, text=text)
+
+
+def _bounded(passage: Passage, data: Data) -> Answer:
+    """A passage that is too long for one answer: each chunk is cut, and the answer says how to read on."""
+    share = MAX_TEXT // len(passage.chunks)
+    for chunk in data["chunks"]:
+        if len(chunk["text"]) > share:
+            chunk["text"] = chunk["text"][:share]
+            chunk["truncated"] = True
+    first = next(chunk for chunk in data["chunks"] if chunk.get("truncated"))
+    path, _, slug = first["chunk_id"].rpartition("#")
+    data["truncated"] = True
+    data["next_step"] = (
+        f'Read the rest with view_document {{"file": "{path}", "slug": "{slug}", "offset": {share}}}'
+    )
+    return Answer(data, text=passage.shortened(share).text() + f"\n\n[cut: {data['next_step']}]")
+
+
+def _next_step(passage: Passage) -> str:
+    last = passage.chunks[-1]
+    target = next(chunk for chunk in passage.chunks if chunk.offset == 0)
+    if last.position < last.total:
+        return f'Read more around it with get_doc {{"chunk_id": "{target.chunk_id}", "context": {min(last.offset + 1, 5)}}}'
+    return "This is the end of the file; search_docs finds more"
+
+
+TOOL = Tool(
+    name="get_doc",
+    title="Get a documentation chunk",
+    toolset="search",
+    description="Retrieve the full content of a specific documentation chunk using its chunk_id. You can optionally "
+    "request surrounding context within the same file.",
+    arguments=GetDocArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+)

@@ -1,0 +1,69 @@
+"""complete_task: a task ticked, with the day and a note."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer
+from tools.arguments import read, without_nulls
+from tools.tasks.task_fields import named_task, next_step_after, progress_after
+from tools.tool import Tool
+from tools.writing import WriteFields, Writer, arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.edits import Operation
+
+
+class CompleteTaskArguments(WriteFields):
+    """The input of complete_task."""
+
+    file: str | None = Field(None, description="Document path")
+    slug: str | None = Field(None, description="Task address, such as tasks[0]")
+    note: str | None = Field(None, description="What was done")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "single": "Call with {file, slug, note?}; slug is a task such as tasks[0], counted from 0",
+        "batch": "Call with {operations: [{file, slug, note?}, ...]}",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(given, ("file", "slug", "note"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    if not without_nulls(given):
+        step = 'list_documents {"has_open_tasks": true} shows where tasks are open'
+        return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
+    return WRITER.run(context, given)
+
+
+def _build(context: Context, item: Given) -> Operation:
+    from workspace.edits import CompleteTask
+
+    asked = read(CompleteTaskArguments, item)
+    file, slug = named_task(context, asked.file, asked.slug)
+    return CompleteTask(file=file, slug=slug, note=asked.note)
+
+
+TOOL = Tool(
+    name="complete_task",
+    title="Complete a task",
+    toolset="tasks",
+    description='Tick a task ({file, slug: "tasks[0]"}) and date it.',
+    arguments=CompleteTaskArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    writes=True,
+)
+
+WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=next_step_after, enrich=progress_after)

@@ -1,0 +1,69 @@
+"""reopen_task: a task unticked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer
+from tools.arguments import read, without_nulls
+from tools.tasks.task_fields import named_task, next_step_after, progress_after
+from tools.tool import Tool
+from tools.writing import WriteFields, Writer, arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.edits import Operation
+
+
+class ReopenTaskArguments(WriteFields):
+    """The input of reopen_task."""
+
+    file: str | None = Field(None, description="Document path")
+    slug: str | None = Field(None, description="Task address, such as tasks[0]")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "single": "Call with {file, slug}; slug is a task such as tasks[0], counted from 0",
+        "batch": "Call with {operations: [{file, slug}, ...]}",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(given, ("file", "slug"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    if not without_nulls(given):
+        step = "view_document {file} shows a document's tasks"
+        return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
+    return WRITER.run(context, given)
+
+
+def _build(context: Context, item: Given) -> Operation:
+    from workspace.edits import ReopenTask
+
+    asked = read(ReopenTaskArguments, item)
+    file, slug = named_task(context, asked.file, asked.slug)
+    return ReopenTask(file=file, slug=slug)
+
+
+TOOL = Tool(
+    name="reopen_task",
+    title="Reopen a task",
+    toolset="tasks",
+    description="Untick a completed task.",
+    arguments=ReopenTaskArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    writes=True,
+    destructive=True,
+)
+
+WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=next_step_after, enrich=progress_after)

@@ -1,0 +1,90 @@
+"""tag_document: a document's labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer
+from tools.arguments import Boolean, InvalidArguments, Strings, read, without_nulls
+from tools.targets import target
+from tools.tool import Tool
+from tools.writing import WriteFields, Writer, arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.edits import Operation
+    from workspace.plan import Step
+    from workspace.workspace import Written
+
+
+class TagDocumentArguments(WriteFields):
+    """The input of tag_document."""
+
+    file: str | None = Field(None, description="Document path")
+    tags: Strings | None = Field(None, description="Tags to add")
+    remove: Boolean | None = Field(None, description="Remove these instead")
+    replace: Boolean | None = Field(None, description="Keep only these")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "add": "Call with {file, tags: [...]}",
+        "remove": "Call with {file, tags: [...], remove: true}",
+        "replace": "Call with {file, tags: [...], replace: true}",
+        "batch": "Call with {operations: [{file, tags}, ...]}",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    values = arguments_of(given, ("file", "tags"))
+    return {"file": "search-api.md", **values, "tags": values.get("tags") or ["backend", "search"]}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    if not without_nulls(given):
+        step = "list_documents {} shows documents with their tags"
+        return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
+    return WRITER.run(context, given)
+
+
+def _build(context: Context, item: Given) -> Operation:
+    from workspace.edits import TagDocument
+
+    asked = read(TagDocumentArguments, item)
+    if not asked.file:
+        raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
+    if asked.tags is None:
+        raise InvalidArguments("'tags' is missing", fix='Give a list, such as ["backend"].', field="tags")
+    file, _ = target(context.snapshot(), asked.file, None)
+    return TagDocument(
+        file=file, tags=tuple(asked.tags), remove=bool(asked.remove), replace=bool(asked.replace)
+    )
+
+
+def _next_step(written: Written, done: Sequence[Step]) -> str:
+    last = next((step.outcome for step in reversed(done) if step.outcome), None)
+    tags = last.answer.get("tags") if last else None
+    if isinstance(tags, list) and tags:
+        return f'Find all that carry one with list_documents {{"tag": "{tags[-1]}"}}'
+    return "See what is left with list_documents {}"
+
+
+TOOL = Tool(
+    name="tag_document",
+    title="Tag a document",
+    toolset="tasks",
+    description="Add, remove or replace a document's tags.",
+    arguments=TagDocumentArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    writes=True,
+    destructive=True,
+)
+
+WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)

@@ -1,0 +1,197 @@
+"""What the tools that write have in common: single or batch, one commit, the story of each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from tools.answers import Answer, Data, failure
+from tools.arguments import (
+    OPERATIONS,
+    Arguments,
+    Boolean,
+    InvalidArguments,
+    Objects,
+    read,
+    read_operations,
+    without_nulls,
+)
+from workspace.errors import WorkspaceError
+from workspace.plan import Mode, Status, Step
+
+if TYPE_CHECKING:
+    from tools.context import Context
+    from tools.tool import Given, Tool
+    from workspace.edits import Operation
+    from workspace.workspace import Written
+
+_MAX_DIFF = 50_000
+
+
+class WriteFields(Arguments):
+    """What every tool that writes takes beside its operations."""
+
+    operations: Objects | None = Field(
+        None, description="Batch: objects with the fields above, in one commit"
+    )
+    mode: Literal["each", "all"] = Field("each", description="Batch: keep what succeeds, or all or nothing")
+    dry_run: Boolean = Field(False, description="Answer with a diff, commit nothing")
+    message: str | None = Field(None, description="Commit message", max_length=10_000)
+
+
+_WRITE_FIELDS = frozenset(WriteFields.model_fields)
+
+
+class _Options(Arguments):
+    mode: Literal["each", "all"] = "each"
+    dry_run: Boolean = False
+    message: str | None = Field(None, max_length=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """How one tool writes: it builds operations, and words the answer and the next step."""
+
+    tool: Callable[[], Tool]
+    build: Callable[[Context, Given], Operation]
+    single: Mapping[str, object]
+    next_step: Callable[[Written, Sequence[Step]], str]
+    enrich: Callable[[Written, Step], Data] | None = None
+
+    def run(self, context: Context, given: Given) -> Answer:
+        """Answers a call that is to change something. Raises WorkspaceError for a single one that cannot."""
+        given = without_nulls(given)
+        options = read(_Options, {key: value for key, value in given.items() if key in _Options.model_fields})
+        item = {key: value for key, value in given.items() if key not in _WRITE_FIELDS}
+        is_batch = OPERATIONS in given
+        if is_batch and item:
+            raise InvalidArguments(
+                f"both '{OPERATIONS}' and fields of a single operation ({', '.join(sorted(item)[:5])}) are given",
+                fix=f"Put these fields into each of the '{OPERATIONS}', or leave '{OPERATIONS}' out.",
+                field=OPERATIONS,
+            )
+        items = read_operations(given[OPERATIONS]) if is_batch else [item]
+        written = context.workspace.write(
+            [self._operation(context, each, is_batch=is_batch) for each in items],
+            mode=Mode(options.mode),
+            tool=self.tool().name,
+            client=context.client,
+            message=options.message,
+            dry_run=options.dry_run,
+        )
+        hints = _follow(context) if written.is_committed else []
+        if is_batch:
+            data, is_error = self._batch(written, items, Mode(options.mode))
+        else:
+            data, is_error = self._single(written, item), False
+        data["commit"] = written.commit
+        if options.dry_run:
+            data |= {"dry_run": True, "diff": diff(written)}
+        done = [step for step in written.steps if step.status is Status.DONE]
+        hints += [hint for step in done if step.outcome for hint in step.outcome.hints]
+        if hints:
+            data["hints"] = list(dict.fromkeys(hints))[:5]
+        if not is_error:
+            data["next_step"] = (
+                "Nothing was committed; send the same call without dry_run."
+                if options.dry_run
+                else self.next_step(written, done)
+            )
+        return Answer(data, is_error=is_error)
+
+    def _operation(self, context: Context, item: Given, *, is_batch: bool) -> Operation | WorkspaceError:
+        try:
+            return self.build(context, item)
+        except WorkspaceError as error:
+            if not is_batch:
+                raise
+            return error
+
+    def _single(self, written: Written, item: Given) -> Data:
+        [step] = written.steps
+        if step.error:
+            raise step.error
+        return {**self.single, **self._answer(written, step)}
+
+    def _answer(self, written: Written, step: Step) -> Data:
+        assert step.outcome is not None
+        extra = self.enrich(written, step) if self.enrich else {}
+        changed: Data = {} if step.outcome.is_change else {"changed": False}
+        return {**step.outcome.answer, **extra, **changed}
+
+    def _batch(self, written: Written, items: Sequence[Given], mode: Mode) -> tuple[Data, bool]:
+        results: list[Data] = []
+        for step, item in zip(written.steps, items, strict=True):
+            match step.status:
+                case Status.DONE:
+                    results.append({"success": True, **self._answer(written, step)})
+                case Status.FAILED:
+                    assert step.error is not None
+                    results.append({"success": False, **failure(step.error, self.tool(), item)})
+                case Status.UNDONE:
+                    results.append(
+                        {
+                            "success": False,
+                            "status": "undone",
+                            "error": "taken back: another operation failed",
+                        }
+                    )
+                case Status.NOT_RUN:
+                    results.append(
+                        {
+                            "success": False,
+                            "status": "not_run",
+                            "error": "not run: an operation before it failed",
+                        }
+                    )
+        failed = [step for step in written.steps if step.status is Status.FAILED]
+        is_error = bool(failed) if mode is Mode.ALL else len(failed) == len(written.steps)
+        data: Data = {"batch_results": results}
+        if is_error and mode is Mode.ALL:
+            data["error"] = "nothing was committed: mode is 'all', and an operation failed"
+        return data, is_error
+
+
+def _follow(context: Context) -> list[str]:
+    """Brings the index to the new commit, so that what was written is found at once."""
+    try:
+        context.index.follow()
+    except WorkspaceError as error:
+        return [f"Committed, but not searchable yet: {error.message}"]
+    return []
+
+
+def diff(written: Written) -> str:
+    """What a commit would change, as a unified diff; cut where it would fill a conversation."""
+    import difflib
+
+    lines: list[str] = []
+    for path, data in sorted(written.changes.items()):
+        entry = written.plan.snapshot.entry(path)
+        before = written.plan.snapshot.git.blob(entry.id) if entry else b""
+        old, new = (
+            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, data or b"")
+        )
+        names = f"a/{path}" if entry else "/dev/null", f"b/{path}" if data is not None else "/dev/null"
+        lines += (
+            line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, *names)
+        )
+    text = "".join(lines)
+    return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff goes on)\n"
+
+
+def changed_files(steps: Sequence[Step]) -> list[str]:
+    """The documents that the steps were about, each once."""
+    return list(dict.fromkeys(step.outcome.path for step in steps if step.outcome))
+
+
+def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:
+    """The caller's own values for some fields, for use in an example."""
+    return {
+        name: item[name]
+        for name in names
+        if isinstance(item.get(name), (str, int, bool, list)) and item[name] != ""
+    }

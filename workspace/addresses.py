@@ -1,0 +1,219 @@
+"""Addresses: one way to name a document, a section or a task, and the one resolver that answers them.
+
+path.md                              a document
+path.md#endpoints/search-endpoint    a section
+path.md#_preamble                    the title and introduction
+path.md#tasks[0]  path.md#tasks[1.0] a task, a sub-task
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workspace.errors import WorkspaceError
+from workspace.sections import PREAMBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from workspace.document import Document, Section, Task
+
+_TASK = re.compile(r"(?P<section>.*)\[(?P<index>\d{1,9}(?:\.\d{1,9})*)\]$", re.DOTALL)
+_NEAREST = 5
+
+
+class SectionNotFound(WorkspaceError):
+    """No section has this address. `candidates` are the nearest addresses."""
+
+    code = "SECTION_NOT_FOUND"
+
+
+class TaskNotFound(WorkspaceError):
+    """The section has no such task. `tasks` are the indexes that it has."""
+
+    code = "TASK_NOT_FOUND"
+
+
+class AmbiguousAddress(WorkspaceError):
+    """Several sections answer to this address. `candidates` are their keys, titles and lines."""
+
+    code = "AMBIGUOUS_ADDRESS"
+
+
+class InvalidAddress(WorkspaceError):
+    """A text that cannot be an address of the kind that was asked for."""
+
+    code = "INVALID_ADDRESS"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What stands after the `#`: a section's address, and the index of a task in it."""
+
+    section: str
+    task: str | None
+
+
+def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]:
+    """A path and a fragment; the longest path that exists wins, so `C#.md#setup` is read as people mean it."""
+    cut = len(address)
+    while (cut := address.rfind("#", 0, cut)) != -1:
+        if address[:cut] in paths:
+            return (address, None) if address in paths else (address[:cut], address[cut + 1 :])
+    if address in paths or "#" not in address:
+        return address, None
+    path, _, fragment = address.partition("#")
+    return path, fragment
+
+
+def read_fragment(fragment: str) -> Fragment:
+    """Parts `tasks[0]` into section and task; a leading `#` is dropped."""
+    text = fragment.strip().removeprefix("#")
+    found = _TASK.match(text)
+    return Fragment(found["section"], found["index"]) if found else Fragment(text, None)
+
+
+def resolve_section(document: Document, slug: str) -> Section:
+    """The section that a slug names: by address, else by alias, else by its own heading's slug where that is unique.
+
+    Raises SectionNotFound, AmbiguousAddress, or InvalidAddress for a task's address.
+    """
+    fragment = read_fragment(slug)
+    if fragment.task is not None:
+        raise InvalidAddress(
+            f"'{slug}' is the address of a task, and a section is meant here",
+            fix=f"Use '{fragment.section}'.",
+        )
+    wanted = fragment.section
+    sections = document.sections
+    for matches in (
+        [section for section in sections if section.address == wanted],
+        [section for section in sections if section.key == wanted],
+        [
+            section
+            for section in sections
+            if wanted in section.aliases or (section.is_preamble and wanted == section.anchor)
+        ],
+        [section for section in sections if section.slug == wanted and not section.is_preamble],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise _ambiguous(document, wanted, matches)
+    raise section_not_found(document, wanted)
+
+
+def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
+    """The task that an address such as `tasks[0]` names, and its section."""
+    fragment = read_fragment(slug)
+    if fragment.task is None:
+        section = resolve_section(document, slug)
+        tasks = document.tasks(section)
+        example = task_address(section, tasks[0]) if tasks else f"{section.address}[0]"
+        raise InvalidAddress(
+            f"'{slug}' is the address of a section, and a task is meant here",
+            fix=f"Name a task by its index, counted from 0: '{example}'.",
+            tasks=[task_address(section, task) for task in tasks[:20]],
+        )
+    section = resolve_section(document, fragment.section)
+    tasks = document.tasks(section)
+    index = ".".join(str(int(number)) for number in fragment.task.split("."))
+    for task in tasks:
+        if task.index == index:
+            return section, task
+    known = [task_address(section, task) for task in tasks]
+    last = f"the last is {known[-1]}" if known else "it has none"
+    raise TaskNotFound(
+        f"the section '{section.address}' of {document.path} has no task [{index}]; {last}",
+        fix="View the section to see its tasks; they are counted from 0."
+        if known
+        else "Add one with edit_document, operation add_task.",
+        tasks=known[:50],
+    )
+
+
+def task_address(section: Section, task: Task) -> str:
+    """The address of a task within its file."""
+    return f"{section.address}[{task.index}]"
+
+
+def full_address(path: str, section: Section) -> str:
+    """The address of a section within the workspace."""
+    return f"{path}#{section.address}"
+
+
+def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
+    """The known names that are most like a word, best first: close spellings, then names that end or begin alike."""
+    names = list(dict.fromkeys(known))
+    if len(word) > 200:
+        return names[:count]
+    lowered = {name.lower(): name for name in names}
+    close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
+    tail = word.lower().rsplit("/", 1)[-1]
+    alike = [name for name in names if tail and tail in name.lower()]
+    return list(dict.fromkeys((*close, *alike)))[:count]
+
+
+def section_not_found(document: Document, slug: str) -> SectionNotFound:
+    """The error for a slug that names no section, with the nearest addresses."""
+    known = [section.address for section in document.sections]
+    close = nearest(slug, known)
+    if close:
+        fix = f"Did you mean '{close[0]}'?"
+    elif known:
+        fix = "View the document to see its sections."
+    else:
+        fix = "The document has no sections yet; add one with edit_document, operation add_section."
+    shown = slug if len(slug) <= 200 else slug[:200] + "…"
+    return SectionNotFound(
+        f"no section '{shown}' in {document.path}", fix=fix, candidates=close or known[:_NEAREST]
+    )
+
+
+def _ambiguous(document: Document, slug: str, matches: list[Section]) -> AmbiguousAddress:
+    candidates = [
+        {
+            "slug": section.key,
+            "title": section.title,
+            "line": section.line,
+            "parent": _parent(document, section),
+        }
+        for section in matches
+    ]
+    lines = ", ".join(str(section.line) for section in matches)
+    same = all(section.address == slug for section in matches)
+    fix = (
+        "Give each heading an anchor of its own: two of them carry the same."
+        if same
+        else "Use one of the candidates' full addresses."
+    )
+    return AmbiguousAddress(
+        f"'{slug}' names {len(matches)} sections of {document.path}, on lines {lines}",
+        fix=fix,
+        candidates=candidates,
+    )
+
+
+def _parent(document: Document, section: Section) -> str | None:
+    return None if section.parent is None else document.sections[section.parent].address
+
+
+__all__ = [
+    "PREAMBLE",
+    "AmbiguousAddress",
+    "Fragment",
+    "InvalidAddress",
+    "SectionNotFound",
+    "TaskNotFound",
+    "full_address",
+    "nearest",
+    "read_fragment",
+    "resolve_section",
+    "resolve_task",
+    "section_not_found",
+    "split_address",
+    "task_address",
+]

@@ -1,0 +1,107 @@
+"""Workspace settings: `docyard.toml` at the root of the served commit."""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from workspace.anchors import AnchorForm
+from workspace.errors import WorkspaceError
+
+CONFIG_PATH = "docyard.toml"
+DOCUMENT_SUFFIXES = (".md", ".markdown")
+
+
+class InvalidConfig(WorkspaceError):
+    """`docyard.toml` cannot be read, or a setting in it is unknown or out of range. `field` names it."""
+
+    code = "INVALID_CONFIG"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Corpus(_Settings):
+    """What the documents are about."""
+
+    description: str | None = Field(default=None, max_length=500)
+
+
+class Limits(_Settings):
+    """How large things may be."""
+
+    document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
+    operations: int = Field(default=200, ge=1, le=1_000)
+
+
+class WorkspaceConfig(_Settings):
+    """The settings of a workspace, with their defaults."""
+
+    root: str = ""
+    exclude: tuple[str, ...] = ()
+    anchors: AnchorForm = AnchorForm.BRACES
+    overwrite: Literal["seen", "any"] = "seen"
+    fsync: bool = True
+    signing: Literal["required", "off"] = "required"
+    corpus: Corpus = Corpus()
+    limits: Limits = Limits()
+
+    @field_validator("root")
+    @classmethod
+    def _relative(cls, value: str) -> str:
+        parts = [part for part in value.replace("\\", "/").split("/") if part not in ("", ".")]
+        if value.startswith("/") or ".." in parts:
+            raise ValueError("must be a folder inside the repository")
+        return "/".join(parts)
+
+    @classmethod
+    def read(cls, data: bytes | None) -> WorkspaceConfig:
+        """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
+        if data is None:
+            return cls()
+        try:
+            return cls.model_validate(tomllib.loads(data.decode()))
+        except UnicodeDecodeError as error:
+            raise InvalidConfig(f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8.") from error
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidConfig(
+                f"{CONFIG_PATH} is not TOML: {error}", fix="Mend that line and commit it."
+            ) from error
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(str(part) for part in first["loc"])
+            known = ", ".join(cls.model_fields)
+            raise InvalidConfig(
+                f"{CONFIG_PATH}: {field}: {first['msg']}",
+                fix=f"Known settings: {known}."
+                if first["type"] == "extra_forbidden"
+                else "Mend it and commit it.",
+                field=field,
+            ) from error
+
+    def is_document(self, path: str) -> bool:
+        """Whether a file of this path is a document: its name, its folder, and `exclude` decide."""
+        if not path.endswith(DOCUMENT_SUFFIXES):
+            return False
+        if self.root and not path.startswith(self.root + "/"):
+            return False
+        inside = path[len(self.root) + 1 :] if self.root else path
+        folders = inside.split("/")[:-1]
+        if any(folder.startswith(".") for folder in folders):
+            return False
+        return not any(_matches(path, pattern) or _matches(inside, pattern) for pattern in self.exclude)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """A glob, in which `*` also crosses folders; a folder's name stands for all below it."""
+    folder = pattern.rstrip("/")
+    return (
+        fnmatchcase(path, pattern)
+        or path == folder
+        or path.startswith(folder + "/")
+        or fnmatchcase(path, folder + "/*")
+    )

@@ -1,0 +1,153 @@
+"""The document model: bytes in, spans out.
+
+A document is parsed, never rendered: every value here points back at the bytes it was read from, so that an edit
+can replace just these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from workspace import frontmatter, markdown
+from workspace.lines import Lines, line_ending
+from workspace.sections import PREAMBLE, Section, build_sections
+from workspace.tasks import Task, read_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workspace.anchors import AnchorForm
+    from workspace.markdown import Outline
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed document: its bytes, title, front matter, sections in order, and tasks."""
+
+    data: bytes
+    path: str
+    title: str
+    has_title: bool
+    front_matter: Mapping[str, object]
+    front_matter_error: frontmatter.InvalidFrontMatter | None
+    front_matter_end: int
+    sections: tuple[Section, ...]
+    lines: Lines = field(repr=False)
+    outline: Outline = field(repr=False)
+
+    @classmethod
+    def parse(cls, data: bytes, path: str = "") -> Document:
+        """Reads a document. Never fails: bytes that are not UTF-8 are read as U+FFFD, and stay as they are."""
+        lines = Lines(data)
+        outline = markdown.outline(data[lines.starts[0] :].decode("utf-8", "replace"))
+        metadata: Mapping[str, object] = {}
+        error = None
+        body = lines.starts[0]
+        if outline.front_matter:
+            source, line = outline.front_matter
+            body = lines.offset(line)
+            try:
+                metadata = frontmatter.read(source)
+            except frontmatter.InvalidFrontMatter as invalid:
+                error = invalid
+        sections, title = build_sections(lines, outline.headings, body, _text(metadata.get("title")))
+        return cls(
+            data=data,
+            path=path,
+            title=title or PurePosixPath(path).stem or "Untitled",
+            has_title=bool(title),
+            front_matter=MappingProxyType(dict(metadata)),
+            front_matter_error=error,
+            front_matter_end=body,
+            sections=sections,
+            lines=lines,
+            outline=outline,
+        )
+
+    @property
+    def type(self) -> str | None:
+        """The document's type, from its front matter."""
+        return _text(self.front_matter.get("type"))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The document's tags, from its front matter: a list, or words parted by commas."""
+        value = self.front_matter.get("tags")
+        if isinstance(value, str):
+            value = value.split(",")
+        if not isinstance(value, list):
+            return ()
+        texts = (_text(item) for item in value)
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+    @property
+    def ending(self) -> bytes:
+        """The line ending that the document uses."""
+        return line_ending(self.data)
+
+    @property
+    def preamble(self) -> Section | None:
+        """The title and what stands before the first section, if there is either."""
+        return next((section for section in self.sections if section.is_preamble), None)
+
+    @property
+    def form(self) -> AnchorForm | None:
+        """The form in which most of the document's anchors are written; None if it has none."""
+        forms = [section.form for section in self.sections if section.form]
+        return max(forms, key=forms.count) if forms else None
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, Section]:
+        return {section.key: section for section in self.sections}
+
+    def section_by_key(self, key: str) -> Section | None:
+        """The section that the index knows by this key."""
+        return self._by_key.get(key)
+
+    def children(self, section: Section | None) -> tuple[Section, ...]:
+        """The sections directly below one; of None, the top ones (the preamble is not one of them)."""
+        parent = None if section is None else section.position
+        return tuple(item for item in self.sections if item.parent == parent and not item.is_preamble)
+
+    def descendants(self, section: Section) -> tuple[Section, ...]:
+        """Every section below one, in order."""
+        return tuple(item for item in self.sections if section.start < item.start < section.tree_end)
+
+    def breadcrumb(self, section: Section) -> tuple[str, ...]:
+        """The titles from the top section down to this one; the document's title is not part of it."""
+        titles = [section.title]
+        while section.parent is not None:
+            section = self.sections[section.parent]
+            titles.append(section.title)
+        return tuple(reversed(titles))
+
+    def source(self, section: Section) -> bytes:
+        """A section's own text, its heading included."""
+        return self.data[section.start : section.end]
+
+    def text(self, start: int, end: int) -> str:
+        """The bytes [start, end) as text."""
+        return self.data[start:end].decode("utf-8", "replace")
+
+    @cached_property
+    def all_tasks(self) -> tuple[Task, ...]:
+        """Every task of the document, in order; numbered within its section."""
+        return read_tasks(self.lines, self.outline.items, [section.start for section in self.sections])
+
+    def tasks(self, section: Section) -> tuple[Task, ...]:
+        """The tasks in a section's own text, each before its sub-tasks."""
+        return tuple(task for task in self.all_tasks if section.start <= task.start < section.end)
+
+
+def _text(value: object) -> str | None:
+    """A front matter value as text; None if it is empty or a structure."""
+    if value is None or isinstance(value, (dict, list, bool)):
+        return None
+    return str(value).strip() or None
+
+
+__all__ = ["PREAMBLE", "Document", "Section", "Task"]

@@ -1,0 +1,139 @@
+"""add_section: a new heading, with its anchor, at the end of its parent or beside a sibling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace import markdown
+from workspace.addresses import InvalidAddress, resolve_section
+from workspace.edits.content import (
+    DEEP_LEVEL,
+    MAX_LEVEL,
+    LevelConflict,
+    SectionExists,
+    checked_text,
+    checked_title,
+    free_address,
+    heading_line,
+    prepare_content,
+    strip_blank_lines,
+    taken_names,
+    without_heading,
+)
+from workspace.edits.edit import Edit, Style
+from workspace.edits.operation import DocumentOperation
+from workspace.edits.spacing import insert_block
+from workspace.edits.update_content import UpdateContent
+
+if TYPE_CHECKING:
+    from workspace.document import Document, Section
+
+TOP_LEVEL = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddSection(DocumentOperation):
+    """Adds a section at the end of `parent_slug` (or of the document), or before or after a sibling.
+
+    An empty section of the same title in the same place is answered with `created: false` and takes the content.
+    """
+
+    name: ClassVar[str] = "add_section"
+    implied_by: ClassVar[frozenset[str]] = frozenset({"parent_slug"})
+
+    file: str
+    title: str
+    parent_slug: str | None = None
+    content: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit. Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress."""
+        title = checked_title(self.title)
+        parent, sibling = self._place(document)
+        existing = self._twin(document, parent, title)
+        if existing:
+            return self._fill(document, existing, style)
+        level = self._level(document, parent, sibling)
+        address = free_address(parent.address if parent else None, title, taken_names(document))
+        form = document.form or style.form
+        text = heading_line(level, title, address, form)
+        content = strip_blank_lines(checked_text(self.content or "", "content"))
+        hints: tuple[str, ...] = ()
+        added: tuple[str, ...] = ()
+        if content:
+            content = without_heading(content, markdown.plain_text(title))
+            prepared = prepare_content(
+                document, content, below=None, level=level, address=address, form=form, reserved=(address,)
+            )
+            text, hints, added = (
+                f"{text}\n\n{prepared.text}" if prepared.text else text,
+                prepared.hints,
+                prepared.addresses,
+            )
+        if level > DEEP_LEVEL:
+            hints = (f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read.", *hints)
+        splice = insert_block(document, self._offset(document, parent, sibling), text)
+        answer = {"slug": address, "created": True, **({"subsections": list(added)} if added else {})}
+        return Edit((splice,), answer, f"Add section {address} to {self.file}", hints)
+
+    def _place(self, document: Document) -> tuple[Section | None, Section | None]:
+        """The parent (None at the top) and the sibling that was named."""
+        if self.before and self.after:
+            raise InvalidAddress("'before' and 'after' are both given", fix="Give one of them.")
+        parent = resolve_section(document, self.parent_slug) if self.parent_slug else None
+        if parent and parent.is_preamble:
+            parent = None
+        beside = self.before or self.after
+        if not beside:
+            return parent, None
+        sibling = resolve_section(document, beside)
+        field = "before" if self.before else "after"
+        if sibling.is_preamble:
+            raise InvalidAddress(f"'{field}' names the preamble, which is no section", fix="Name a section.")
+        if self.parent_slug is not None and sibling.parent != (parent.position if parent else None):
+            raise InvalidAddress(
+                f"'{sibling.address}' does not stand directly in '{self.parent_slug}'",
+                fix=f"Leave parent_slug out: '{field}' decides the place.",
+            )
+        return (None if sibling.parent is None else document.sections[sibling.parent]), sibling
+
+    def _twin(self, document: Document, parent: Section | None, title: str) -> Section | None:
+        """The section of the same title in the same place, if it is empty; one with text is an error."""
+        for child in document.children(parent):
+            if child.title.casefold() == title.casefold():
+                if not document.data[child.body : child.tree_end].strip():
+                    return child
+                raise SectionExists(
+                    f"{document.path} already has the section '{child.address}', and it is not empty",
+                    fix=f"Use update_content or append_content with slug '{child.address}'.",
+                    slug=child.address,
+                )
+        return None
+
+    def _fill(self, document: Document, section: Section, style: Style) -> Edit:
+        answer: dict[str, object] = {"slug": section.address, "created": False}
+        content = strip_blank_lines(checked_text(self.content or "", "content"))
+        if not content:
+            return Edit((), answer, f"Keep section {section.address} of {self.file}")
+        filled = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, style)
+        return Edit(filled.splices, {**filled.answer, **answer}, filled.summary, filled.hints)
+
+    def _level(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
+        if sibling:
+            return sibling.level
+        beside = [child.level for child in document.children(parent)]
+        level = min(beside) if beside else (parent.level + 1 if parent else TOP_LEVEL)
+        if level > MAX_LEVEL:
+            raise LevelConflict(
+                f"a section in '{parent.address if parent else ''}' would be deeper than H6",
+                fix="Add it higher up, or write it as bold text or a list.",
+            )
+        return level
+
+    def _offset(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
+        if sibling:
+            return sibling.start if self.before else sibling.tree_end
+        return parent.tree_end if parent else len(document.data)

@@ -1,0 +1,115 @@
+"""add_task: a further checkbox in a section."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.addresses import InvalidAddress, resolve_section, resolve_task
+from workspace.edits.content import InvalidTitle, checked_text, checked_title
+from workspace.edits.edit import Edit, Splice, Style
+from workspace.edits.operation import DocumentOperation
+from workspace.edits.spacing import insert_block
+from workspace.lines import with_ending
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.document import Document, Task
+
+_CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\][ \t]+")
+_MARKER = re.compile(
+    rb"[ \t]*(?:(?P<bullet>[-*+])|(?P<number>\d{1,9})(?P<delimiter>[.)]))(?P<space>[ \t]+)\["
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddTask(DocumentOperation):
+    """Adds a task after the last one of a section, or before another; it begins open."""
+
+    name: ClassVar[str] = "add_task"
+    implied_by: ClassVar[frozenset[str]] = frozenset({"criteria", "assignee"})
+
+    file: str
+    slug: str
+    title: str
+    criteria: str | None = None
+    assignee: str | None = None
+    before: str | None = None
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
+        title = _CHECKBOX.sub("", checked_title(self.title))
+        if not title.strip():
+            raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
+        section = resolve_section(document, self.slug)
+        tasks = [task for task in document.tasks(section) if task.depth == 0]
+        fields = [
+            (name, " ".join(checked_text(value, name.lower()).split()))
+            for name, value in (("Criteria", self.criteria), ("Assignee", self.assignee))
+            if value and value.strip()
+        ]
+        index = len(tasks)
+        if self.before:
+            owner, task = resolve_task(document, self.before)
+            if owner.position != section.position or task.depth:
+                raise InvalidAddress(
+                    f"'{self.before}' is no task directly in '{section.address}'",
+                    fix=f"Name one of its own tasks: '{section.address}[0]' is the first.",
+                )
+            index = tasks.index(task)
+            text = _task_text(document, task, title, fields, following=False)
+            between = document.ending * (2 if _is_loose(document, tasks) else 1)
+            splice = Splice(task.start, task.start, with_ending(text, document.ending) + between)
+        elif tasks:
+            splice = _after(document, tasks, title, fields)
+        else:
+            splice = insert_block(document, section.end, _lines(b"- ", "  ", title, fields))
+        address = f"{section.address}[{index}]"
+        answer: dict[str, object] = {"slug": section.address, "task_index": index, "task": address}
+        return Edit((splice,), answer, f"Add task {address} to {self.file}")
+
+
+def _after(
+    document: Document, tasks: Sequence[Task], title: str, fields: Sequence[tuple[str, str]]
+) -> Splice:
+    """After the last task, in its own indentation and marker; with a blank line where the list has such."""
+    last = tasks[-1]
+    text = with_ending(_task_text(document, last, title, fields, following=True), document.ending)
+    place = last.end
+    while place > last.start and document.data[place - 1 : place] in (b"\n", b"\r"):
+        place -= 1
+    gap = document.ending * (2 if _is_loose(document, tasks) else 1)
+    return Splice(place, place, gap + text)
+
+
+def _is_loose(document: Document, tasks: Sequence[Task]) -> bool:
+    """Whether a blank line stands between the last two tasks."""
+    if len(tasks) < 2:
+        return False
+    between = document.data[tasks[-2].end : tasks[-1].start]
+    return not between.strip() and (b"\n" in between or b"\r" in between)
+
+
+def _task_text(
+    document: Document, beside: Task, title: str, fields: Sequence[tuple[str, str]], *, following: bool
+) -> str:
+    """A task in the indentation and with the marker of the one that it stands beside."""
+    line = document.data[beside.start : beside.box]
+    found = _MARKER.match(line)
+    if found is None:
+        return _lines(b"- ", "  ", title, fields)
+    indent = line[: len(line) - len(line.lstrip(b" \t"))]
+    if found["bullet"]:
+        marker = found["bullet"] + b" "
+    else:
+        number = int(found["number"]) + following
+        marker = f"{number}{found['delimiter'].decode()} ".encode()
+    return _lines(indent + marker, indent.decode() + " " * len(marker), title, fields)
+
+
+def _lines(marker: bytes, indent: str, title: str, fields: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(
+        [f"{marker.decode()}[ ] {title}", *(f"{indent}- {name}: {value}" for name, value in fields)]
+    )

@@ -1,0 +1,127 @@
+"""What an edit is: bytes replaced in one document, checked by reading the result.
+
+An edit names spans and what goes there. It never parses and renders, so bytes outside the spans stay as they were.
+After it, the document is parsed again: every section that the edit did not name must stand where it stood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workspace.document import Document
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workspace.anchors import AnchorForm
+    from workspace.sections import Section
+
+
+class StructureChanged(WorkspaceError):
+    """The edit would change a section that it did not name: an open code fence or comment swallows it, for example."""
+
+    code = "STRUCTURE_CHANGED"
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """The bytes [start, end) of the old text, and what stands there afterwards."""
+
+    start: int
+    end: int
+    replacement: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The splices of one operation, what it answers, and one line that says what happened.
+
+    `renamed` is the position of the one section whose title may change.
+    """
+
+    splices: tuple[Splice, ...]
+    answer: Mapping[str, object]
+    summary: str
+    hints: tuple[str, ...] = ()
+    renamed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What an edit may not decide for itself: the form of new anchors, and today's date (UTC, ISO 8601)."""
+
+    form: AnchorForm
+    today: str
+
+
+def apply_edit(document: Document, edit: Edit) -> Document:
+    """The document after an edit. Raises StructureChanged where the edit breaks a section that it did not name."""
+    splices = sorted(edit.splices, key=lambda splice: (splice.start, splice.end))
+    parts: list[bytes] = []
+    position = 0
+    for splice in splices:
+        parts += (document.data[position : splice.start], splice.replacement)
+        position = splice.end
+    parts.append(document.data[position:])
+    changed = Document.parse(b"".join(parts), document.path)
+    _check_structure(document, changed, splices, edit.renamed)
+    return changed
+
+
+def _check_structure(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
+    """Compares the sections outside the splices: same heading, level, parent and text, and no others.
+
+    Addresses stay too, unless a section was taken out (the siblings of a removed one may be numbered anew).
+    """
+    written = _written(splices)
+    kept = [item for item in old.sections if not any(s.start <= item.heading_start < s.end for s in splices)]
+    stayed = [
+        item for item in new.sections if not any(start <= item.heading_start < end for start, end in written)
+    ]
+    if len(kept) != len(stayed):
+        raise _broken(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
+    twins = {item.position: twin.position for item, twin in zip(kept, stayed, strict=True)}
+    nothing_removed = len(kept) == len(old.sections)
+    for item, twin in zip(kept, stayed, strict=True):
+        parent = None if item.parent is None else twins.get(item.parent)
+        if (
+            _shifted(item.heading_start, splices) != twin.heading_start
+            or item.level != twin.level
+            or parent != twin.parent
+            or (item.title != twin.title and item.position != renamed)
+            or (item.address != twin.address and nothing_removed)
+            or (not _touched(item, splices) and old.source(item).rstrip() != new.source(twin).rstrip())
+        ):
+            raise _broken(old, item)
+
+
+def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
+    """Where the replacements stand in the new text."""
+    spans: list[tuple[int, int]] = []
+    growth = 0
+    for splice in splices:
+        start = splice.start + growth
+        spans.append((start, start + len(splice.replacement)))
+        growth += len(splice.replacement) - (splice.end - splice.start)
+    return spans
+
+
+def _shifted(offset: int, splices: Sequence[Splice]) -> int:
+    """Where a byte of the old text stands in the new one."""
+    return offset + sum(len(s.replacement) - (s.end - s.start) for s in splices if s.end <= offset)
+
+
+def _touched(section: Section, splices: Sequence[Splice]) -> bool:
+    return any(splice.start <= section.end and splice.end >= section.start for splice in splices)
+
+
+def _broken(document: Document, section: Section | None) -> StructureChanged:
+    where = f"the section '{section.address}'" if section else "the headings"
+    return StructureChanged(
+        f"this edit would also change {where} of {document.path}, which it does not name",
+        fix="Close every code fence (```) and comment (<!-- -->) in the content and in the text before it, and nest "
+        "headings below the section's own level.",
+        section=section.address if section else None,
+    )

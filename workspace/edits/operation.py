@@ -1,0 +1,90 @@
+"""What an operation is: something that a caller asks for, applied to documents in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from workspace.addresses import read_fragment, resolve_section, resolve_task
+from workspace.edits.edit import Edit, StructureChanged, Style, apply_edit
+from workspace.errors import WorkspaceError
+from workspace.paths import check_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workspace.document import Document
+    from workspace.overlay import Overlay
+
+
+class LimitExceeded(WorkspaceError):
+    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
+
+    code = "LIMIT_EXCEEDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an operation did: the path, the fields of its answer, one line for the commit, and hints."""
+
+    path: str
+    answer: Mapping[str, object]
+    summary: str
+    is_change: bool
+    hints: tuple[str, ...] = ()
+
+
+class Operation(Protocol):
+    """Something that changes documents in memory, or raises a WorkspaceError and changes none."""
+
+    name: ClassVar[str]
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Changes the overlay and says what was done."""
+
+
+class DocumentOperation:
+    """An operation on one document: a pure edit of its bytes, checked and laid over the snapshot."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    file: str
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit that this operation makes. Pure: it reads the document and changes nothing."""
+        raise NotImplementedError
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Lays the edited document over the snapshot. Raises what `edit` does, StructureChanged, LimitExceeded."""
+        path = check_path(self.file)
+        document = overlay.document(path)
+        edit = self.edit(document, style)
+        if not edit.splices:
+            return Outcome(path, edit.answer, edit.summary, False, edit.hints)
+        changed = apply_edit(document, edit)
+        _check_answer(changed, edit)
+        overlay.put(changed)
+        return Outcome(path, edit.answer, edit.summary, changed.data != document.data, edit.hints)
+
+
+def _check_answer(document: Document, edit: Edit) -> None:
+    """An answer may name only what can be found again."""
+    if "removed" in edit.answer:
+        return
+    added = edit.answer.get("subsections")
+    names = [edit.answer.get("slug"), edit.answer.get("task"), *(added if isinstance(added, list) else ())]
+    for name in names:
+        if not isinstance(name, str):
+            continue
+        try:
+            if read_fragment(name).task is None:
+                resolve_section(document, name)
+            else:
+                resolve_task(document, name)
+        except WorkspaceError as error:
+            raise StructureChanged(
+                f"after this edit '{name}' would not be found in {document.path}",
+                fix="Close every code fence (```) and comment (<!-- -->) in the content and in the text before it.",
+                section=name,
+            ) from error

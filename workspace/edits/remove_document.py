@@ -1,0 +1,28 @@
+"""remove_document: a whole document taken out of the workspace; Git keeps its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.edits.operation import Outcome
+from workspace.paths import check_path
+
+if TYPE_CHECKING:
+    from workspace.edits.edit import Style
+    from workspace.overlay import Overlay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveDocument:
+    """Removes a document."""
+
+    name: ClassVar[str] = "remove_document"
+
+    path: str
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Takes the document out. Raises InvalidPath, DocumentNotFound."""
+        path = check_path(self.path)
+        overlay.remove(path)
+        return Outcome(path, {"removed": "document", "path": path}, f"Remove {path}", True)

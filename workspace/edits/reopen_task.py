@@ -1,0 +1,35 @@
+"""reopen_task: the box unticked, and its day of completion taken out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.addresses import resolve_task, task_address
+from workspace.edits.edit import Edit, Splice, Style
+from workspace.edits.operation import DocumentOperation
+
+if TYPE_CHECKING:
+    from workspace.document import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReopenTask(DocumentOperation):
+    """Unticks a task and removes its `Completed:` line; notes stay. One that is open already stays as it is."""
+
+    name: ClassVar[str] = "reopen_task"
+
+    file: str
+    slug: str
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit; none where the task is open. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
+        section, task = resolve_task(document, self.slug)
+        address = task_address(section, task)
+        answer: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
+        if not task.is_done:
+            answer["already_open"] = True
+            return Edit((), answer, f"Reopen {address} of {self.file}")
+        lines = [Splice(item.start, item.end, b"") for item in task.fields if item.name == "completed"]
+        splices = (Splice(task.box, task.box + 1, b" "), *lines)
+        return Edit(splices, answer, f"Reopen {address} of {self.file}")

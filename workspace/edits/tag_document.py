@@ -1,0 +1,80 @@
+"""tag_document: the tags in a document's front matter added to, taken from, or replaced."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace import frontmatter
+from workspace.edits.content import checked_text
+from workspace.edits.edit import Edit, Style
+from workspace.edits.front_matter import replace_front_matter_key
+from workspace.edits.operation import DocumentOperation
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from workspace.document import Document
+
+MAX_TAG = 128
+MAX_TAGS = 64
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+class InvalidTag(WorkspaceError):
+    """A tag that is empty, too long, or holds a comma or an invisible character."""
+
+    code = "INVALID_TAG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagDocument(DocumentOperation):
+    """Adds tags; with `remove` takes them away, with `replace` leaves these and no others."""
+
+    name: ClassVar[str] = "tag_document"
+
+    file: str
+    tags: tuple[str, ...]
+    remove: bool = False
+    replace: bool = False
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit; none where the tags are these already. Raises InvalidTag, InvalidFrontMatter."""
+        given = normalise_tags(self.tags)
+        if self.remove and self.replace:
+            raise InvalidTag("'remove' and 'replace' are both set", fix="Set one of them.")
+        lowered = {tag.casefold() for tag in given}
+        if self.replace:
+            tags = given
+        elif self.remove:
+            tags = tuple(tag for tag in document.tags if tag.casefold() not in lowered)
+        else:
+            known = {tag.casefold() for tag in document.tags}
+            tags = (*document.tags, *(tag for tag in given if tag.casefold() not in known))
+        if len(tags) > MAX_TAGS:
+            raise InvalidTag(f"a document carries at most {MAX_TAGS} tags", fix="Remove some first.")
+        answer: dict[str, object] = {"tags_applied": list(given), "total_tags": len(tags), "tags": list(tags)}
+        if self.remove:
+            answer = {"tags_removed": list(given), **answer, "tags_applied": []}
+        if tags == document.tags:
+            return Edit((), answer, f"Tag {self.file}")
+        line = frontmatter.write_list("tags", tags) if tags else ""
+        return Edit(
+            (replace_front_matter_key(document, "tags", line),), answer, f"Tag {self.file}: {', '.join(tags)}"
+        )
+
+
+def normalise_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Tags trimmed, inner white space folded, repeats (whatever their case) left out. Raises InvalidTag."""
+    if not tags:
+        raise InvalidTag("'tags' is empty", fix='Give at least one, such as "tags": ["backend"].')
+    normal: dict[str, str] = {}
+    for tag in tags:
+        text = " ".join(checked_text(tag, "tags").split())
+        if not text or len(text) > MAX_TAG or "," in text or _INVISIBLE.search(text):
+            raise InvalidTag(
+                "a tag is empty, over 128 characters, or holds a comma or an invisible character",
+                fix='Use short words, one for each tag: ["backend", "search"].',
+            )
+        normal.setdefault(text.casefold(), text)
+    return tuple(normal.values())

@@ -1,0 +1,31 @@
+"""The root of every error that a user can meet and act upon.
+
+    WorkspaceError
+    ├── opening      NotARepository, UnsupportedRepository, BranchNotFound, DetachedHead
+    ├── reading      DocumentNotFound, SectionNotFound, TaskNotFound, AmbiguousAddress, InvalidAddress,
+    │                NotCommitted
+    ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidConfig, PathExists, SectionExists,
+    │                LevelConflict, StructureChanged, LimitExceeded, …
+    ├── publishing   BranchMoved, WorktreeConflict, WorktreeBusy, Locked, Busy
+    ├── searching    EmptyQuery, InvalidCursor, StaleCursor, ChunkNotFound, UnknownFilter, …
+    └── asking       InvalidArguments (in tools/)
+
+Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and
+a `fix` for people, and `details` as data. A message never holds document text, an absolute path or a stack.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class WorkspaceError(Exception):
+    """An expected failure, with what to do next."""
+
+    code: ClassVar[str] = "WORKSPACE_ERROR"
+
+    def __init__(self, message: str, *, fix: str = "", **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.details = details

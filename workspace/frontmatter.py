@@ -1,0 +1,143 @@
+"""The one door to YAML: what a document's front matter says, and how one of its keys is replaced.
+
+A key is replaced by splicing its lines; every other key, comment and blank line stays byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import yaml
+
+# Longer front matter is not metadata but data; parsing it would let one document slow down every reader.
+MAX_FRONT_MATTER = 64 * 1024
+
+# libyaml composes nested values by recursion in C, so a text made of brackets would overflow the stack.
+MAX_NESTING = 50
+
+# YAML 1.1 §5.4: what ends a line.
+_LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
+
+
+class InvalidFrontMatter(WorkspaceError):
+    """Front matter that is not a YAML mapping, where an edit needs one."""
+
+    code = "INVALID_FRONT_MATTER"
+
+
+def _loader() -> type[yaml.SafeLoader]:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read(source: str) -> Mapping[str, object]:
+    """The mapping that front matter holds.
+
+    Raises InvalidFrontMatter if it is not YAML, not a mapping, or over 64 KiB.
+    """
+    import yaml
+
+    if len(source) > MAX_FRONT_MATTER:
+        raise InvalidFrontMatter(
+            "the front matter is over 64 KiB", fix="Move the data out of the front matter."
+        )
+    try:
+        _check_nesting(source)
+        value = yaml.load(source, _loader())
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # ValueError: YAML accepts dates such as 2024-13-45 as syntax and fails on them as values.
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 2})" if mark else ""
+        raise InvalidFrontMatter(
+            f"the front matter is not valid YAML{place}", fix="Mend the block between the two `---` lines."
+        ) from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidFrontMatter(
+            "the front matter is not a mapping of keys to values", fix="Write `key: value` lines."
+        )
+    return {str(key): item for key, item in value.items()}
+
+
+def _check_nesting(source: str) -> None:
+    """Counts how deep values are nested, event by event. Raises InvalidFrontMatter."""
+    import yaml
+
+    if sum(source.count(mark) for mark in "[{-:?") <= MAX_NESTING:
+        return
+    depth = 0
+    for event in yaml.parse(source, _loader()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_NESTING:
+                raise InvalidFrontMatter("the front matter is nested too deeply", fix="Keep its values flat.")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def write_list(key: str, values: tuple[str, ...]) -> str:
+    """One line `key: [a, b]`, quoted where YAML asks for it."""
+    import yaml
+
+    return yaml.safe_dump(
+        {key: list(values)}, default_flow_style=None, allow_unicode=True, width=10**6, sort_keys=False
+    )
+
+
+def write_scalar(key: str, value: str) -> str:
+    """One line `key: value`, quoted where YAML asks for it."""
+    import yaml
+
+    return yaml.safe_dump({key: value}, default_flow_style=False, allow_unicode=True, width=10**6)
+
+
+def replace_key(source: str, key: str, line: str) -> str:
+    """Front matter with the lines of one key replaced by `line`, or with `line` added at the end.
+
+    `line` carries its own line ending; an empty one removes the key.
+    Raises InvalidFrontMatter where the source is not a block of `key: value` lines.
+    """
+    read(source)
+    lines = [text for text in _LINE.findall(source) if text]
+    span = _key_lines(source, lines, key)
+    if span is None:
+        if lines and not lines[-1].endswith(("\n", "\r")):
+            lines[-1] += "\n"
+        return "".join(lines) + line
+    return "".join((*lines[: span[0]], line, *lines[span[1] :]))
+
+
+def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int] | None:
+    """The lines [first, end) on which a top-level key and its value stand."""
+    import yaml
+
+    node = yaml.compose(source, _loader())
+    if node is None:
+        return None
+    if not isinstance(node, yaml.MappingNode) or node.flow_style:
+        raise InvalidFrontMatter(
+            "the front matter is not a block of `key: value` lines", fix="Write one key a line."
+        )
+    for name, value in node.value:
+        if name.value == key:
+            first, end = name.start_mark.line, value.end_mark.line
+            if value.end_mark.column > 0 or end == first:
+                end += 1
+            # A block value ends where the next key begins; comments and blank lines before that key are not its own.
+            while end - 1 > first and _is_blank_or_comment(lines[end - 1]):
+                end -= 1
+            return first, end
+    return None
+
+
+def _is_blank_or_comment(line: str) -> bool:
+    stripped = line.strip()
+    return not stripped or stripped.startswith("#")

@@ -1,0 +1,49 @@
+"""Lines of bytes, as CommonMark counts them: ended by LF, CRLF or CR (§2.1)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+BOM = b"\xef\xbb\xbf"
+
+_LINE_END = re.compile(rb"\r\n?|\n")
+
+
+class Lines:
+    """Where the lines of a text begin. Lines count from 0; a byte-order mark belongs to no line."""
+
+    __slots__ = ("data", "starts")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        first = len(BOM) if data.startswith(BOM) else 0
+        self.starts = [first, *(found.end() for found in _LINE_END.finditer(data, first))]
+        if self.starts[-1] != len(data):
+            self.starts.append(len(data))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def offset(self, line: int) -> int:
+        """The byte at which a line begins; the text's end for every line past the last."""
+        return self.starts[line] if line < len(self.starts) else len(self.data)
+
+    def line_at(self, offset: int) -> int:
+        """The line on which a byte stands."""
+        return max(0, min(bisect_right(self.starts, offset) - 1, len(self) - 1))
+
+    def raw(self, line: int) -> bytes:
+        """One line without its ending."""
+        return self.data[self.offset(line) : self.offset(line + 1)].rstrip(b"\r\n")
+
+
+def line_ending(data: bytes) -> bytes:
+    """The line ending that a text uses: that of its first line, LF for a text of one line."""
+    found = _LINE_END.search(data)
+    return found.group() if found else b"\n"
+
+
+def with_ending(text: str, ending: bytes) -> bytes:
+    """A text as UTF-8 with every line ended as its document ends them."""
+    return re.sub(rb"\r\n?|\n", ending, text.encode())

@@ -1,0 +1,152 @@
+"""Git's commits and trees as values, and their bytes as Git writes them (git-scm "Git Internals", 10.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+TREE_MODE = 0o040000
+FILE_MODE = 0o100644
+EXECUTABLE_MODE = 0o100755
+LINK_MODE = 0o120000
+SUBMODULE_MODE = 0o160000
+
+_MODES = {
+    b"40000": TREE_MODE,
+    b"100644": FILE_MODE,
+    b"100755": EXECUTABLE_MODE,
+    b"120000": LINK_MODE,
+    b"160000": SUBMODULE_MODE,
+}
+_TREE_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+_PERSON = re.compile(r"(.*?) ?<([^>]*)>(?: (-?\d+) ([-+])(\d\d)(\d\d))?.*")
+_UNSAFE_IN_NAMES = re.compile(r"[\x00-\x20\x7f<>]+")
+
+
+class Entry(NamedTuple):
+    """One line of a tree: a name, the 40-digit id of an object, and a mode such as 0o100644.
+
+    A tuple, not a dataclass: there is one for each file of a workspace, and tuples are three times faster.
+    """
+
+    name: str
+    id: str
+    mode: int
+
+    @property
+    def is_tree(self) -> bool:
+        return self.mode == TREE_MODE
+
+    @property
+    def is_blob(self) -> bool:
+        """Whether this is a regular file, executable or not; links and submodules are not."""
+        return self.mode & 0o170000 == 0o100000
+
+
+class Head(NamedTuple):
+    """What a work tree has checked out: a branch (None when detached) at a commit (None when unborn)."""
+
+    branch: str | None
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A person at a moment: `time` in seconds since 1970 UTC, `offset` of the zone in minutes east."""
+
+    name: str
+    email: str
+    time: int
+    offset: int = 0
+
+    def line(self) -> str:
+        """The form in commits and reflogs, `Name <email> 1700000000 +0100`, cleaned as Git cleans it."""
+        sign = "-" if self.offset < 0 else "+"
+        zone = f"{sign}{abs(self.offset) // 60:02}{abs(self.offset) % 60:02}"
+        return f"{_clean(self.name) or 'unknown'} <{_clean(self.email)}> {max(self.time, 0)} {zone}"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit, read. Texts that are not UTF-8 hold replacement characters."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    message: str
+
+
+def parse_tree(data: bytes) -> tuple[Entry, ...]:
+    """The entries of a tree object, in its order; names that are not UTF-8 hold surrogate escapes."""
+    return tuple(
+        Entry(name.decode("utf-8", "surrogateescape"), raw.hex(), _MODES.get(mode) or int(mode, 8))
+        for mode, name, raw in _TREE_ENTRY.findall(data)
+    )
+
+
+def tree_bytes(entries: Iterable[Entry]) -> bytes:
+    """A tree object's bytes, sorted by Git's rule: a folder sorts as if its name ended with a slash."""
+    rows = []
+    for name, id, mode in entries:
+        raw = name.encode("utf-8", "surrogateescape")
+        rows.append((raw + b"/" if mode == TREE_MODE else raw, b"%o %b\0" % (mode, raw) + bytes.fromhex(id)))
+    return b"".join(line for _, line in sorted(rows))
+
+
+def parse_commit(id: str, data: bytes) -> Commit:
+    """A commit object's bytes as a value; what is missing in a malformed one is empty."""
+    head, _, message = data.partition(b"\n\n")
+    fields: dict[bytes, list[bytes]] = {}
+    for line in head.split(b"\n"):
+        name, _, value = line.partition(b" ")
+        fields.setdefault(name, []).append(value)
+    encoding = _last(fields, b"encoding").decode("ascii", "replace") or "utf-8"
+    try:
+        "".encode(encoding)
+    except LookupError:
+        encoding = "utf-8"
+    return Commit(
+        id,
+        _last(fields, b"tree").decode("ascii"),
+        tuple(parent.decode("ascii") for parent in fields.get(b"parent", ())),
+        _person(_last(fields, b"author").decode(encoding, "replace")),
+        _person(_last(fields, b"committer").decode(encoding, "replace")),
+        message.decode(encoding, "replace"),
+    )
+
+
+def blob_id(data: bytes) -> str:
+    """The id that a blob of these bytes has."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def commit_bytes(
+    tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
+) -> bytes:
+    """A commit object's bytes; the message loses NULs and ends with one line break."""
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    lines += [f"author {author.line()}", f"committer {committer.line()}"]
+    text = message.replace("\0", "").strip("\n")
+    return ("\n".join(lines) + f"\n\n{text}\n").encode("utf-8", "replace")
+
+
+def _last(fields: dict[bytes, list[bytes]], name: bytes) -> bytes:
+    return fields.get(name, [b""])[-1]
+
+
+def _person(line: str) -> Signature:
+    found = _PERSON.fullmatch(line)
+    if found is None:
+        return Signature(line, "", 0)
+    name, email, time, sign, hours, minutes = found.groups(default="0")
+    offset = int(hours) * 60 + int(minutes)
+    return Signature(name, email, int(time), -offset if sign == "-" else offset)
+
+
+def _clean(text: str) -> str:
+    return _UNSAFE_IN_NAMES.sub(" ", text).strip(" .,:;\"'")

@@ -1,0 +1,79 @@
+"""The paths that Docyard writes: relative, and storable on every system that may clone the repository."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import ClassVar
+
+from workspace.errors import WorkspaceError
+
+_MAX_PART = 255
+_MAX_PATH = 4000
+_DEVICES = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9¹²³])", re.IGNORECASE)
+# HFS+ leaves these out when it compares names (git: utf8.c, next_hfs_char).
+_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
+
+
+class InvalidPath(WorkspaceError):
+    """A path that Docyard does not write; `reason` says why."""
+
+    code: ClassVar[str] = "INVALID_PATH"
+
+    def __init__(self, path: str, reason: str) -> None:
+        # A path with surrogates could not be sent back to the caller.
+        shown = path.encode("utf-8", "backslashreplace").decode("utf-8")
+        super().__init__(
+            f"This path cannot be used: {reason}.",
+            fix="Use a path relative to the workspace, such as `guides/setup.md`.",
+            path=shown,
+            reason=reason,
+        )
+        self.reason = reason
+
+
+def check_path(path: str) -> str:
+    """The path itself, less a leading `./`, if every system can store it; else `InvalidPath`.
+
+    libgit2 accepts names that Windows or macOS cannot store or would take for `.git`, so they are checked
+    here, before anything is written.
+    """
+    path = path.removeprefix("./")
+    if not path:
+        raise InvalidPath(path, "it is empty")
+    if path[0] in "/\\~" and (path[0] != "~" or path[:2] == "~/"):
+        raise InvalidPath(path, "it is not relative to the workspace")
+    if "\\" in path:
+        raise InvalidPath(path, "it holds a backslash")
+    if ":" in path:
+        raise InvalidPath(path, "it holds a colon (a drive letter or a stream, on Windows)")
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        raise InvalidPath(path, "it is not valid Unicode") from None
+    if size > _MAX_PATH:
+        raise InvalidPath(path, f"it is longer than {_MAX_PATH} bytes")
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in path):
+        raise InvalidPath(path, "it holds a control character")
+    for part in path.split("/"):
+        reason = _fault(part)
+        if reason:
+            raise InvalidPath(path, reason)
+    return path
+
+
+def _fault(part: str) -> str | None:
+    if not part:
+        return "it has an empty part"
+    if part in (".", ".."):
+        return "it holds `.` or `..`"
+    if part[-1] in ". ":
+        return "a part of it ends with a dot or a space"
+    if len(part.encode()) > _MAX_PART:
+        return f"a part of it is longer than {_MAX_PART} bytes"
+    if _GIT_FOLDER.fullmatch(_IGNORED_BY_HFS.sub("", part)):
+        return "it leads into Git's own folder"
+    if _DEVICES.fullmatch(part.split(".")[0].rstrip(" ")):
+        return "a part of it is a device's name on Windows"
+    return None

@@ -1,0 +1,56 @@
+"""The reflogs of a branch and of the HEADs that point to it (gitrepository-layout, "logs")."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspace.git import GitReader, Signature
+from workspace.worktrees import heads_on
+
+_NOTHING = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One reflog, and whether it is made if it does not exist."""
+
+    path: Path
+    create: bool
+
+
+def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
+    """The logs that a move of a branch is written to, by `core.logAllRefUpdates`."""
+    setting = git.config("core.logAllRefUpdates")
+    if setting is None:
+        create = not bare
+    else:
+        create = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
+    paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
+    paths += [git_dir / "logs" / "HEAD" for git_dir in heads_on(branch, git.common_dir)]
+    return tuple(Log(path, create) for path in paths)
+
+
+def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> None:
+    """Write a move down. The branch has moved by now, so a log that cannot be written does not undo it."""
+    action = "commit" if old else "commit (initial)"
+    subject = message.strip().partition("\n")[0].strip()
+    line = f"{old or _NOTHING} {new} {who.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
+    for log in logs:
+        with contextlib.suppress(OSError):
+            _append(log, line)
+
+
+def _append(log: Log, line: bytes) -> None:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    if log.create:
+        log.path.parent.mkdir(parents=True, exist_ok=True)
+        flags |= os.O_CREAT
+    handle = os.open(log.path, flags, 0o666)
+    try:
+        os.write(handle, line)
+    finally:
+        os.close(handle)

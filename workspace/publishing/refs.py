@@ -1,0 +1,100 @@
+"""The branch's ref as a file: where it goes, what may stand in its way, and the rename that moves it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import ClassVar
+
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.publishing.locks import LinkedLock
+from workspace.publishing.prepared import Prepared, sync
+
+
+class InvalidBranch(WorkspaceError):
+    """Git does not accept this as the name of a branch (git-check-ref-format)."""
+
+    code: ClassVar[str] = "INVALID_BRANCH"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            "Git does not accept this name for a branch.", fix="Use a name such as `main`.", branch=branch
+        )
+
+
+class RefConflict(WorkspaceError):
+    """A branch of this name cannot be made, because of another branch or a symbolic ref."""
+
+    code: ClassVar[str] = "REF_CONFLICT"
+
+    def __init__(self, branch: str, other: str, why: str) -> None:
+        super().__init__(
+            f"The branch `{branch}` cannot be written: {why}.",
+            fix="Choose another branch.",
+            branch=branch,
+            other=other,
+        )
+
+
+class RefSwap:
+    """The move of one branch to a commit."""
+
+    def __init__(self, git: GitReader, branch: str, commit: str, files: Prepared) -> None:
+        self._git = git
+        self._branch = branch
+        self._commit = commit
+        self._files = files
+        self._root = git.common_dir / "refs" / "heads"
+        self._path = self._root / branch
+        self.lock = LinkedLock(
+            files.write("ref", f"{commit}\n".encode(), like=self._path), self._path, git.common_dir
+        )
+
+    def take(self) -> None:
+        """Take the ref's lock, having cleared empty folders of a branch that is gone out of its way."""
+        check_place(self._git, self._branch)
+        self.lock.take()
+        if self._path.is_dir():
+            _remove_empty(self._path)
+
+    def release(self) -> None:
+        """Give the lock up, and remove the folders that only it had needed."""
+        self.lock.release()
+        folder = self._path.parent
+        with contextlib.suppress(OSError):
+            while folder != self._root:
+                folder.rmdir()
+                folder = folder.parent
+
+    def commit(self) -> None:
+        """Move the branch: the commit point. An error may come after it, so ask `committed` then."""
+        os.rename(self.lock.path, self._path)
+        if self._files.durable:
+            folder = self._path.parent
+            while folder != self._root.parent:
+                sync(folder)
+                folder = folder.parent
+
+    def committed(self) -> bool:
+        """Whether the branch is at the commit now, whatever error the move gave."""
+        return self._git.tip(self._branch) == self._commit
+
+
+def check_place(git: GitReader, branch: str) -> None:
+    """Raise `RefConflict` if another ref stands where this branch's would, or above or below it."""
+    if git.tip(branch) is not None:
+        return
+    path = git.common_dir / "refs" / "heads" / branch
+    if path.is_file() and path.read_bytes().startswith(b"ref:"):
+        raise RefConflict(branch, branch, "it is a symbolic ref")
+    for other in git.branches():
+        if other.startswith(branch + "/") or branch.startswith(other + "/"):
+            raise RefConflict(branch, other, f"there is a branch `{other}`")
+
+
+def _remove_empty(folder: Path) -> None:
+    for below, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(below)

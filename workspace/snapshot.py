@@ -1,0 +1,187 @@
+"""Snapshots: a commit that can be read, and nothing that was not committed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from workspace import trees
+from workspace.addresses import nearest
+from workspace.config import CONFIG_PATH, WorkspaceConfig
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workspace.document import Document
+    from workspace.git import Entry, GitReader
+
+_CACHED_DOCUMENTS = 256
+
+
+class DocumentNotFound(WorkspaceError):
+    """No document stands at this path in the commit. `candidates` are the nearest paths."""
+
+    code = "DOCUMENT_NOT_FOUND"
+
+
+class NotCommitted(DocumentNotFound):
+    """The file is in the work tree but in no commit yet, and only commits are read."""
+
+    code = "NOT_COMMITTED"
+
+
+class DocumentCache:
+    """Parsed documents by path and blob; the least recently used go first. Safe to share between threads."""
+
+    def __init__(self, size: int = _CACHED_DOCUMENTS) -> None:
+        self._size = size
+        self._documents: OrderedDict[tuple[str, str], Document] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, git: GitReader, path: str, blob: str) -> Document:
+        """The document of a blob, parsed once."""
+        key = (path, blob)
+        with self._lock:
+            if key in self._documents:
+                self._documents.move_to_end(key)
+                return self._documents[key]
+        from workspace.document import Document
+
+        document = Document.parse(git.blob(blob), path)
+        with self._lock:
+            self._documents[key] = document
+            while len(self._documents) > self._size:
+                self._documents.popitem(last=False)
+        return document
+
+
+class Snapshot:
+    """One commit of the workspace. `commit` and `tree` are None before the first commit."""
+
+    def __init__(
+        self,
+        git: GitReader,
+        commit: str | None,
+        cache: DocumentCache | None = None,
+        previous: Snapshot | None = None,
+    ) -> None:
+        self.git = git
+        self.commit = commit
+        self.tree = git.commit(commit).tree if commit else None
+        self._cache = cache or DocumentCache()
+        self._previous = previous
+
+    def entry(self, path: str) -> Entry | None:
+        """What stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
+        return trees.find(self.git, self.tree, path) if self.tree and path else None
+
+    @cached_property
+    def config(self) -> WorkspaceConfig:
+        """The settings in force at this commit. Raises InvalidConfig."""
+        entry = self.entry(CONFIG_PATH)
+        return WorkspaceConfig.read(self.git.blob(entry.id) if entry and entry.is_blob else None)
+
+    @cached_property
+    def documents(self) -> Mapping[str, str]:
+        """The blob of each document, by path, in order of paths."""
+        known = self._from_previous()
+        if known is None:
+            known = {}
+            if self.tree:
+                known = {
+                    path: entry.id
+                    for path, entry in trees.walk(self.git, self.tree)
+                    if self._is_document(path, entry)
+                }
+        self._previous = None
+        return MappingProxyType(dict(sorted(known.items())))
+
+    def _from_previous(self) -> dict[str, str] | None:
+        """The listing made from an earlier one by what changed, where the settings stayed the same."""
+        earlier = self._previous
+        if earlier is None or "documents" not in earlier.__dict__ or earlier.config != self.config:
+            return None
+        known = dict(earlier.documents)
+        for path, _, blob in changed_documents(earlier, self):
+            if blob is None:
+                known.pop(path, None)
+            else:
+                known[path] = blob
+        return known
+
+    def _is_document(self, path: str, entry: Entry | None) -> bool:
+        return entry is not None and entry.is_blob and self.config.is_document(path)
+
+    def blob(self, path: str) -> str:
+        """The blob of a document. Raises DocumentNotFound with the nearest paths, or NotCommitted."""
+        entry = self.entry(path)
+        if entry is not None and self._is_document(path, entry):
+            return entry.id
+        raise self.not_found(path)
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a document."""
+        return self.git.blob(self.blob(path))
+
+    def document(self, path: str) -> Document:
+        """A document, parsed; a document parsed once is kept by its blob."""
+        return self._cache.get(self.git, path, self.blob(path))
+
+    def not_found(self, path: str) -> DocumentNotFound:
+        """The error for a path at which no document stands."""
+        shown = path if len(path) <= 200 else path[:200] + "…"
+        close = nearest(path, self.documents)
+        if self._in_work_tree(path):
+            return NotCommitted(
+                f"'{shown}' is not committed yet: the file is in the work tree but in no commit",
+                fix="Commit it first; only commits are read.",
+                candidates=close,
+            )
+        entry = self.entry(path)
+        if entry is not None and entry.is_tree:
+            inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
+            return DocumentNotFound(
+                f"'{shown}' is a folder",
+                fix="Name a document in it; list_documents shows them.",
+                candidates=inside[:5],
+            )
+        if entry is not None:
+            return DocumentNotFound(
+                f"'{shown}' is no document of this workspace",
+                fix="Documents are .md files; list_documents shows them.",
+            )
+        fix = f"Did you mean '{close[0]}'?" if close else "list_documents shows every document."
+        return DocumentNotFound(f"no document '{shown}'", fix=fix, candidates=close)
+
+    def _in_work_tree(self, path: str) -> bool:
+        root = self.git.worktree
+        if root is None or not path or not self.config.is_document(path):
+            return False
+        from workspace.paths import InvalidPath, check_path
+
+        try:
+            return (root / check_path(path)).is_file()
+        except (InvalidPath, OSError):
+            return False
+
+
+def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[tuple[str, str | None, str | None]]:
+    """Path, old blob and new blob of each document that was added, changed or removed between two snapshots.
+
+    Only the folders in which something differs are read, unless the settings changed what counts as a document.
+    """
+    if old.config != new.config:
+        for path in sorted({*old.documents, *new.documents}):
+            before, after = old.documents.get(path), new.documents.get(path)
+            if before != after:
+                yield path, before, after
+        return
+    for change in trees.changes(new.git, old.tree, new.tree):
+        before = change.old.id if change.old and old._is_document(change.path, change.old) else None
+        after = change.new.id if change.new and new._is_document(change.path, change.new) else None
+        if before != after:
+            yield change.path, before, after

@@ -1,0 +1,133 @@
+"""Tasks: list items with a checkbox, and what their sub-items say of them.
+
+    - [x] Define API schemas
+      - Criteria: OpenAPI 3.0 compatible
+      - Completed: 2025-09-19
+      - Note: Validated with team
+
+A task's index counts the checkboxes of its section from 0; a checkbox below another is a sub-task (`1.0`).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workspace import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.lines import Lines
+    from workspace.markdown import ListItem
+
+# The task list extension of GitHub Flavored Markdown 0.29 §5.3: a box, white space, and text.
+_BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_FIELD = re.compile(
+    r"[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskField:
+    """A sub-item such as `- Criteria: …`. [start, end) are the bytes of its lines."""
+
+    name: str
+    value: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A checkbox. [start, end) are the bytes of its lines; `box` is the byte between the brackets.
+
+    `fields_at` is where a further sub-item goes, and `indent` and `marker` are what its line begins with.
+    """
+
+    index: str
+    title: str
+    is_done: bool
+    start: int
+    end: int
+    box: int
+    line: int
+    depth: int
+    fields: tuple[TaskField, ...]
+    fields_at: int
+    indent: bytes
+    marker: str
+
+    def field(self, name: str) -> str | None:
+        """What a sub-item says (`criteria`, `completed`, `note`, `assignee`); of several, the last."""
+        values = [item.value for item in self.fields if item.name == name]
+        return values[-1] if values else None
+
+
+def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence[int]) -> tuple[Task, ...]:
+    """The tasks among a document's list items, numbered within the section in which each stands."""
+    children: dict[int, list[int]] = {}
+    for position, item in enumerate(items):
+        if item.parent is not None:
+            children.setdefault(item.parent, []).append(position)
+    counts: dict[tuple[int, str], int] = {}
+    prefixes: dict[int, str] = {}
+    tasks: list[Task] = []
+    for position, item in enumerate(items):
+        prefix = "" if item.parent is None else prefixes.get(item.parent, "")
+        prefixes[position] = prefix
+        found = _BOX.match(item.source)
+        if not found:
+            continue
+        start = lines.offset(item.line)
+        section = bisect_right(section_starts, start)
+        number = counts.get((section, prefix), 0)
+        counts[section, prefix] = number + 1
+        index = f"{prefix}{number}"
+        prefixes[position] = index + "."
+        fields = tuple(_fields(lines, [items[child] for child in children.get(position, ())]))
+        box = _box(lines, item)
+        below = children.get(position)
+        tasks.append(
+            Task(
+                index=index,
+                title=markdown.plain_text(item.source[found.end() :]),
+                is_done=found[1] != " ",
+                start=start,
+                end=lines.offset(_last_line(lines, item)),
+                box=box,
+                line=item.line + 1,
+                depth=index.count("."),
+                fields=fields,
+                fields_at=fields[-1].end if fields else lines.offset(item.paragraph_end),
+                indent=re.sub(rb"[^\t]", b" ", lines.data[start : box - 1]),
+                marker=items[below[0]].marker if below and items[below[0]].marker in "-*+" else "-",
+            )
+        )
+    return tuple(tasks)
+
+
+def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
+    fields: list[TaskField] = []
+    for item in items:
+        found = _FIELD.match(item.source)
+        if found:
+            span = lines.offset(item.line), lines.offset(_last_line(lines, item))
+            fields.append(TaskField(found[1].lower(), " ".join(found[2].split()), *span))
+    return fields
+
+
+def _last_line(lines: Lines, item: ListItem) -> int:
+    """The line after an item's last one; blank lines after it are not its own."""
+    line = item.end
+    while line > item.line + 1 and not lines.raw(line - 1).strip():
+        line -= 1
+    return line
+
+
+def _box(lines: Lines, item: ListItem) -> int:
+    """The byte between the brackets; only list markers and white space stand before them."""
+    return lines.offset(item.line) + lines.raw(item.line).index(b"[") + 1

@@ -1,0 +1,220 @@
+"""The workspace: one branch of one repository, read through snapshots and written batch by batch."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.addresses import nearest
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader, GitStore
+from workspace.objects import Signature
+from workspace.snapshot import DocumentCache, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from workspace.document import Document
+    from workspace.edits import Operation
+    from workspace.plan import Mode, Plan, Step
+
+FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
+_ATTEMPTS = 8
+
+
+class BranchNotFound(WorkspaceError):
+    """The repository has no branch of this name. `branches` are the nearest that it has."""
+
+    code = "BRANCH_NOT_FOUND"
+
+
+class DetachedHead(WorkspaceError):
+    """No branch is checked out, so there is none to write to."""
+
+    code = "DETACHED_HEAD"
+
+
+class ReadOnly(WorkspaceError):
+    """The workspace was opened for reading."""
+
+    code = "READ_ONLY"
+
+
+class SigningRequired(WorkspaceError):
+    """The repository asks for signed commits, which Docyard does not make."""
+
+    code = "SIGNING_REQUIRED"
+
+
+class Busy(WorkspaceError):
+    """Other writers were first, again and again. `retry_after_ms` says when to try again."""
+
+    code: ClassVar[str] = "BUSY"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a batch: the commit that now holds it (or the one that was read), and each step's story."""
+
+    commit: str | None
+    is_committed: bool
+    plan: Plan
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The operations, in order."""
+        return self.plan.steps
+
+    @property
+    def changes(self) -> Mapping[str, bytes | None]:
+        """The bytes of each document that changed; None for one that was removed."""
+        return self.plan.changes
+
+    def document(self, path: str) -> Document | None:
+        """A document as the batch leaves it; None if it is gone."""
+        try:
+            return self.plan.overlay.document(path)
+        except WorkspaceError:
+            return None
+
+
+class Workspace:
+    """A served branch. Safe to use from several threads."""
+
+    def __init__(
+        self, git: GitReader, *, branch: str | None, is_detached: bool, durable: bool = True
+    ) -> None:
+        self.git = git
+        self.branch = branch
+        self.is_detached = is_detached
+        self.durable = durable
+        self._cache = DocumentCache()
+        self._latest: Snapshot | None = None
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, path: Path, *, branch: str | None = None, read_only: bool = False, durable: bool = True
+    ) -> Workspace:
+        """Opens the repository that a folder belongs to. The branch is the checked-out one unless it is named.
+
+        A read-only workspace holds an object that has no write methods.
+        Raises NotARepository, UnsupportedRepository, BranchNotFound.
+        """
+        git = GitReader(path) if read_only else GitStore(path)
+        head = git.head()
+        if branch is not None:
+            branch = branch.removeprefix("refs/heads/")
+            if branch != head.branch and git.tip(branch) is None:
+                close = nearest(branch, git.branches())
+                fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
+                raise BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
+            return cls(git, branch=branch, is_detached=False, durable=durable)
+        return cls(git, branch=head.branch, is_detached=head.branch is None, durable=durable)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written through this object."""
+        return not isinstance(self.git, GitStore)
+
+    @property
+    def name(self) -> str:
+        """The name of the repository's folder."""
+        home = self.git.worktree or self.git.common_dir
+        return home.name.removesuffix(".git") or home.parent.name
+
+    def tip(self) -> str | None:
+        """The commit that is served now; None before the first."""
+        return self.git.head().commit if self.branch is None else self.git.tip(self.branch)
+
+    def snapshot(self, commit: str | None = None) -> Snapshot:
+        """A commit to read: the tip of the served branch unless one is named."""
+        wanted = commit or self.tip()
+        with self._lock:
+            if self._latest is None or self._latest.commit != wanted:
+                latest = Snapshot(self.git, wanted, self._cache, self._latest)
+                if commit is not None:
+                    return latest
+                self._latest = latest
+            return self._latest
+
+    def exists(self, commit: str) -> bool:
+        """Whether a commit is still in the repository."""
+        return self.git.has(commit)
+
+    def author(self) -> tuple[str, str]:
+        """Name and address that commits carry: Git's configured identity, else Docyard's own."""
+        return self.git.identity() or FALLBACK_AUTHOR
+
+    def write(
+        self,
+        operations: Sequence[Operation | WorkspaceError],
+        *,
+        mode: Mode,
+        tool: str,
+        client: str,
+        message: str | None = None,
+        dry_run: bool = False,
+    ) -> Written:
+        """Runs operations over the tip and commits what they change, as one commit.
+
+        If another writer moves the branch first, the operations (not their bytes) are run again on the new tip.
+        Raises ReadOnly, DetachedHead, SigningRequired, LimitExceeded, Busy, and what `publish` raises.
+        """
+        from workspace.edits.edit import Style
+        from workspace.messages import commit_message
+        from workspace.plan import plan
+        from workspace.publishing import Batch, BranchMoved, publish
+
+        store, branch = self._writable(dry_run)
+        with self._writing:
+            for attempt in range(_ATTEMPTS):
+                if attempt:
+                    time.sleep(random.uniform(0.5, 1.5) * 0.01 * attempt)
+                snapshot = self.snapshot()
+                now = datetime.now().astimezone()
+                style = Style(snapshot.config.anchors, now.astimezone(UTC).date().isoformat())
+                planned = plan(snapshot, operations, mode, style)
+                if dry_run or not planned.changes:
+                    return Written(snapshot.commit, False, planned)
+                self._check_signing(snapshot)
+                name, email = self.author()
+                offset = now.utcoffset()
+                author = Signature(
+                    name, email, int(now.timestamp()), int(offset.total_seconds() // 60) if offset else 0
+                )
+                text = commit_message(planned.summaries, message=message, tool=tool, client=client)
+                batch = Batch(branch, snapshot.commit, planned.changes, text, author)
+                try:
+                    commit = publish(store, batch, durable=self.durable and snapshot.config.fsync)
+                except BranchMoved:
+                    continue
+                return Written(commit, True, planned)
+        raise Busy(
+            f"other writers moved the branch {_ATTEMPTS} times while this was written; nothing was changed",
+            fix="Send the same call again.",
+            retry_after_ms=200,
+        )
+
+    def _writable(self, dry_run: bool) -> tuple[GitStore, str]:
+        if not isinstance(self.git, GitStore):
+            raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+        if self.branch is None and not dry_run:
+            raise DetachedHead(
+                "HEAD is detached, so there is no branch to write to",
+                fix="Start the server with --branch NAME.",
+            )
+        return self.git, self.branch or ""
+
+    def _check_signing(self, snapshot: Snapshot) -> None:
+        if snapshot.config.signing != "off" and self.git.config_flag("commit.gpgsign"):
+            raise SigningRequired(
+                "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",
+                fix='Set signing = "off" in docyard.toml if unsigned commits are acceptable here.',
+            )

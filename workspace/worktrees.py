@@ -1,0 +1,87 @@
+"""Which work trees stand on a branch, read from the files that Git keeps for each (gitrepository-layout)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEADS = "refs/heads/"
+# As Git's own wt-status.c looks for them.
+_OPERATIONS = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or `git am`",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "sequencer": "a cherry-pick or a revert",
+    "BISECT_LOG": "a bisection",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """A checkout of a branch: its folder, which may be missing, and the Git directory of its own."""
+
+    path: Path
+    git_dir: Path
+
+
+def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Worktree, ...]:
+    """Every work tree in which a branch is checked out, or from which one is being rebased or bisected.
+
+    `main` is the main work tree's folder, if there is one. Linked work trees whose folder is gone are left
+    out, unless they are locked (git-worktree, "prunable").
+    """
+    found = []
+    if main is not None and _returns_to(common_dir, branch):
+        found.append(Worktree(main, common_dir))
+    for git_dir in _linked(common_dir):
+        pointer = read_line(git_dir / "gitdir")
+        if not pointer or not _returns_to(git_dir, branch):
+            continue
+        dot_git = git_dir / pointer
+        if dot_git.exists() or (git_dir / "locked").exists():
+            found.append(Worktree(dot_git.parent, git_dir))
+    return tuple(found)
+
+
+def heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
+    """The Git directories, a bare repository's included, whose HEAD points to a branch."""
+    return tuple(git_dir for git_dir in (common_dir, *_linked(common_dir)) if _is_on(git_dir, branch))
+
+
+def operation(git_dir: Path) -> str | None:
+    """What a person has begun in a work tree and not finished, such as "a merge"; None if nothing."""
+    return next((name for file, name in _OPERATIONS.items() if (git_dir / file).exists()), None)
+
+
+def common_dir_of(git_dir: Path) -> Path:
+    """The Git directory that a work tree's own Git directory shares with the others; often itself."""
+    pointer = read_line(git_dir / "commondir")
+    return (git_dir / pointer).resolve() if pointer else git_dir
+
+
+def read_line(path: Path) -> str:
+    """A small file's text without the spaces around it; empty if there is no such file."""
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _linked(common_dir: Path) -> Iterator[Path]:
+    folder = common_dir / "worktrees"
+    return iter(sorted(folder.iterdir()) if folder.is_dir() else ())
+
+
+def _is_on(git_dir: Path, branch: str) -> bool:
+    return read_line(git_dir / "HEAD") == f"ref: {_HEADS}{branch}"
+
+
+def _returns_to(git_dir: Path, branch: str) -> bool:
+    """Whether a work tree stands on a branch, or will stand there after its rebase or bisection."""
+    if _is_on(git_dir, branch):
+        return True
+    rebasing = (read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name"))
+    return _HEADS + branch in rebasing or read_line(git_dir / "BISECT_START") == branch
