@@ -8,12 +8,13 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
-.PHONY: help demo test check bench corpus slow lock clean
+.PHONY: help demo test check docs bench corpus slow lock clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
 	@echo 'make test             the tests'
 	@echo 'make check            lint, format, types, layers, generated documentation'
+	@echo 'make docs             write the generated pages of docs/ anew'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5'
 	@echo 'make slow             the tests that take minutes'
 	@echo 'make lock             write requirements.lock anew (needs uv)'
@@ -40,6 +41,9 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m docs
+
+docs: $(STAMP)
+	$(BIN)/python -m docyard.reference
 
 bench: corpus $(STAMP)
 	$(BIN)/python -m benchmarks "$(CORPUS)"

@@ -72,7 +72,7 @@ def unseal(key: bytes, cursor: str, count: int) -> list[Any]:
         raise InvalidCursor("The cursor is malformed.", fix=_FIX)
     data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
-    # The last character of base64 has spare bits, so equal data may have several spellings: only ours is taken.
+    # The last character of base64 has spare bits: equal data has several spellings, and only ours is taken.
     exact = urlsafe_b64encode(data).decode().rstrip("=") == cursor
     if not (hmac.compare_digest(mac, _mac(key, body)) and exact):
         raise InvalidCursor("The cursor was changed, or was not given out by this server.", fix=_FIX)

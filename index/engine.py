@@ -11,11 +11,8 @@ Whoosh unpickles what it opens. Only a folder that `index.location` vouches for 
 from __future__ import annotations
 
 import json
-import pickle
-import struct
 import threading
 import warnings
-import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,10 +27,9 @@ with warnings.catch_warnings():
     from whoosh.codec.whoosh3 import LENGTHS_COLUMN, W3Codec
     from whoosh.filedb.filestore import FileStorage, RamStorage
     from whoosh.index import TOC, FileIndex
-    from whoosh.index import IndexError as WhooshIndexError
-    from whoosh.reading import SegmentReader, TermNotFound
+    from whoosh.reading import SegmentReader
     from whoosh.util.numeric import byte_to_length
-    from whoosh.writing import IndexingError, SegmentWriter
+    from whoosh.writing import SegmentWriter
 
 from index.chunks import Chunk, Record
 from index.generation import PATH, SCHEMA, STATE, TAGS, TEXT, TYPE, Generation, Part, State
@@ -47,28 +43,6 @@ _RECORD = "record"
 _LARGE = 20_000
 _CACHED_POSTINGS = 2_000_000
 
-# Whoosh checks nothing that it reads, so damage shows as whatever fails first in the code that trusts it.
-DAMAGE = (
-    AssertionError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    NameError,
-    OSError,
-    OverflowError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    pickle.UnpicklingError,
-    struct.error,
-    zlib.error,
-    TermNotFound,
-    WhooshIndexError,
-    IndexingError,
-)
-
 
 class IndexDamaged(WorkspaceError):
     """The index's files could not be read; it can always be rebuilt from Git."""
@@ -80,7 +54,11 @@ class IndexDamaged(WorkspaceError):
 def _reading() -> Iterator[None]:
     try:
         yield
-    except DAMAGE as error:
+    except WorkspaceError:
+        raise
+    except Exception as error:
+        # Whoosh checks nothing that it reads: damage shows as whatever fails first in code that trusts it,
+        # from TypeError, EOFError and struct.error to a bare Exception. Only Whoosh is called in here.
         raise IndexDamaged(
             "The search index is damaged.", fix="Run `docyard index rebuild`.", reason=type(error).__name__
         ) from error

@@ -20,7 +20,7 @@ _HIDDEN = re.compile(
     re.DOTALL,
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
-_START = re.compile(r"[\n.!?:;]\s+")
+_START = re.compile(r"\n\s*|[.!?:;]\s+")
 _EDGE = re.compile(r"\s")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
@@ -35,6 +35,11 @@ class _Fence(NamedTuple):
     mark: str
     info: str
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no closing line, and so runs to the end."""
+        return self.end == self.close
+
 
 def snippet(text: str, terms: Collection[str]) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
@@ -45,7 +50,7 @@ def snippet(text: str, terms: Collection[str]) -> str:
     """
     text = _HIDDEN.sub("", text[:_READ]).strip("\r\n").rstrip()
     fences = list(_fences(text))
-    start = _start(text, _best(text, frozenset(terms)), fences)
+    start = _outside_marks(_start(text, _best(text, frozenset(terms)), fences), fences)
     end = _end(text, start)
     return _marked(text, start, end, fences)
 
@@ -86,6 +91,16 @@ def _start(text: str, match: int, fences: list[_Fence]) -> int:
     return edge.end() if edge else match
 
 
+def _outside_marks(start: int, fences: list[_Fence]) -> int:
+    """Move a start out of the middle of a fence's own lines."""
+    for fence in fences:
+        if fence.start < start < fence.body:
+            return fence.start
+        if fence.end < start < fence.close:
+            return fence.close
+    return start
+
+
 def _end(text: str, start: int) -> int:
     end = start + LENGTH
     if end >= len(text):
@@ -96,8 +111,15 @@ def _end(text: str, start: int) -> int:
 
 def _marked(text: str, start: int, end: int, fences: list[_Fence]) -> str:
     first = next((fence for fence in fences if fence.body <= start < fence.end), None)
-    last = next((fence for fence in fences if fence.start < end < fence.close), None)
-    opening = f"{first.mark}{first.info}\n" if first else "… " if start else ""
+    last = next(
+        (fence for fence in fences if fence.start < end and (end < fence.close or fence.is_open)), None
+    )
+    if first:
+        opening = f"{first.mark}{first.info}\n"
+    elif any(fence.start == start for fence in fences):
+        opening = "…\n" if start else ""
+    else:
+        opening = "… " if start else ""
     closing = " …" if end < len(text) else ""
     if last and end < last.body:
         end = last.start

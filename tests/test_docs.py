@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from docyard.cli import COMMANDS
+from docyard.reference import stale
 from templates import builtin_types, parse_type
+from tools.registry import all_tools
 from workspace.config import WorkspaceConfig
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,3 +69,14 @@ def test_the_example_of_a_type_is_one() -> None:
     toml, markdown = blocks("docs/templates.md", "toml")[0], blocks("docs/templates.md", "markdown")[0]
     kind = parse_type("incident_review", toml.encode(), markdown.encode())
     assert [section.title for section in kind.sections if section.guidance] == ["Timeline", "What changes"]
+
+
+def test_the_generated_pages_are_not_stale() -> None:
+    assert stale() == [], "run `make docs`"
+
+
+def test_every_tool_and_command_is_documented() -> None:
+    tools = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    commands = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### (\w+)$", tools, re.MULTILINE) == [tool.name for tool in all_tools()]
+    assert set(re.findall(r"^## docyard (\w+)$", commands, re.MULTILINE)) == set(COMMANDS)

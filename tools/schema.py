@@ -12,7 +12,10 @@ _DROPPED = frozenset(("title", "default"))
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of a model's input. A field that may be left out is its plain type, not "or null"."""
     schema = model.model_json_schema()
-    properties = {name: _plain(field) for name, field in schema.get("properties", {}).items()}
+    inherited = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
+    # A model's own fields come first: those that it shares with other tools speak of "the fields above".
+    names = sorted(schema.get("properties", {}), key=lambda name: name in inherited)
+    properties = {name: _plain(schema["properties"][name]) for name in names}
     lean: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := schema.get("required"):
         lean["required"] = required

@@ -172,6 +172,10 @@ class GitReader:
         if self.git_dir == self.common_dir:
             return self.worktree
         folder = pygit2.Repository(str(self.common_dir)).workdir
+        if folder and self.common_dir.name != ".git" and self.config("core.worktree") is None:
+            # A Git directory that stands apart: only its own work tree knows where that is, so it counts as
+            # missing from here.
+            return self.common_dir / "worktree"
         return Path(folder) if folder else None
 
     def _target(self, name: str) -> str | None:
@@ -391,7 +395,8 @@ def _open(path: Path) -> pygit2.Repository:
     if refusal is not None:
         raise refusal
     try:
-        return pygit2.Repository(found)
+        # Not `found`: a Git directory that stands apart does not know its work tree.
+        return pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
         raise opening.refused(git_dir) from None
 

@@ -14,8 +14,10 @@ from workspace.workspace import Workspace
 
 GUIDES: dict[str, str] = {
     "guides/retries.md": (
-        "---\ntype: runbook\ntags: [network, sdk]\n---\n# Retries\n\nThis guide explains how to configure retries.\n\n"
-        "## Backoff Strategy {#backoff}\n\nThe SDK uses an exponential backoff, see [limits](limits.md#zanzibar).\n\n"
+        "---\ntype: runbook\ntags: [network, sdk]\n---\n# Retries\n\n"
+        "This guide explains how to configure retries.\n\n"
+        "## Backoff Strategy {#backoff}\n\n"
+        "The SDK uses an exponential backoff, see [limits](limits.md#zanzibar).\n\n"
         "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n"
         "## Errors\n\n```python\nraise RateLimitError(retry_after=3)\n```\n"
     ),

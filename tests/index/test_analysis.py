@@ -37,7 +37,7 @@ def test_a_token_stands_for_its_terms(token: str, terms: tuple[str, ...]) -> Non
     [
         "[word](zebra.md)",
         '![word](<zebra crossing.png> "zebra")',
-        "[word][1]\n\n[1]: http://zebra.example",
+        "[word][word]\n\n[word]: http://zebra.example",
         "word {#zebra}",
         "word {#zebra .class}",
         "word <#zebra>",

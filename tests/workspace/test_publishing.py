@@ -187,6 +187,42 @@ def test_packed_refs_and_objects(repo: Repo, how: list[str]) -> None:
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"index.version": "4"},
+        {"index.version": "4", "core.untrackedCache": "true", "index.threads": "true"},
+        {"core.precomposeUnicode": "true", "core.ignoreCase": "true"},
+    ],
+)
+def test_other_kinds_of_index(tmp_path: Path, settings: dict[str, str]) -> None:
+    repo = repositories.unborn(tmp_path)
+    for name, value in settings.items():
+        repo.git("config", name, value)
+    repo.commit({**FILES, "Ünïcode/文.md": "x\n"})
+    commit(repo, {"README.md": NEW, "guides/deep/only.md": None, "Ünïcode/文.md": NEW, "a/b": NEW})
+    assert files_of(repo) == texts(repo)
+    check_clean(repo)
+    commit(repo, {"README.md": b"again\n"})
+    check_clean(repo)
+
+
+def test_a_separate_git_directory_and_a_shallow_clone(tmp_path: Path) -> None:
+    source = repositories.normal(tmp_path / "source")
+    source.commit({"more.md": "more\n"})
+    clone = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
+    source.git(*clone, f"file://{source.path}", str(tmp_path / "repo"))
+    repo = Repo(tmp_path / "repo")
+    commit(repo, {"README.md": NEW})
+    assert files_of(repo) == texts(repo)
+    check_clean(repo)
+    linked = repositories.linked(repo, tmp_path / "linked", "topic")
+    commit(linked, {"README.md": b"topic\n"}, branch="topic")
+    check_clean(linked)
+    with pytest.raises(WorktreeBusy, match="missing"):
+        commit(linked, {"README.md": b"main\n"}, branch="main")
+
+
 def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
     before = repo.head()
     assert (

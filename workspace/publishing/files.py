@@ -65,9 +65,8 @@ class WorkFiles:
         temporary = self._write(file, self._git.checked_out(change.new, change.path), found)
         try:
             ours = temporary.lstat()
-            if not _same(_lstat(file), found):
+            if not _same(_lstat(file), found) or not _place(temporary, file, new=found is None):
                 raise Changed(change.path)
-            os.rename(temporary, file)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -135,6 +134,23 @@ class WorkFiles:
             if not stat.S_ISDIR(found.st_mode):
                 return False
         return True
+
+
+def _place(temporary: Path, file: Path, *, new: bool) -> bool:
+    """Give a finished file its name; False if it is to be new there and another stands in its place."""
+    if new:
+        try:
+            os.link(temporary, file)
+        except FileExistsError:
+            return False
+        except OSError:
+            # Some file systems have no hard links; there the look just before has to do.
+            pass
+        else:
+            temporary.unlink()
+            return True
+    os.rename(temporary, file)
+    return True
 
 
 def _lstat(path: Path) -> os.stat_result | None:

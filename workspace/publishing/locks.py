@@ -23,10 +23,10 @@ class Locked(WorkspaceError):
 
     code: ClassVar[str] = "LOCKED"
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, *, fix: str = "") -> None:
         super().__init__(
             f"Another program is using the repository: it holds `{file}`.",
-            fix="Try again when it has finished. If no program is running there, remove that file.",
+            fix=fix or "Try again when it has finished. If no program is running there, remove that file.",
             file=file,
         )
         self.file = file
@@ -54,7 +54,8 @@ def docyard_lock(common_dir: Path) -> Iterator[None]:
     handle = os.open(folder / "write.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         if not _wait(lambda: _flock(handle), WAIT_FOR_DOCYARD, pause=0.002):
-            raise Locked(shown(folder / "write.lock", common_dir))
+            name = shown(folder / "write.lock", common_dir)
+            raise Locked(name, fix="Another Docyard is writing. Try again when it has finished.")
         yield
     finally:
         os.close(handle)
