@@ -114,18 +114,20 @@ def _marked(text: str, start: int, end: int, fences: list[_Fence]) -> str:
     last = next(
         (fence for fence in fences if fence.start < end and (end < fence.close or fence.is_open)), None
     )
+    if last and end < last.body:
+        end, last = last.start, None
+    elif last:
+        end = min(end, last.end)
+    end = start + len(text[start:end].rstrip())
     if first:
         opening = f"{first.mark}{first.info}\n"
-    elif any(fence.start == start for fence in fences):
-        opening = "…\n" if start else ""
     else:
-        opening = "… " if start else ""
-    closing = " …" if end < len(text) else ""
-    if last and end < last.body:
-        end = last.start
-    elif last:
-        end, closing = min(end, last.end), f"\n{last.mark}"
-    return _BLANK_LINES.sub("\n", opening + text[start:end].rstrip() + closing)
+        opening = "" if start == 0 else "…\n" if any(fence.start == start for fence in fences) else "… "
+    if last:
+        closing = f"\n{last.mark}"
+    else:
+        closing = "" if end == len(text) else "\n…" if any(fence.close == end for fence in fences) else " …"
+    return _BLANK_LINES.sub("\n", opening + text[start:end] + closing)
 
 
 def _fences(text: str) -> list[_Fence]:

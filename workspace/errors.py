@@ -1,14 +1,17 @@
 """The root of every error that a user can meet and act upon.
 
     WorkspaceError
-    ├── opening      NotARepository, UnsupportedRepository, BranchNotFound, DetachedHead
-    ├── reading      DocumentNotFound, SectionNotFound, TaskNotFound, AmbiguousAddress, InvalidAddress,
-    │                NotCommitted
-    ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidConfig, PathExists, SectionExists,
-    │                LevelConflict, StructureChanged, LimitExceeded, …
-    ├── publishing   BranchMoved, WorktreeConflict, WorktreeBusy, Locked, Busy
-    ├── searching    EmptyQuery, InvalidCursor, StaleCursor, ChunkNotFound, UnknownFilter, …
-    └── asking       InvalidArguments (in tools/)
+    ├── opening      NotARepository, UnsupportedRepository, DamagedRepository, BranchNotFound, ReadOnly
+    ├── settings     InvalidConfig, UnknownType, BrokenType
+    ├── reading      DocumentNotFound (NotCommitted), InvalidAddress, SectionNotFound, TaskNotFound,
+    │                AmbiguousAddress, InvalidFrontMatter
+    ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
+    │                LevelConflict, StructureChanged, LimitExceeded
+    ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict, PathBlocked,
+    │                WorktreeConflict, WorktreeBusy, Locked, CannotWrite
+    ├── searching    EmptyQuery, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, ChunkNotFound,
+    │                InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
+    └── asking       InvalidArguments, ToolsetUnknown
 
 Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and
 a `fix` for people, and `details` as data. A message never holds document text, an absolute path or a stack.

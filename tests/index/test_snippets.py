@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.analysis import terms_of_query
@@ -50,6 +50,7 @@ def test_a_window_inside_code_says_so() -> None:
     assert "line_50 = compute(50)" in found
 
 
+@settings(max_examples=200, deadline=None)
 @given(
     parts=st.lists(
         st.sampled_from(["word ", "zebra ", "\n\n", "\n```py\n", "\n```\n", "~~~~\n", "é", "x" * 90]),
