@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return Exit.CANNOT
     except (click.ClickException, WorkspaceError) as error:
-        message = error.message.rstrip(".") if error.message else "something went wrong"
+        message = error.message if error.message else "something went wrong"
         complain(message, getattr(error, "fix", ""))
         return Exit.CANNOT
     except BrokenPipeError:

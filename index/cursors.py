@@ -49,10 +49,10 @@ def read_cursor(key: bytes, cursor: str, *, commit: str | None, search: str) -> 
     """Give the offset at which a search continues. Raises InvalidCursor, StaleCursor."""
     its_commit, its_search, offset = unseal(key, cursor, 3)
     if its_search != search:
-        raise InvalidCursor("The cursor belongs to a search with another query or other filters.", fix=_FIX)
+        raise InvalidCursor("the cursor belongs to a search with another query or other filters", fix=_FIX)
     if its_commit != commit:
         raise StaleCursor(
-            "The documents have changed since the cursor was given out.",
+            "the documents have changed since the cursor was given out",
             fix=_FIX,
             cursor_commit=its_commit,
             commit=commit,
@@ -69,16 +69,16 @@ def seal(key: bytes, values: Sequence[object]) -> str:
 def unseal(key: bytes, cursor: str, count: int) -> list[Any]:
     """Read the values of a token, of which there are `count`. Raises InvalidCursor."""
     if not _SHAPE.fullmatch(cursor):
-        raise InvalidCursor("The cursor is malformed.", fix=_FIX)
+        raise InvalidCursor("the cursor is malformed", fix=_FIX)
     data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
     # The last character of base64 has spare bits: equal data has several spellings, and only ours is taken.
     exact = urlsafe_b64encode(data).decode().rstrip("=") == cursor
     if not (hmac.compare_digest(mac, _mac(key, body)) and exact):
-        raise InvalidCursor("The cursor was changed, or was not given out by this server.", fix=_FIX)
+        raise InvalidCursor("the cursor was changed, or was not given out by this server", fix=_FIX)
     values = json.loads(body)
     if len(values) != count:
-        raise InvalidCursor("The cursor belongs to another tool.", fix=_FIX)
+        raise InvalidCursor("the cursor belongs to another tool", fix=_FIX)
     return list(values)
 
 

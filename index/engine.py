@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 with warnings.catch_warnings():
     # Python warns of Whoosh 2.7.4's old spellings whenever it compiles its files.
@@ -32,7 +32,7 @@ with warnings.catch_warnings():
     from whoosh.writing import SegmentWriter
 
 from index.chunks import Chunk, Record
-from index.generation import PATH, SCHEMA, STATE, TAGS, TEXT, TYPE, Generation, Part, State
+from index.generation import PATH, SCHEMA, STATE, TAGS, TEXT, TYPE, Generation, IndexDamaged, Part, State
 from index.inversion import Inversion
 from index.location import IndexUnwritable
 from workspace.errors import WorkspaceError
@@ -41,13 +41,8 @@ _NAME = "MAIN"
 _STATE_TERM = "state"
 _RECORD = "record"
 _LARGE = 20_000
+_COMPRESSION, _COMPRESSED = 3, 16
 _CACHED_POSTINGS = 2_000_000
-
-
-class IndexDamaged(WorkspaceError):
-    """The index's files could not be read; it can always be rebuilt from Git."""
-
-    code: ClassVar[str] = "INDEX_DAMAGED"
 
 
 @contextmanager
@@ -60,7 +55,7 @@ def _reading() -> Iterator[None]:
         # Whoosh checks nothing that it reads: damage shows as whatever fails first in code that trusts it,
         # from TypeError, EOFError and struct.error to a bare Exception. Only Whoosh is called in here.
         raise IndexDamaged(
-            "The search index is damaged.", fix="Run `docyard index rebuild`.", reason=type(error).__name__
+            "the search index is damaged", fix="Run `docyard index rebuild`.", reason=type(error).__name__
         ) from error
 
 
@@ -85,6 +80,10 @@ def _schema() -> fields.Schema:
 
 def _key(term: str) -> bytes:
     return term.encode("utf-8", "surrogatepass")
+
+
+def _term(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")
 
 
 class Segment:
@@ -135,7 +134,7 @@ class Segment:
     def terms(self, field: str) -> list[str]:
         """List the terms of a field, those of deleted documents included."""
         with self._lock, _reading():
-            return [term.decode("utf-8", "surrogatepass") for term in self._reader.lexicon(field)]
+            return [_term(term) for term in self._reader.lexicon(field)]
 
     def record(self, document: int) -> Record:
         """Read what is stored of a chunk."""
@@ -258,7 +257,7 @@ class _Writer(SegmentWriter):  # type: ignore[misc]
         documents = self.perdocwriter
         documents.start_doc(self.docnum)
         for name, weights in terms.items():
-            self._inversion.add(name, self.docnum, ((_key(term), weight) for term, weight in weights.items()))
+            self._inversion.add(name, self.docnum, weights.items())
         length = sum(terms.get(TEXT, {}).values())
         documents.add_field(TEXT, self.schema[TEXT], None, length)
         documents.add_field(_RECORD, self.schema[_RECORD], record, 0)
@@ -273,7 +272,7 @@ class _Writer(SegmentWriter):  # type: ignore[misc]
         for field, term, number, weight, _ in reader.iter_postings():
             moved = startdoc + number if docmap is None else docmap.get(number)
             if moved is not None:
-                self._inversion.add(field, moved, ((term, weight),))
+                self._inversion.add(field, moved, ((_term(term), weight),))
 
     def _flush_segment(self) -> None:
         self.perdocwriter.close()
@@ -283,7 +282,7 @@ class _Writer(SegmentWriter):  # type: ignore[misc]
         for name, lists in self._inversion:
             self.fieldwriter.start_field(name, self.schema[name])
             for term, ids, weights in lists:
-                self.fieldwriter.start_term(term)
+                self.fieldwriter.start_term(_key(term))
                 _write_list(self.fieldwriter._postwriter, ids, weights, lengths if name == TEXT else None)
                 self.fieldwriter.finish_term()
             self.fieldwriter.finish_field()
@@ -293,6 +292,8 @@ class _Writer(SegmentWriter):  # type: ignore[misc]
 def _write_list(writer: Any, ids: array[int], weights: array[float], lengths: array[int] | None) -> None:
     """Write a posting list block by block, with the figures that Whoosh keeps of each block."""
     step = writer._blocklimit
+    # Most terms occur once or twice, where compressing takes time and saves nothing.
+    writer._compression = _COMPRESSION if len(ids) >= _COMPRESSED else 0
     for start in range(0, len(ids), step):
         if start:
             writer._write_block()

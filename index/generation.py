@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.chunks import Record
@@ -13,6 +15,12 @@ SCHEMA = 1
 """The version of format and analysis; an index of another version lives in another folder."""
 
 TEXT, PATH, TYPE, TAGS, STATE = "text", "path", "type", "tags", "state"
+
+
+class IndexDamaged(WorkspaceError):
+    """The index's files could not be read; it can always be rebuilt from Git."""
+
+    code: ClassVar[str] = "INDEX_DAMAGED"
 
 
 @dataclass(frozen=True, slots=True)

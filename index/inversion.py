@@ -13,9 +13,9 @@ class Inversion:
     """
 
     def __init__(self) -> None:
-        self._fields: dict[str, dict[bytes, tuple[array[int], array[float]]]] = {}
+        self._fields: dict[str, dict[str, tuple[array[int], array[float]]]] = {}
 
-    def add(self, field: str, document: int, terms: Iterable[tuple[bytes, float]]) -> None:
+    def add(self, field: str, document: int, terms: Iterable[tuple[str, float]]) -> None:
         """Add a document's terms; documents come in ascending order."""
         lists = self._fields.setdefault(field, {})
         for term, weight in terms:
@@ -25,8 +25,8 @@ class Inversion:
             found[0].append(document)
             found[1].append(weight)
 
-    def __iter__(self) -> Iterator[tuple[str, list[tuple[bytes, array[int], array[float]]]]]:
-        """Give each field in order with its terms in order of bytes, each list by ascending document."""
+    def __iter__(self) -> Iterator[tuple[str, list[tuple[str, array[int], array[float]]]]]:
+        """Give each field in order with its terms in order, each list by ascending document."""
         for field, lists in sorted(self._fields.items()):
             yield field, [(term, *_ascending(*lists[term])) for term in sorted(lists)]
 

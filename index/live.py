@@ -5,6 +5,7 @@
     at the tip                                              ->  nothing, at the cost of one ref lookup
 
 One process writes at a time. Another waits for it, or goes on with what it has and says that this is stale.
+The engine is imported only when an index is opened: a server that lists its tools asks for metadata alone.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.engine import Index, IndexDamaged
-from index.follow import Progress, advance, build
-from index.generation import SCHEMA, TAGS, TYPE, Generation, State
+from index.generation import SCHEMA, TAGS, TYPE, Generation, IndexDamaged, State
 from index.location import Location, find_location, index_name, make_private
 from index.locking import IndexBusy, locked
 from index.metadata import VERSION, InvalidMetadata, Metadata, Stats, facet, parse_metadata, write_metadata
 
 if TYPE_CHECKING:
+    from index.engine import Index
+    from index.follow import Progress
     from workspace.workspace import Workspace
 
 FILTERS = (TYPE, TAGS)
@@ -177,6 +178,8 @@ class LiveIndex:
             yield
 
     def _advance(self, progress: Progress | None) -> View:
+        from index.follow import advance
+
         target = self._workspace.snapshot()
         try:
             generation = self._load()
@@ -199,12 +202,17 @@ class LiveIndex:
                 self._index = None
                 return None
             if folder != self._opened or self._index is None:
+                from index.engine import Index
+
                 self._index, self._opened = Index.open(folder), folder
         if self._index is None:
             return None
         return self._index.read(self._view.generation if self._view else None)
 
     def _build(self, progress: Progress | None) -> View:
+        from index.engine import Index
+        from index.follow import build
+
         folder = self._location.prepare() if self._location else None
         index = Index.create(folder)
         try:
@@ -252,6 +260,8 @@ class LiveIndex:
 
 def _read(folder: Path) -> Generation | None:
     """Read an index without holding its lock; None if it is damaged."""
+    from index.engine import Index
+
     for _ in range(3):
         # A writer may sweep a segment away between our reading of its name and of its file.
         with suppress(IndexDamaged):

@@ -47,7 +47,7 @@ class IndexUnwritable(WorkspaceError):
     def because(cls, error: OSError) -> IndexUnwritable:
         """Give the reason without the path that the system names."""
         return cls(
-            f"The search index cannot be written: {error.strerror or type(error).__name__}.",
+            f"the search index cannot be written: {error.strerror or type(error).__name__}",
             fix="Make room or mend the permissions of the index's folder, then try again.",
         )
 

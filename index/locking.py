@@ -32,7 +32,7 @@ def locked(file: Path, patience: float, waiting: Callable[[], None] = lambda: No
         while not _try(descriptor):
             if time.monotonic() >= deadline:
                 raise IndexBusy(
-                    "Another process is still bringing the search index up to date.",
+                    "another process is still bringing the search index up to date",
                     fix="Try again in a moment.",
                 )
             if not told:

@@ -128,7 +128,7 @@ def parse_metadata(data: bytes) -> Metadata:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "metadata.json"
         raise InvalidMetadata(
-            f"metadata.json is invalid at {field}: {first['msg']}.",
+            f"metadata.json is invalid at {field}: {first['msg']}",
             fix="Rebuild it with `docyard index rebuild`.",
             field=field,
         ) from None

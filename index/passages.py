@@ -130,7 +130,7 @@ def _not_found(wanted: str, near: list[str]) -> ChunkNotFound:
 def _invalid(wanted: str) -> InvalidChunkId:
     shown = _CONTROL.sub("�", wanted[:_SHOWN])
     return InvalidChunkId(
-        f"Chunk ID '{shown}' is not valid: it must be a file path, or a file path, '#' and a heading path.",
+        f"Chunk ID '{shown}' is not valid: it must be a file path, or a file path, '#' and a heading path",
         fix="For example 'guides/retries.md#backoff-strategy', as search_docs returns it.",
     )
 

@@ -113,10 +113,10 @@ class SearchIndex:
         StaleCursor; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
         """
         from index.analysis import terms_of_query
-        from index.engine import IndexDamaged
+        from index.generation import IndexDamaged
 
         if not query.strip():
-            raise EmptyQuery("The query is empty.", fix="Ask with a few words, such as 'retry backoff'.")
+            raise EmptyQuery("the query is empty", fix="Ask with a few words, such as 'retry backoff'.")
         question = _Question(terms_of_query(query), dict(filters or {}), path)
         view = self._live.follow(progress)
         try:
@@ -195,7 +195,7 @@ class SearchIndex:
         for key, value in question.filters.items():
             if key not in view.values:
                 raise UnknownFilter(
-                    f"There is no filter '{_plain(key)}'.",
+                    f"there is no filter '{_plain(key)}'",
                     fix=f"Filter by {' or '.join(view.values)}.",
                     nearest=difflib.get_close_matches(_plain(key), view.values, n=1),
                     known=list(view.values),
@@ -237,7 +237,7 @@ def _unknown_value(key: str, value: str, known: Mapping[str, int]) -> UnknownFil
     else:
         fix = f"No document has {key}: leave this filter out."
     return UnknownFilterValue(
-        f"No document has {key} '{_plain(value)}'.", fix=fix, nearest=near, known=shown[:50]
+        f"no document has {key} '{_plain(value)}'", fix=fix, nearest=near, known=shown[:50]
     )
 
 

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tools.arguments import InvalidArguments
-from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from tools.tool import Tool
+    from workspace.errors import WorkspaceError
 
 Data = dict[str, Any]
 
-_PATH_FIELDS = ("file", "path")
-_SLUG_FIELDS = ("slug", "parent_slug", "before", "after")
+_SHOWN = 500
+_LISTED = 50
+
+_PATHS = ("file", "path")
+_SLUGS = ("slug", "parent_slug", "before", "after")
+
+# The fields that an error speaks of. An example takes the caller's own values for all others.
+_FIELDS_OF: Mapping[str, tuple[str, ...]] = {
+    "INVALID_TITLE": ("title", "new_title"),
+    "INVALID_CONTENT": ("content", "initial_content", "title", "new_title", "criteria", "assignee", "note"),
+    "LEVEL_CONFLICT": ("content", "initial_content", "parent_slug"),
+    "STRUCTURE_CHANGED": ("content", "initial_content", "title", "criteria", "note"),
+    "LIMIT_EXCEEDED": ("content", "initial_content"),
+    "INVALID_PATH": ("file", "path", "folder"),
+    "PATH_EXISTS": ("title",),
+    "UNKNOWN_TYPE": ("doc_type",),
+    "INVALID_TAG": ("tags", "remove", "replace"),
+    "EMPTY_QUERY": ("query",),
+    "INVALID_CHUNK_ID": ("chunk_id",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +46,57 @@ class Answer:
     is_error: bool = False
 
 
+def call(tool: str, **arguments: object) -> str:
+    """A call as a next step names it: `view_document {"file": "api.md"}`."""
+    return f"{tool} {json.dumps(arguments, ensure_ascii=False)}"
+
+
 def failure(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Data:
     """An error with its code and cure, the tool's specification, and a call that would have worked."""
-    data: Data = {"error": error.message, "code": error.code}
+    data: Data = {"error": _bounded(error.message), "code": error.code}
     if error.fix:
-        data["fix"] = error.fix
-    data.update(error.details)
+        data["fix"] = _bounded(error.fix)
+    data.update({key: _bounded(value) for key, value in error.details.items()})
     data["usage"] = dict(tool.usage(given))
-    data["example"] = corrected(tool.example(given), error)
+    data["example"] = example_after(error, tool, given)
     return data
+
+
+def example_after(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Data:
+    """A call that works: the caller's values, without those that were wrong, with the names that exist."""
+    wrong = {*_FIELDS_OF.get(error.code, ()), error.details.get("field")}
+    example = tool.example({key: value for key, value in given.items() if key not in wrong})
+    if isinstance(error, InvalidArguments):
+        return example
+    return tool.correct(example, error) if tool.correct else corrected(example, error)
 
 
 def corrected(example: Data, error: WorkspaceError) -> Data:
     """An example with the name that was not found replaced by the nearest one that exists."""
-    candidates = error.details.get("candidates")
-    if isinstance(error, InvalidArguments) or not isinstance(candidates, list) or not candidates:
+    details = error.details
+    found = details.get("tasks") or details.get("candidates")
+    if not isinstance(found, list) or not found:
         return example
-    first = candidates[0]
+    first = found[0]
     name = first.get("slug") if isinstance(first, dict) else first
-    fields = _PATH_FIELDS if error.code in ("DOCUMENT_NOT_FOUND", "NOT_COMMITTED") else _SLUG_FIELDS
-    for field in fields:
-        if field in example and isinstance(name, str):
-            return {**example, field: name}
-    return example
+    if error.code in ("DOCUMENT_NOT_FOUND", "NOT_COMMITTED"):
+        fields = [field for field in _PATHS if field in example]
+    else:
+        fields = [field for field in _SLUGS if example.get(field) == details.get("wanted")]
+        fields = fields or [field for field in _SLUGS if field in example]
+        path, _, fragment = str(example.get("file", "")).partition("#")
+        if fragment:
+            example = {**example, "file": path}
+            fields = fields or ["slug"]
+    return {**example, fields[0]: name} if fields else example
+
+
+def _bounded(value: object) -> Any:
+    """A detail that an agent can afford to read: long texts and lists are cut."""
+    match value:
+        case str():
+            return value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+        case list() | tuple():
+            return [_bounded(item) for item in value[:_LISTED]]
+        case _:
+            return value

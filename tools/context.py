@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,12 +16,17 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The workspace and its index, who is asking, and where progress is reported."""
+    """The workspace and its index, who is asking, where progress is reported, and which tools are offered."""
 
     workspace: Workspace
     index: SearchIndex
     client: str
     progress: Progress | None = None
+    tools: frozenset[str] = field(default_factory=frozenset)
+
+    def offers(self, tool: str) -> bool:
+        """Whether the client has this tool, so that a next step may name it."""
+        return tool in self.tools
 
     def snapshot(self) -> Snapshot:
         """The tip of the served branch."""

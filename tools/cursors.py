@@ -24,10 +24,10 @@ def read_place(cursor: str, commit: str | None, search: Sequence[object]) -> str
 
     kind, its_commit, its_search, place = unseal(user_key(), cursor, 4)
     if kind != "list" or its_search != json.loads(json.dumps(list(search))):
-        raise InvalidCursor("The cursor belongs to another list.", fix="Repeat the call without a cursor.")
+        raise InvalidCursor("the cursor belongs to another list", fix="Repeat the call without a cursor.")
     if its_commit != commit:
         raise StaleCursor(
-            "The documents have changed since the cursor was given out.",
+            "the documents have changed since the cursor was given out",
             fix="Repeat the call without a cursor.",
         )
     return str(place)

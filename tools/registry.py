@@ -89,7 +89,7 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
 
 
 class Toolbox:
-    """The tools that one server offers. `toolsets` of None are the defaults; read-only keeps what never writes."""
+    """The tools that one server offers. `toolsets` of None are the defaults; read-only keeps what only reads."""
 
     def __init__(
         self, workspace: Workspace, index: SearchIndex, toolsets: Iterable[str] | None, read_only: bool
@@ -108,7 +108,7 @@ class Toolbox:
 
     def definitions(self) -> list[dict[str, Any]]:
         """The tools as a client is told them, always in the same order."""
-        context = Context(self._workspace, self._index, "")
+        context = self._context("")
         return [
             {
                 "name": tool.name,
@@ -127,7 +127,7 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
-        context = Context(self._workspace, self._index, client, progress)
+        context = self._context(client, progress)
         given: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         try:
             if arguments is not None and not isinstance(arguments, Mapping):
@@ -139,8 +139,10 @@ class Toolbox:
     def _failure(self, tool: Tool, error: WorkspaceError, given: Mapping[str, object]) -> Answer:
         data = failure(error, tool, given)
         data["commit"] = self._tip()
-        text = error.message if tool.name == "get_doc" and error.code == "CHUNK_NOT_FOUND" else None
-        return Answer(data, text=text, is_error=True)
+        return Answer(data, text=tool.error_text(error) if tool.error_text else None, is_error=True)
+
+    def _context(self, client: str, progress: Progress | None = None) -> Context:
+        return Context(self._workspace, self._index, client, progress, frozenset(self._tools))
 
     def _tip(self) -> str | None:
         try:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     from tools.answers import Answer
     from tools.context import Context
+    from workspace.errors import WorkspaceError
 
 Given = Mapping[str, object]
 
@@ -20,7 +21,8 @@ class Tool:
     """One tool.
 
     `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the registry
-    translates with `usage` (how the tool is called) and `example` (a call that would work, with the caller's values).
+    translates with `usage` (how the tool is called) and `example` (a call that works, with the caller's values).
+    `correct` mends such an example by what an error found, and `error_text` words an error as plain text.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Tool:
     idempotent: bool = True
     schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
     describe: Callable[[Context], str] | None = None
+    correct: Callable[[dict[str, Any], WorkspaceError], dict[str, Any]] | None = None
+    error_text: Callable[[WorkspaceError], str] | None = None
 
     def annotations(self) -> dict[str, bool]:
         """The four hints of the protocol."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from workspace.workspace import Written
 
 _MAX_DIFF = 50_000
+_MAX_EXAMPLE = 200
+_MAX_EXAMPLE_ITEMS = 10
 
 
 class WriteFields(Arguments):
@@ -58,7 +60,7 @@ class Writer:
     tool: Callable[[], Tool]
     build: Callable[[Context, Given], Operation]
     single: Mapping[str, object]
-    next_step: Callable[[Written, Sequence[Step]], str]
+    next_step: Callable[[Context, Written, Sequence[Step]], str]
     enrich: Callable[[Written, Step], Data] | None = None
 
     def run(self, context: Context, given: Given) -> Answer:
@@ -68,8 +70,9 @@ class Writer:
         item = {key: value for key, value in given.items() if key not in _WRITE_FIELDS}
         is_batch = OPERATIONS in given
         if is_batch and item:
+            fields = ", ".join(sorted(item)[:5])[:200]
             raise InvalidArguments(
-                f"both '{OPERATIONS}' and fields of a single operation ({', '.join(sorted(item)[:5])}) are given",
+                f"both '{OPERATIONS}' and fields of a single operation ({fields}) are given",
                 fix=f"Put these fields into each of the '{OPERATIONS}', or leave '{OPERATIONS}' out.",
                 field=OPERATIONS,
             )
@@ -96,9 +99,9 @@ class Writer:
             data["hints"] = list(dict.fromkeys(hints))[:5]
         if not is_error:
             data["next_step"] = (
-                "Nothing was committed; send the same call without dry_run."
+                "Send the same call without dry_run: nothing was committed"
                 if options.dry_run
-                else self.next_step(written, done)
+                else self.next_step(context, written, done)
             )
         return Answer(data, is_error=is_error)
 
@@ -124,13 +127,20 @@ class Writer:
 
     def _batch(self, written: Written, items: Sequence[Given], mode: Mode) -> tuple[Data, bool]:
         results: list[Data] = []
+        taught: set[str] = set()
         for step, item in zip(written.steps, items, strict=True):
             match step.status:
                 case Status.DONE:
                     results.append({"success": True, **self._answer(written, step)})
                 case Status.FAILED:
                     assert step.error is not None
-                    results.append({"success": False, **failure(step.error, self.tool(), item)})
+                    result = {"success": False, **failure(step.error, self.tool(), item)}
+                    lesson = f"{step.error.code} {result['usage']}"
+                    if lesson in taught:
+                        # One example of each error is enough for a whole batch.
+                        del result["example"]
+                    taught.add(lesson)
+                    results.append(result)
                 case Status.UNDONE:
                     results.append(
                         {
@@ -189,9 +199,16 @@ def changed_files(steps: Sequence[Step]) -> list[str]:
 
 
 def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:
-    """The caller's own values for some fields, for use in an example."""
-    return {
-        name: item[name]
-        for name in names
-        if isinstance(item.get(name), (str, int, bool, list)) and item[name] != ""
-    }
+    """The caller's own values for some fields, for use in an example: those that are short and can be sent again."""
+    return {name: item[name] for name in names if _is_usable(item.get(name))}
+
+
+def _is_usable(value: object) -> bool:
+    if isinstance(value, list):
+        return 0 < len(value) <= _MAX_EXAMPLE_ITEMS and all(
+            isinstance(item, str) and _is_usable(item) for item in value
+        )
+    if isinstance(value, str):
+        plain = value.replace("\n", " ")
+        return bool(value.strip()) and len(value) <= _MAX_EXAMPLE and plain.isprintable()
+    return isinstance(value, int)

@@ -86,6 +86,8 @@ def resolve_section(document: Document, slug: str) -> Section:
         raise InvalidAddress(
             f"'{slug}' is the address of a task, and a section is meant here",
             fix=f"Use '{fragment.section}'.",
+            candidates=[fragment.section],
+            wanted=slug,
         )
     wanted = fragment.section
     sections = document.sections
@@ -169,7 +171,10 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
         fix = "The document has no sections yet; add one with edit_document, operation add_section."
     shown = slug if len(slug) <= 200 else slug[:200] + "…"
     return SectionNotFound(
-        f"no section '{shown}' in {document.path}", fix=fix, candidates=close or known[:_NEAREST]
+        f"no section '{shown}' in {document.path}",
+        fix=fix,
+        candidates=close or [name for name in known if name != PREAMBLE][:_NEAREST] or known,
+        wanted=shown,
     )
 
 
@@ -194,6 +199,7 @@ def _ambiguous(document: Document, slug: str, matches: list[Section]) -> Ambiguo
         f"'{slug}' names {len(matches)} sections of {document.path}, on lines {lines}",
         fix=fix,
         candidates=candidates,
+        wanted=slug,
     )
 
 

@@ -184,7 +184,7 @@ class GitReader:
         except (KeyError, ValueError):
             return None
         except pygit2.GitError:
-            raise DamagedRepository("A branch of the repository cannot be read.", ref=name) from None
+            raise DamagedRepository("a branch of the repository cannot be read", ref=name) from None
         return None if ref.type == ReferenceType.SYMBOLIC else str(ref.target)
 
     def _tree(self, id: str) -> pygit2.Tree:
@@ -299,7 +299,7 @@ class IndexFile:
         try:
             self._index = _Index(str(path))
         except (OSError, pygit2.GitError):
-            raise DamagedRepository("Git's index cannot be read.") from None
+            raise DamagedRepository("Git's index cannot be read") from None
 
     def __len__(self) -> int:
         return len(self._index)
@@ -402,4 +402,4 @@ def _open(path: Path) -> pygit2.Repository:
 
 
 def _missing(id: str) -> DamagedRepository:
-    return DamagedRepository("An object of the repository is missing or broken.", id=id)
+    return DamagedRepository("an object of the repository is missing or broken", id=id)

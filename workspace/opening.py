@@ -25,16 +25,16 @@ class UnsupportedRepository(WorkspaceError):
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 
     def __init__(self, reason: str, *, fix: str = "") -> None:
-        super().__init__(f"This Git repository is not supported: {reason}.", fix=fix, reason=reason)
+        super().__init__(f"this Git repository is not supported: {reason}", fix=fix, reason=reason)
         self.reason = reason
 
 
 def not_a_repository(path: Path) -> NotARepository:
     """The error for a path in which no repository was found."""
     if not path.exists():
-        return NotARepository("This folder does not exist.", fix="Name an existing folder.")
+        return NotARepository("this folder does not exist", fix="Name an existing folder.")
     return NotARepository(
-        "This is not a Git repository, nor a folder inside one.",
+        "this is not a Git repository, nor a folder inside one",
         fix="Run `git init` there, or name a folder inside a repository.",
     )
 

@@ -25,7 +25,7 @@ class InvalidPath(WorkspaceError):
         # A path with surrogates could not be sent back to the caller.
         shown = path.encode("utf-8", "backslashreplace").decode("utf-8")
         super().__init__(
-            f"This path cannot be used: {reason}.",
+            f"this path cannot be used: {reason}",
             fix="Use a path relative to the workspace, such as `guides/setup.md`.",
             path=shown,
             reason=reason,

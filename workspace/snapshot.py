@@ -155,7 +155,9 @@ class Snapshot:
                 fix="Documents are .md files; list_documents shows them.",
             )
         fix = f"Did you mean '{close[0]}'?" if close else "list_documents shows every document."
-        return DocumentNotFound(f"no document '{shown}'", fix=fix, candidates=close)
+        return DocumentNotFound(
+            f"no document '{shown}'", fix=fix, candidates=close or list(self.documents)[:5]
+        )
 
     def _in_work_tree(self, path: str) -> bool:
         root = self.git.worktree

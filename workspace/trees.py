@@ -19,7 +19,7 @@ class PathBlocked(WorkspaceError):
     def __init__(self, path: str, entry: Entry) -> None:
         kind = "a folder" if entry.is_tree else "a file" if entry.is_blob else "a link or a submodule"
         super().__init__(
-            f"`{path}` is {kind}, so this cannot be written.", fix="Choose another path.", path=path
+            f"`{path}` is {kind}, so this cannot be written", fix="Choose another path.", path=path
         )
 
 

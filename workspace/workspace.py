@@ -84,15 +84,12 @@ class Written:
 
 
 class Workspace:
-    """A served branch. Safe to use from several threads."""
+    """A served branch: the one that was named, else whichever is checked out. Safe to use from several threads."""
 
-    def __init__(
-        self, git: GitReader, *, branch: str | None, is_detached: bool, durable: bool = True
-    ) -> None:
+    def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         self.git = git
-        self.branch = branch
-        self.is_detached = is_detached
         self.durable = durable
+        self._named = branch
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()
@@ -102,21 +99,24 @@ class Workspace:
     def open(
         cls, path: Path, *, branch: str | None = None, read_only: bool = False, durable: bool = True
     ) -> Workspace:
-        """Opens the repository that a folder belongs to. The branch is the checked-out one unless it is named.
+        """Opens the repository that a folder belongs to. Without a branch, the checked-out one is served and followed.
 
         A read-only workspace holds an object that has no write methods.
         Raises NotARepository, UnsupportedRepository, BranchNotFound.
         """
         git = GitReader(path) if read_only else GitStore(path)
-        head = git.head()
         if branch is not None:
             branch = branch.removeprefix("refs/heads/")
-            if branch != head.branch and git.tip(branch) is None:
+            if branch != git.head().branch and git.tip(branch) is None:
                 close = nearest(branch, git.branches())
                 fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
                 raise BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
-            return cls(git, branch=branch, is_detached=False, durable=durable)
-        return cls(git, branch=head.branch, is_detached=head.branch is None, durable=durable)
+        return cls(git, branch=branch, durable=durable)
+
+    @property
+    def branch(self) -> str | None:
+        """The served branch, which a person's `git switch` changes unless it was named; None on a detached HEAD."""
+        return self._named if self._named is not None else self.git.head().branch
 
     @property
     def read_only(self) -> bool:
@@ -131,7 +131,7 @@ class Workspace:
 
     def tip(self) -> str | None:
         """The commit that is served now; None before the first."""
-        return self.git.head().commit if self.branch is None else self.git.tip(self.branch)
+        return self.git.head().commit if self._named is None else self.git.tip(self._named)
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
         """A commit to read: the tip of the served branch unless one is named."""
@@ -172,11 +172,11 @@ class Workspace:
         from workspace.plan import plan
         from workspace.publishing import Batch, BranchMoved, publish
 
-        store, branch = self._writable(dry_run)
         with self._writing:
             for attempt in range(_ATTEMPTS):
                 if attempt:
                     time.sleep(random.uniform(0.5, 1.5) * 0.01 * attempt)
+                store, branch = self._writable(dry_run)
                 snapshot = self.snapshot()
                 now = datetime.now().astimezone()
                 style = Style(snapshot.config.anchors, now.astimezone(UTC).date().isoformat())
@@ -205,12 +205,13 @@ class Workspace:
     def _writable(self, dry_run: bool) -> tuple[GitStore, str]:
         if not isinstance(self.git, GitStore):
             raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
-        if self.branch is None and not dry_run:
+        branch = self.branch
+        if branch is None and not dry_run:
             raise DetachedHead(
                 "HEAD is detached, so there is no branch to write to",
-                fix="Start the server with --branch NAME.",
+                fix="Check out a branch with git switch NAME, or start the server with --branch NAME.",
             )
-        return self.git, self.branch or ""
+        return self.git, branch or ""
 
     def _check_signing(self, snapshot: Snapshot) -> None:
         if snapshot.config.signing != "off" and self.git.config_flag("commit.gpgsign"):

@@ -24,7 +24,7 @@ _STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
 
 def refusal(error: WorkspaceError) -> Finding:
     """The finding for a repository that cannot be opened."""
-    return Finding(Severity.ERROR, AREA, error.message.rstrip("."), error.fix)
+    return Finding(Severity.ERROR, AREA, error.message, error.fix)
 
 
 def check_repository(workspace: Workspace, progress: Progress | None = None) -> Iterator[Finding]:

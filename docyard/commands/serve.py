@@ -30,7 +30,7 @@ from docyard.startup import ImportsKept
     metavar="A,B",
     envvar=environment.TOOLSETS,
     show_envvar=True,
-    help="Which tools to offer. [default: documents,tasks,search; with --read-only: search,reading]",
+    help="Which tools to offer. [default: documents,tasks,search; with --read-only: to search and view]",
 )
 @click.option(
     "--no-fsync",

@@ -65,7 +65,7 @@ def test_without_a_repository_the_reason_is_given(
     assert main([*command, "-C", str(tmp_path)]) == 3
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("error: This is not a Git repository")
+    assert captured.err.startswith("error: this is not a Git repository")
     assert "\n  fix: " in captured.err
     assert str(tmp_path) not in captured.err
 

@@ -43,7 +43,7 @@ def test_problems_are_seen_in_the_exit_code_and_as_data(
 
 
 def test_no_repository(tmp_path: Path) -> None:
-    assert "error | repository | This is not a Git repository" in words(tmp_path)
+    assert "error | repository | this is not a Git repository" in words(tmp_path)
 
 
 def test_a_bare_and_an_unborn_repository_are_healthy(tmp_path: Path, repo: Path, git: Git) -> None:
@@ -150,7 +150,7 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (signing, "warning | repository | the repository asks for signed commits"),
     (sparse, "error | repository | this is a sparse checkout"),
     (split, "error | repository | Git's index is split"),
-    (sha256, "error | repository | This Git repository is not supported"),
+    (sha256, "error | repository | this Git repository is not supported"),
     (damaged_index, "error | index | the index is damaged"),
     (other_indexes, "warning | index | 1 index folders of earlier versions or of deleted branches"),
 ]

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from index.engine import Index, IndexDamaged
+from index.engine import Index
+from index.generation import IndexDamaged
 from index.keys import user_key
 from index.location import index_name
 from index.locking import locked

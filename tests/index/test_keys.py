@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from index.keys import KEY_BYTES, stored_key, user_key
+from index.service import SearchIndex
+from tests.repositories import Repo
 
 
 def test_a_key_is_made_once(tmp_path: Path) -> None:
@@ -42,6 +44,20 @@ def test_without_a_home_a_key_lives_in_memory(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     user_key.cache_clear()
     assert user_key() == user_key()
+
+
+def test_metadata_is_read_without_loading_the_engine(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    script = (
+        "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
+        "from index.service import SearchIndex\n"
+        "print(SearchIndex(Workspace.open(Path(sys.argv[1]))).metadata().stats.total_files)\n"
+        "print([name for name in ('whoosh', 'Stemmer', 'markdown_it') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(repo.path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:2] == ["4", "[]"]
 
 
 def test_importing_the_service_loads_no_engine() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from templates import DocumentType
-from tools.answers import Answer
+from tools.answers import Answer, call
 from tools.arguments import InvalidArguments, read, without_nulls
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
+    from workspace.errors import WorkspaceError
     from workspace.plan import Step
     from workspace.workspace import Written
 
@@ -45,7 +46,16 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 
 def _example(given: Given) -> dict[str, Any]:
-    return {**_PLACEHOLDERS, **arguments_of(given, ("doc_type", "title", "folder"))}
+    return {**_PLACEHOLDERS, **arguments_of(given, ("doc_type", "title", "initial_content", "folder"))}
+
+
+def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
+    """After a path that exists: another title, made from the name that is taken."""
+    path = error.details.get("path")
+    if error.code != "PATH_EXISTS" or not isinstance(path, str):
+        return example
+    name = path.rsplit("/", 1)[-1].rsplit(".", 1)[0].replace("-", " ")
+    return {**example, "title": f"{name[:1].upper()}{name[1:]}, another"}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -65,7 +75,7 @@ def _discovery(context: Context) -> Answer:
         "doc_types": list(known),
         "summaries": {name: found.summary for name, found in known.items()},
         "commit": snapshot.commit,
-        "next_step": 'Call with doc_type for instructions, such as {"doc_type": "api_spec"}',
+        "next_step": f"Call with doc_type for instructions: {call('create_document', doc_type='api_spec')}",
     }
     broken = [found.message for found in types.values() if not isinstance(found, DocumentType)]
     if broken:
@@ -82,8 +92,8 @@ def _instructions(context: Context, name: str) -> Answer:
             "structure": found.structure,
             "best_practices": list(found.best_practices),
             "commit": snapshot.commit,
-            "next_step": f'Call with {{"doc_type": "{name}", "title": "…", "initial_content": "…"}}; then fill the '
-            "sections with edit_document",
+            "next_step": "Call with doc_type, title, and initial_content: "
+            + call("create_document", doc_type=name, title="…", initial_content="…"),
         }
     )
 
@@ -104,7 +114,7 @@ def _build(context: Context, item: Given) -> Operation:
     )
 
 
-def _next_step(written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     outcome = done[-1].outcome if done else None
     if outcome is None:
         return "Call with {} to list types"
@@ -115,11 +125,12 @@ def _next_step(written: Written, done: Sequence[Step]) -> str:
         if not section.is_preamble and document and not document.data[section.body : section.tree_end].strip()
     ]
     if empty:
-        return (
-            f'Add content with edit_document: {{"operation": "update_content", "file": "{outcome.path}", '
-            f'"slug": "{empty[0]}", "content": "…"}}, or add_section and add_task'
+        edit = call(
+            "edit_document", operation="update_content", file=outcome.path, slug=empty[0], content="…"
         )
-    return f'Add sections and tasks with edit_document, file "{outcome.path}"'
+        return f"Add content with {edit}, or add_section and add_task"
+    edit = call("edit_document", operation="add_section", file=outcome.path, title="…", content="…")
+    return f"Add content with {edit}, or tasks with add_task"
 
 
 TOOL = Tool(
@@ -134,6 +145,7 @@ TOOL = Tool(
     example=_example,
     writes=True,
     idempotent=False,
+    correct=_correct,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)

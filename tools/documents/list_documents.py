@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Boolean, Integer, read
 from tools.cursors import read_place, write_place
 from tools.outline import sections_in_brief
@@ -124,14 +124,14 @@ def _entry(document: Document) -> Data:
     return data
 
 
-def _next_step(found: list[Data], next_cursor: str | None, has_documents: bool) -> str:
+def _next_step(found: list[Data], next_cursor: str | None, has_documents: bool, can_create: bool) -> str:
     if next_cursor:
         return "See more with the same call and cursor: next_cursor"
     if found:
-        return f'Look into one with view_document {{"file": "{found[0]["path"]}"}}'
+        return f"Look into one with {call('view_document', file=found[0]['path'])}"
     if has_documents:
         return "Nothing matches: leave out type, tag or has_open_tasks"
-    return "Begin with create_document {}"
+    return "Begin with create_document {}" if can_create else "Nothing is written here yet"
 
 
 TOOL = Tool(

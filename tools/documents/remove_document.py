@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer
+from tools.answers import Answer, call, corrected
 from tools.arguments import InvalidArguments, read, without_nulls
 from tools.targets import target
 from tools.tool import Tool
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
+    from workspace.errors import WorkspaceError
     from workspace.plan import Step
     from workspace.workspace import Written
 
@@ -42,6 +43,12 @@ def _example(given: Given) -> dict[str, Any]:
     if "slug" in given or "file" in given:
         return {"file": "api.md", "slug": "deprecated", **arguments_of(given, ("file", "slug"))}
     return {"path": "old-spec.md", **arguments_of(given, ("path",))}
+
+
+def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
+    """An example whose name the caller did not give only shows what would go."""
+    found = corrected(example, error)
+    return found if found == example else {**found, "dry_run": True}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -88,12 +95,12 @@ def _build(context: Context, item: Given) -> Operation:
     return RemoveSection(file=file, slug=slug)
 
 
-def _next_step(written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
         return "Mend the operations that failed and send them again"
     if last.answer.get("removed") == "section":
-        return f'See what is left with view_document {{"file": "{last.path}"}}'
+        return f"See what is left with {call('view_document', file=last.path)}"
     return "See what is left with list_documents {}; git revert brings the document back"
 
 
@@ -109,6 +116,7 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
+    correct=_correct,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)

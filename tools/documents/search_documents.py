@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
 from tools.tool import Tool
+from tools.writing import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +32,7 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 
 def _example(given: Given) -> dict[str, Any]:
-    query = given.get("query")
-    return {
-        "query": query[:200] if isinstance(query, str) and query.strip() else "search endpoint latency",
-        "limit": 5,
-    }
+    return {"query": "search endpoint latency", **arguments_of(given, ("query",)), "limit": 5}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -56,7 +53,7 @@ def _run(context: Context, given: Given) -> Answer:
         data["stale"] = True
     if matches:
         first = matches[0]
-        step = f'Read it with view_document {{"file": "{first["file"]}", "slug": "{first["slug"]}"}}'
+        step = f"Read it with {call('view_document', file=first['file'], slug=first['slug'])}"
     else:
         step = "Try other words, or list_documents {} to see what there is"
     return Answer({**data, "next_step": step})

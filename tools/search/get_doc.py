@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
 from tools.reading import MAX_TEXT
 from tools.tool import Tool
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from index.passages import Passage
     from tools.context import Context
     from tools.tool import Given
+    from workspace.errors import WorkspaceError
 
 MAX_CONTEXT = 5
 
@@ -49,6 +50,11 @@ def _example(given: Given) -> dict[str, Any]:
     }
 
 
+def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
+    near = error.details.get("nearest")
+    return {**example, "chunk_id": near[0]} if isinstance(near, list) and near else example
+
+
 def _run(context: Context, given: Given) -> Answer:
     asked = read(GetDocArguments, given)
     passage = context.index.get(asked.chunk_id, asked.context)
@@ -62,14 +68,14 @@ def _run(context: Context, given: Given) -> Answer:
         }
         for chunk in passage.chunks
     ]
-    data: Data = {"chunks": chunks, "commit": passage.commit, "next_step": _next_step(passage)}
+    data: Data = {"chunks": chunks, "commit": passage.commit, "next_step": _next_step(context, passage)}
     text = passage.text()
     if len(text) > MAX_TEXT:
-        return _bounded(passage, data)
+        return _bounded(context, passage, data)
     return Answer(data, text=text)
 
 
-def _bounded(passage: Passage, data: Data) -> Answer:
+def _bounded(context: Context, passage: Passage, data: Data) -> Answer:
     """A passage that is too long for one answer: each chunk is cut, and the answer says how to read on."""
     share = MAX_TEXT // len(passage.chunks)
     for chunk in data["chunks"]:
@@ -79,18 +85,31 @@ def _bounded(passage: Passage, data: Data) -> Answer:
     first = next(chunk for chunk in data["chunks"] if chunk.get("truncated"))
     path, _, slug = first["chunk_id"].rpartition("#")
     data["truncated"] = True
-    data["next_step"] = (
-        f'Read the rest with view_document {{"file": "{path}", "slug": "{slug}", "offset": {share}}}'
-    )
+    if context.offers("view_document"):
+        data["next_step"] = (
+            f"Read the rest with {call('view_document', file=path, slug=slug, offset=share)}"
+        )
+    elif len(passage.chunks) > 1:
+        data["next_step"] = f"Read it by itself with {call('get_doc', chunk_id=first['chunk_id'])}"
     return Answer(data, text=passage.shortened(share).text() + f"\n\n[cut: {data['next_step']}]")
 
 
-def _next_step(passage: Passage) -> str:
+def _next_step(context: Context, passage: Passage) -> str:
     last = passage.chunks[-1]
     target = next(chunk for chunk in passage.chunks if chunk.offset == 0)
+    if last.position < last.total and last.offset < MAX_CONTEXT:
+        wider = call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
+        return f"Read more around it with {wider}"
     if last.position < last.total:
-        return f'Read more around it with get_doc {{"chunk_id": "{target.chunk_id}", "context": {min(last.offset + 1, 5)}}}'
-    return "This is the end of the file; search_docs finds more"
+        return f"Read on with {call('get_doc', chunk_id=last.chunk_id, context=MAX_CONTEXT)}"
+    return "Search for more with search_docs: this is the end of the file"
+
+
+def _error_text(error: WorkspaceError) -> str:
+    """Plain words, as the contract asks; a message that ends a sentence itself is complete."""
+    if error.message.endswith("."):
+        return error.message
+    return f"{error.message[:1].upper()}{error.message[1:]}. {error.fix}".strip()
 
 
 TOOL = Tool(
@@ -103,4 +122,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    correct=_correct,
+    error_text=_error_text,
 )

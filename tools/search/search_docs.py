@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
 from tools.tool import Tool
+from tools.writing import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,11 +46,7 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 
 def _example(given: Given) -> dict[str, Any]:
-    query = given.get("query")
-    return {
-        "query": query[:200] if isinstance(query, str) and query.strip() else "how to paginate",
-        "limit": 10,
-    }
+    return {"query": "how to paginate", **arguments_of(given, ("query",)), "limit": 10}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -99,7 +96,7 @@ def _hit(hit: Hit, commit: str | None) -> Data:
 def _next_step(hits: tuple[Hit, ...], next_cursor: str | None) -> str:
     if not hits:
         return "Search again as the hint says"
-    step = f'Read one with get_doc {{"chunk_id": "{hits[0].chunk_id}"}}'
+    step = f"Read one with {call('get_doc', chunk_id=hits[0].chunk_id)}"
     return step + ("; more with cursor: next_cursor" if next_cursor else "")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer
+from tools.answers import Answer, call
 from tools.arguments import Boolean, InvalidArguments, Strings, read, without_nulls
 from tools.targets import target
 from tools.tool import Tool
@@ -66,12 +66,12 @@ def _build(context: Context, item: Given) -> Operation:
     )
 
 
-def _next_step(written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     tags = last.answer.get("tags") if last else None
     if isinstance(tags, list) and tags:
-        return f'Find all that carry one with list_documents {{"tag": "{tags[-1]}"}}'
-    return "See what is left with list_documents {}"
+        return f"Find all that carry one with {call('list_documents', tag=tags[-1])}"
+    return "See all documents with list_documents {}"
 
 
 TOOL = Tool(

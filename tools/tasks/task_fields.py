@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tools.answers import call
 from tools.arguments import InvalidArguments
 from tools.outline import progress, task_data
 from tools.targets import target
@@ -45,7 +46,7 @@ def next_open(document: Document, section: Section) -> Task | None:
     return next((task for task in document.tasks(section) if not task.is_done), None)
 
 
-def next_step_after(written: Written, done: Sequence[Step]) -> str:
+def next_step_after(context: Context, written: Written, done: Sequence[Step]) -> str:
     """The next open task, else a look at the whole."""
     for step in reversed(done):
         found = _section(written, step)
@@ -55,9 +56,7 @@ def next_step_after(written: Written, done: Sequence[Step]) -> str:
         following = next_open(document, section)
         if following:
             return f"Complete {section.key}[{following.index}] or view_document for progress"
-        return (
-            f'All tasks of {section.key} are done: view_document {{"file": "{document.path}"}} for progress'
-        )
+        return f"View progress with {call('view_document', file=document.path)}: all of {section.key} is done"
     return "Mend the operations that failed and send them again"
 
 

@@ -156,7 +156,7 @@ def _split(text: str) -> tuple[str, list[_Part]]:
         if not tops or heading.level <= headings[tops[-1]].level:
             tops.append(position)
     lead = "\n".join(lines[: headings[0].line]) if headings else text
-    ends = [headings[top].line for top in tops[1:]] + [len(lines)]
+    ends = [*(headings[top].line for top in tops[1:]), len(lines)] if tops else []
     parts = [
         _Part(
             headings[top].level,

@@ -49,6 +49,8 @@ class DocumentOperation:
     __slots__ = ()
 
     name: ClassVar[str]
+    # The fields that decide for this operation where a call does not name one.
+    implied_by: ClassVar[frozenset[str]] = frozenset()
     file: str
 
     def edit(self, document: Document, style: Style) -> Edit:

@@ -24,9 +24,8 @@ class WorktreeConflict(WorkspaceError):
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(paths)
         super().__init__(
-            "The work tree holds changes of these files that are not committed, so nothing was written: "
-            + ", ".join(f"`{path}`" for path in self.paths)
-            + ".",
+            "the work tree holds changes of these files that are not committed, so nothing was written: "
+            + ", ".join(f"`{path}`" for path in self.paths),
             fix="Commit, stash or remove those changes, then try again.",
             paths=list(self.paths),
         )
@@ -38,7 +37,7 @@ class WorktreeBusy(WorkspaceError):
     code: ClassVar[str] = "WORKTREE_BUSY"
 
     def __init__(self, reason: str, *, fix: str = "Finish or abort it, then try again.") -> None:
-        super().__init__(f"The work tree cannot be written now: {reason}.", fix=fix, reason=reason)
+        super().__init__(f"the work tree cannot be written now: {reason}", fix=fix, reason=reason)
         self.reason = reason
 
 

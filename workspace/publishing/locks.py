@@ -25,7 +25,7 @@ class Locked(WorkspaceError):
 
     def __init__(self, file: str, *, fix: str = "") -> None:
         super().__init__(
-            f"Another program is using the repository: it holds `{file}`.",
+            f"another program is using the repository: it holds `{file}`",
             fix=fix or "Try again when it has finished. If no program is running there, remove that file.",
             file=file,
         )
@@ -40,7 +40,7 @@ class CannotWrite(WorkspaceError):
     def __init__(self, error: OSError) -> None:
         reason = os.strerror(error.errno) if error.errno else "input/output error"
         super().__init__(
-            f"The repository could not be written: {reason}.",
+            f"the repository could not be written: {reason}",
             fix="Mend that and try again; nothing was changed.",
             reason=reason,
         )

@@ -24,7 +24,7 @@ class BranchMoved(WorkspaceError):
     code: ClassVar[str] = "BRANCH_MOVED"
 
     def __init__(self, tip: str | None) -> None:
-        super().__init__("Another writer was first.", fix="Read the branch again and repeat.", tip=tip)
+        super().__init__("another writer was first", fix="Read the branch again and repeat.", tip=tip)
         self.tip = tip
 
 

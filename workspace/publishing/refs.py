@@ -20,7 +20,7 @@ class InvalidBranch(WorkspaceError):
 
     def __init__(self, branch: str) -> None:
         super().__init__(
-            "Git does not accept this name for a branch.", fix="Use a name such as `main`.", branch=branch
+            "Git does not accept this name for a branch", fix="Use a name such as `main`.", branch=branch
         )
 
 
@@ -31,7 +31,7 @@ class RefConflict(WorkspaceError):
 
     def __init__(self, branch: str, other: str, why: str) -> None:
         super().__init__(
-            f"The branch `{branch}` cannot be written: {why}.",
+            f"the branch `{branch}` cannot be written: {why}",
             fix="Choose another branch.",
             branch=branch,
             other=other,

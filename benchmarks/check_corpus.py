@@ -1,0 +1,217 @@
+"""Checks the document model and the edits over a folder of real Markdown.
+
+    python -m benchmarks.check_corpus FOLDER
+
+headings    the sections' headings are those that markdown-it-py finds by its own full CommonMark parse
+addresses   every section's address resolves to that very section (its key, where two anchors are the same)
+spans       the sections follow one another without a gap, and the last ends with the file
+replace     every section replaced with what a reader was shown of it: no byte changes
+rewrite     every section replaced with other text, and then with its own again: the first bytes come back
+add         a section added at the top level and below every section, and removed: the first bytes come back
+
+Prints how often each was tried and the first disagreements; the exit code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from benchmarks.corpus import markdown_files
+from docyard.console import progress, table
+from workspace.addresses import AmbiguousAddress, resolve_section
+from workspace.anchors import AnchorForm
+from workspace.document import Document, Section
+from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
+from workspace.edits.content import MAX_LEVEL
+from workspace.edits.edit import Style, apply_edit
+from workspace.errors import WorkspaceError
+
+SHOWN = 20
+TITLE = "A section that no document has"
+OTHER = "Words that stood here for a moment."
+STYLE = Style(AnchorForm.BRACES, "2000-01-01")
+
+Check = Callable[[Document], Iterator[str | None]]
+"""Yields None for each thing that was right, and a description of each that was not."""
+
+
+@dataclass
+class Report:
+    """How often each check was made, and what disagreed."""
+
+    tried: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, other: Report) -> None:
+        self.tried.update(other.tried)
+        self.wrong += other.wrong
+
+
+@cache
+def _reference() -> MarkdownIt:
+    return MarkdownIt("commonmark").use(front_matter_plugin)
+
+
+def headings(document: Document) -> Iterator[str | None]:
+    """Line and level of each heading outside lists and quotations, the title's included."""
+    text = document.data.decode("utf-8-sig", "replace")
+    expected = {
+        (token.map[0] + 1, int(token.tag[1]))
+        for token in _reference().parse(text)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    }
+    found = {
+        (section.line, section.level or 1)
+        for section in document.sections
+        if not section.is_preamble or section.body > section.heading_start
+    }
+    for line, level in sorted(expected | found):
+        if (line, level) not in found:
+            yield f"line {line}: no section for the H{level}"
+        elif (line, level) not in expected:
+            yield f"line {line}: a section, but no H{level}"
+        else:
+            yield None
+
+
+def addresses(document: Document) -> Iterator[str | None]:
+    """An address of two sections must be refused, and their keys must tell them apart."""
+    count = Counter(section.address for section in document.sections)
+    for section in document.sections:
+        try:
+            found = resolve_section(document, section.address)
+            yield None if found is section else f"{section.address} resolves to line {found.line}"
+        except AmbiguousAddress:
+            if count[section.address] == 1:
+                yield f"{section.address} is ambiguous"
+        except WorkspaceError as error:
+            yield f"{section.address}: {error.code}"
+        if section.key != section.address:
+            yield None if resolve_section(document, section.key) is section else f"{section.key} is lost"
+
+
+def spans(document: Document) -> Iterator[str | None]:
+    """Front matter and blank lines may stand before the first section, and nothing else."""
+    end = document.sections[0].start if document.sections else len(document.data)
+    if document.data[document.front_matter_end : end].strip():
+        yield "text before the first section"
+    for section in document.sections:
+        ordered = section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
+        yield None if section.start == end and ordered else f"{section.address} does not begin where it should"
+        end = section.end
+    yield None if end == len(document.data) else "text after the last section"
+
+
+def replace(document: Document) -> Iterator[str | None]:
+    """Whole, as `view_document` shows it, and without its heading."""
+    for section in document.sections:
+        shown = document.source(section), document.data[section.body : section.end]
+        for source in shown:
+            update = UpdateContent(file=document.path, slug=section.key, content=source.decode())
+            yield _same(document, section, lambda update=update: _apply(document, update))  # type: ignore[misc]
+
+
+def rewrite(document: Document) -> Iterator[str | None]:
+    """Only sections with text: emptying a section that was empty leaves one blank line."""
+    for section in document.sections:
+        text = document.data[section.body : section.end].decode()
+        if not text.strip():
+            continue
+        away = UpdateContent(file=document.path, slug=section.key, content=OTHER)
+        back = UpdateContent(file=document.path, slug=section.key, content=text)
+        yield _same(document, section, lambda away=away, back=back: _apply(document, away, back))  # type: ignore[misc]
+
+
+def add(document: Document) -> Iterator[str | None]:
+    """At the end of the document, and at the end of each section that may have subsections."""
+    parents = [section for section in document.sections if 0 < section.level < MAX_LEVEL]
+    for parent in (None, *parents):
+        operation = AddSection(file=document.path, title=TITLE, parent_slug=parent.key if parent else None)
+        yield _same(document, parent, partial(_add_and_remove, document, operation))
+
+
+CHECKS: tuple[Check, ...] = (headings, addresses, spans, replace, rewrite, add)
+
+
+def _add_and_remove(document: Document, operation: AddSection) -> Document:
+    edit = operation.edit(document, STYLE)
+    removal = RemoveSection(file=document.path, slug=str(edit.answer["slug"]))
+    return _apply(apply_edit(document, edit), removal)
+
+
+def _apply(document: Document, *operations: DocumentOperation) -> Document:
+    for operation in operations:
+        edit = operation.edit(document, STYLE)
+        document = apply_edit(document, edit) if edit.splices else document
+    return document
+
+
+def _same(document: Document, section: Section | None, change: Callable[[], Document]) -> str | None:
+    place = section.key if section else "the top level"
+    try:
+        data = change().data
+    except WorkspaceError as error:
+        return f"{place}: {error.code} {error.message}"
+    if data == document.data:
+        return None
+    same = next((i for i, (a, b) in enumerate(zip(data, document.data, strict=False)) if a != b), -1)
+    return f"{place}: bytes differ from {same}: {document.data[same:][:30]!r} became {data[same:][:30]!r}"
+
+
+def check(root: Path, path: Path) -> Report:
+    """All checks of one file. One that is not UTF-8 has no text to be shown, so its edits are left out."""
+    report = Report()
+    data = path.read_bytes()
+    name = path.relative_to(root).as_posix()
+    document = Document.parse(data, name)
+    report.tried["files"] += 1
+    try:
+        data.decode()
+        checks = CHECKS
+    except UnicodeDecodeError:
+        report.tried["files that are not UTF-8"] += 1
+        checks = CHECKS[:3]
+    for one in checks:
+        for outcome in one(document):
+            report.tried[one.__name__] += 1
+            if outcome is not None:
+                report.wrong.append((one.__name__, name, outcome))
+    return report
+
+
+def main() -> int:
+    """Checks a folder; returns 1 if anything disagreed, 2 if there is no Markdown in it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.check_corpus", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="a folder of Markdown")
+    root = parser.parse_args().folder
+    files = markdown_files(root)
+    if not files:
+        print(f"There is no *.md file in {root}.", file=sys.stderr)
+        return 2
+    report = Report()
+    with ProcessPoolExecutor(os.cpu_count()) as processes, progress("Checking documents") as tell:
+        for done, one in enumerate(processes.map(partial(check, root), files, chunksize=16), 1):
+            report.add(one)
+            if tell:
+                tell(done, len(files))
+    table(("check", "times"), [(name, f"{count:,}") for name, count in report.tried.items()])
+    for name, path, outcome in report.wrong[:SHOWN]:
+        print(f"{name}: {path}: {outcome}")
+    kinds = Counter(name for name, _, _ in report.wrong)
+    print(f"{len(report.wrong):,} disagreements" + "".join(f", {count:,} {kind}" for kind, count in kinds.items()))
+    return 1 if report.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
