@@ -7,9 +7,11 @@ addresses   every section's address resolves to that very section (its key, wher
 spans       the sections follow one another without a gap, and the last ends with the file
 replace     every section replaced with what a reader was shown of it: no byte changes
 rewrite     every section replaced with other text, and then with its own again: the first bytes come back
-add         a section added at the top level and below every section, and removed: the first bytes come back
+add         a section added at the top level and below other sections, and removed: the first bytes come back
 
-Prints how often each was tried and the first disagreements; the exit code is 1 if there are any.
+The last two parse the file anew for each section, so they are made on at most 8 sections of a file, spread over it;
+--every makes them on all. Prints how often each check was made and the first disagreements; the exit code is 1 if
+there are any.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -38,12 +40,13 @@ from workspace.edits.edit import Style, apply_edit
 from workspace.errors import WorkspaceError
 
 SHOWN = 20
+SPREAD = 8
 TITLE = "A section that no document has"
 OTHER = "Words that stood here for a moment."
 STYLE = Style(AnchorForm.BRACES, "2000-01-01")
 
-Check = Callable[[Document], Iterator[str | None]]
-"""Yields None for each thing that was right, and a description of each that was not."""
+Outcomes = Iterator[str | None]
+"""None for each thing that was right, and a description of each that was not."""
 
 
 @dataclass
@@ -63,7 +66,7 @@ def _reference() -> MarkdownIt:
     return MarkdownIt("commonmark").use(front_matter_plugin)
 
 
-def headings(document: Document) -> Iterator[str | None]:
+def headings(document: Document) -> Outcomes:
     """Line and level of each heading outside lists and quotations, the title's included."""
     text = document.data.decode("utf-8-sig", "replace")
     expected = {
@@ -85,7 +88,7 @@ def headings(document: Document) -> Iterator[str | None]:
             yield None
 
 
-def addresses(document: Document) -> Iterator[str | None]:
+def addresses(document: Document) -> Outcomes:
     """An address of two sections must be refused, and their keys must tell them apart."""
     count = Counter(section.address for section in document.sections)
     for section in document.sections:
@@ -101,7 +104,7 @@ def addresses(document: Document) -> Iterator[str | None]:
             yield None if resolve_section(document, section.key) is section else f"{section.key} is lost"
 
 
-def spans(document: Document) -> Iterator[str | None]:
+def spans(document: Document) -> Outcomes:
     """Front matter and blank lines may stand before the first section, and nothing else."""
     end = document.sections[0].start if document.sections else len(document.data)
     if document.data[document.front_matter_end : end].strip():
@@ -113,35 +116,40 @@ def spans(document: Document) -> Iterator[str | None]:
     yield None if end == len(document.data) else "text after the last section"
 
 
-def replace(document: Document) -> Iterator[str | None]:
+def replace(document: Document) -> Outcomes:
     """Whole, as `view_document` shows it, and without its heading."""
     for section in document.sections:
-        shown = document.source(section), document.data[section.body : section.end]
-        for source in shown:
+        for source in (document.source(section), document.data[section.body : section.end]):
             update = UpdateContent(file=document.path, slug=section.key, content=source.decode())
-            yield _same(document, section, lambda update=update: _apply(document, update))  # type: ignore[misc]
+            yield _same(document, section, partial(_apply, document, update))
 
 
-def rewrite(document: Document) -> Iterator[str | None]:
-    """Only sections with text: emptying a section that was empty leaves one blank line."""
-    for section in document.sections:
-        text = document.data[section.body : section.end].decode()
-        if not text.strip():
-            continue
+def rewrite(document: Document, count: int) -> Outcomes:
+    """Sections with text only: emptying one that was empty may leave another number of blank lines."""
+    with_text = [section for section in document.sections if _body(document, section).strip()]
+    for section in _spread(with_text, count):
         away = UpdateContent(file=document.path, slug=section.key, content=OTHER)
-        back = UpdateContent(file=document.path, slug=section.key, content=text)
-        yield _same(document, section, lambda away=away, back=back: _apply(document, away, back))  # type: ignore[misc]
+        back = UpdateContent(file=document.path, slug=section.key, content=_body(document, section))
+        yield _same(document, section, partial(_apply, document, away, back))
 
 
-def add(document: Document) -> Iterator[str | None]:
-    """At the end of the document, and at the end of each section that may have subsections."""
+def add(document: Document, count: int) -> Outcomes:
+    """At the end of the document, and at the end of sections that may have subsections."""
     parents = [section for section in document.sections if 0 < section.level < MAX_LEVEL]
-    for parent in (None, *parents):
+    for parent in (None, *_spread(parents, count)):
         operation = AddSection(file=document.path, title=TITLE, parent_slug=parent.key if parent else None)
         yield _same(document, parent, partial(_add_and_remove, document, operation))
 
 
-CHECKS: tuple[Check, ...] = (headings, addresses, spans, replace, rewrite, add)
+def _body(document: Document, section: Section) -> str:
+    return document.data[section.body : section.end].decode()
+
+
+def _spread(sections: Sequence[Section], count: int) -> Sequence[Section]:
+    """At most `count` of them, the first and the last among these."""
+    if len(sections) <= count:
+        return sections
+    return [sections[i * (len(sections) - 1) // (count - 1)] for i in range(count)]
 
 
 def _add_and_remove(document: Document, operation: AddSection) -> Document:
@@ -169,39 +177,51 @@ def _same(document: Document, section: Section | None, change: Callable[[], Docu
     return f"{place}: bytes differ from {same}: {document.data[same:][:30]!r} became {data[same:][:30]!r}"
 
 
-def check(root: Path, path: Path) -> Report:
-    """All checks of one file. One that is not UTF-8 has no text to be shown, so its edits are left out."""
+def check(root: Path, count: int, path: Path) -> Report:
+    """All checks of one file. One that is not UTF-8 has no text that could be shown, so its edits are left out."""
     report = Report()
     data = path.read_bytes()
-    name = path.relative_to(root).as_posix()
-    document = Document.parse(data, name)
+    document = Document.parse(data, path.relative_to(root).as_posix())
     report.tried["files"] += 1
+    _note(report, document, "headings", headings(document))
+    _note(report, document, "addresses", addresses(document))
+    _note(report, document, "spans", spans(document))
     try:
         data.decode()
-        checks = CHECKS
     except UnicodeDecodeError:
         report.tried["files that are not UTF-8"] += 1
-        checks = CHECKS[:3]
-    for one in checks:
-        for outcome in one(document):
-            report.tried[one.__name__] += 1
-            if outcome is not None:
-                report.wrong.append((one.__name__, name, outcome))
+        return report
+    _note(report, document, "replace", replace(document))
+    _note(report, document, "rewrite", rewrite(document, count))
+    _note(report, document, "add", add(document, count))
     return report
+
+
+def _note(report: Report, document: Document, name: str, outcomes: Iterable[str | None]) -> None:
+    for outcome in outcomes:
+        report.tried[name] += 1
+        if outcome is not None:
+            report.wrong.append((name, document.path, outcome))
 
 
 def main() -> int:
     """Checks a folder; returns 1 if anything disagreed, 2 if there is no Markdown in it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.check_corpus", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.check_corpus",
+        description="Checks the document model and the edits over a folder of real Markdown.",
+    )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
-    root = parser.parse_args().folder
+    parser.add_argument("--every", action="store_true", help="rewrite and add at every section, however long it takes")
+    arguments = parser.parse_args()
+    root: Path = arguments.folder
+    one_file = partial(check, root, sys.maxsize if arguments.every else SPREAD)
     files = markdown_files(root)
     if not files:
         print(f"There is no *.md file in {root}.", file=sys.stderr)
         return 2
     report = Report()
     with ProcessPoolExecutor(os.cpu_count()) as processes, progress("Checking documents") as tell:
-        for done, one in enumerate(processes.map(partial(check, root), files, chunksize=16), 1):
+        for done, one in enumerate(processes.map(one_file, files, chunksize=16), 1):
             report.add(one)
             if tell:
                 tell(done, len(files))

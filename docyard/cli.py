@@ -34,9 +34,7 @@ class LazyGroup(click.Group):
         return command
 
 
-@click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
 def docyard() -> None:
     """A Git-native workspace in which agents write Markdown and people review it.

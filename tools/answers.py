@@ -39,7 +39,7 @@ _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says: `data` for programs, and `text` where a contract fixes the words (else the data as JSON)."""
+    """What a tool says: `data`, and `text` where a contract fixes the words (else the data as JSON)."""
 
     data: Data
     text: str | None = None
@@ -57,18 +57,26 @@ def failure(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> D
     if error.fix:
         data["fix"] = _bounded(error.fix)
     data.update({key: _bounded(value) for key, value in error.details.items()})
-    data["usage"] = dict(tool.usage(given))
-    data["example"] = example_after(error, tool, given)
+    meant = _meant(error, tool, given)
+    data["usage"] = dict(tool.usage(meant))
+    example = tool.example(meant)
+    if not isinstance(error, InvalidArguments):
+        example = tool.correct(example, error) if tool.correct else corrected(example, error)
+    data["example"] = example
     return data
 
 
-def example_after(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Data:
-    """A call that works: the caller's values, without those that were wrong, with the names that exist."""
-    wrong = {*_FIELDS_OF.get(error.code, ()), error.details.get("field")}
-    example = tool.example({key: value for key, value in given.items() if key not in wrong})
-    if isinstance(error, InvalidArguments):
-        return example
-    return tool.correct(example, error) if tool.correct else corrected(example, error)
+def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Mapping[str, object]:
+    """The caller's fields: a misspelt one under its right name, and those that were wrong left empty."""
+    meant = dict(given)
+    field = error.details.get("field")
+    if isinstance(field, str) and field in meant and field not in tool.arguments.model_fields:
+        value = meant.pop(field)
+        near = error.details.get("nearest")
+        if isinstance(near, list) and near:
+            meant.setdefault(near[0], value)
+        return meant
+    return meant | {name: "" for name in (*_FIELDS_OF.get(error.code, ()), field) if name in meant}
 
 
 def corrected(example: Data, error: WorkspaceError) -> Data:

@@ -1,7 +1,7 @@
 """Arguments: what a client sent, made into what a tool asked for, or into an error that teaches.
 
-A call is either single (an operation's fields at the top) or a batch (`operations`), never both. Some hosts send
-`null` for what is left out, arrays as JSON strings, and numbers as strings: all of these are understood.
+A call is either single (an operation's fields at the top) or a batch (`operations`), never both. Some hosts
+send `null` for what is left out, arrays as JSON strings, and numbers as strings: all of these are understood.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def without_nulls(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def read(model: type[Model], given: Mapping[str, object]) -> Model:
-    """Validates arguments. Raises InvalidArguments that names the field, and the nearest one for an unknown field."""
+    """Validates arguments. Raises InvalidArguments with the field, and the nearest to an unknown one."""
     try:
         return model.model_validate(without_nulls(given))
     except ValidationError as error:

@@ -89,7 +89,7 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
 
 
 class Toolbox:
-    """The tools that one server offers. `toolsets` of None are the defaults; read-only keeps what only reads."""
+    """The tools that one server offers; `toolsets` None are the defaults, read-only keeps what only reads."""
 
     def __init__(
         self, workspace: Workspace, index: SearchIndex, toolsets: Iterable[str] | None, read_only: bool

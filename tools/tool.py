@@ -20,9 +20,10 @@ Given = Mapping[str, object]
 class Tool:
     """One tool.
 
-    `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the registry
-    translates with `usage` (how the tool is called) and `example` (a call that works, with the caller's values).
-    `correct` mends such an example by what an error found, and `error_text` words an error as plain text.
+    `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the
+    registry translates with `usage` (how the tool is called) and `example` (a call that works, with the
+    caller's values; a field that was wrong is empty there). `correct` mends such an example by what an error
+    found, and `error_text` words an error as plain text.
     """
 
     name: str

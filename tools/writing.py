@@ -199,7 +199,7 @@ def changed_files(steps: Sequence[Step]) -> list[str]:
 
 
 def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:
-    """The caller's own values for some fields, for use in an example: those that are short and can be sent again."""
+    """The caller's own values for an example: those that are short and can be sent again."""
     return {name: item[name] for name in names if _is_usable(item.get(name))}
 
 

@@ -84,7 +84,7 @@ class Written:
 
 
 class Workspace:
-    """A served branch: the one that was named, else whichever is checked out. Safe to use from several threads."""
+    """A served branch: the one that was named, else whichever is checked out. Safe in several threads."""
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         self.git = git
@@ -99,7 +99,7 @@ class Workspace:
     def open(
         cls, path: Path, *, branch: str | None = None, read_only: bool = False, durable: bool = True
     ) -> Workspace:
-        """Opens the repository that a folder belongs to. Without a branch, the checked-out one is served and followed.
+        """Opens the repository that a folder belongs to. Unless a branch is named, the checked-out one is served.
 
         A read-only workspace holds an object that has no write methods.
         Raises NotARepository, UnsupportedRepository, BranchNotFound.
@@ -115,7 +115,7 @@ class Workspace:
 
     @property
     def branch(self) -> str | None:
-        """The served branch, which a person's `git switch` changes unless it was named; None on a detached HEAD."""
+        """The served branch; unless it was named, a `git switch` changes it. None on a detached HEAD."""
         return self._named if self._named is not None else self.git.head().branch
 
     @property

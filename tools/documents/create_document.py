@@ -137,8 +137,8 @@ TOOL = Tool(
     name="create_document",
     title="Create a document",
     toolset="documents",
-    description="Create a Markdown document, step by step: {} lists document types, {doc_type} gives instructions, "
-    "{doc_type, title} creates and commits.",
+    description="Create a Markdown document, step by step: {} lists document types, {doc_type} gives "
+    "instructions, {doc_type, title} creates and commits.",
     arguments=CreateDocumentArguments,
     run=_run,
     usage=_usage,

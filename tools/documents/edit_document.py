@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.answers import Answer
+from tools.answers import Answer, call, corrected
 from tools.arguments import read, without_nulls
 from tools.documents import operations
 from tools.targets import target
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
+    from workspace.errors import WorkspaceError
     from workspace.plan import Step
     from workspace.workspace import Written
 
@@ -52,39 +52,32 @@ def _described(name: str, kind: Any) -> tuple[Any, Any]:
 EditDocumentArguments = create_model(
     "EditDocumentArguments",
     __base__=WriteFields,
-    **{
-        name: _described(name, kind)
-        for name, kind in {"operation": str | None, **operations.all_fields()}.items()
-    },
+    **cast(
+        "Any",
+        {
+            name: _described(name, kind)
+            for name, kind in {"operation": str | None, **operations.all_fields()}.items()
+        },
+    ),
 )
 
 
 def _usage(given: Given) -> Mapping[str, object]:
-    name = given.get("operation")
-    known = operations.by_name()
-    if isinstance(name, str) and name in known:
-        return {"operation": name, **operations.specification(known[name])}
+    operation = operations.likely(given)
+    if operation is not None:
+        return {"operation": operation.name, **operations.specification(operation)}
     return {
         "discovery": "Call with {} to list operations and their fields",
         "single": "Call with {operation, file, ...fields}",
         "batch": "Call with {operations: [{operation, file, ...fields}, ...]}",
-        "operations": _specifications(),
+        "operations": {
+            name: operations.in_brief(operation) for name, operation in operations.by_name().items()
+        },
     }
 
 
-@cache
-def _specifications() -> dict[str, dict[str, str]]:
-    return {name: operations.specification(operation) for name, operation in operations.by_name().items()}
-
-
 def _example(given: Given) -> dict[str, Any]:
-    known = operations.by_name()
-    name = given.get("operation")
-    operation = known.get(name) if isinstance(name, str) else None
-    if operation is None:
-        operation = known[
-            "update_content" if "content" in given else "add_task" if "criteria" in given else "add_section"
-        ]
+    operation = operations.likely(given) or operations.by_name()["add_section"]
     placeholders = _TASK_PLACEHOLDERS if operation.name == "add_task" else _PLACEHOLDERS
     required = [field.name for field in operations.fields_of(operation) if not field.is_optional]
     optional = [field.name for field in operations.fields_of(operation) if field.is_optional]
@@ -100,7 +93,10 @@ def _run(context: Context, given: Given) -> Answer:
     if not asked:
         return Answer(
             {
-                "operations": _specifications(),
+                "operations": {
+                    name: operations.specification(operation)
+                    for name, operation in operations.by_name().items()
+                },
                 "supports_batch": True,
                 "commit": context.workspace.tip(),
                 "next_step": "Call with an operation and its fields, or with several as operations: [...]",
@@ -114,7 +110,7 @@ def _run(context: Context, given: Given) -> Answer:
                 "fields": operations.specification(operation),
                 "about": (operation.__doc__ or "").strip().split("\n")[0],
                 "commit": context.workspace.tip(),
-                "next_step": f"Call with these fields, such as {_example(asked)}",
+                "next_step": f"Call with these fields: {call('edit_document', **_example(asked))}",
             }
         )
     return WRITER.run(context, given)
@@ -133,7 +129,7 @@ def _build(context: Context, item: Given) -> Operation:
     return operations.build(operation, values)
 
 
-def _next_step(written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
         return "Mend the operations that failed and send them again"
@@ -142,24 +138,39 @@ def _next_step(written: Written, done: Sequence[Step]) -> str:
         return f"Mend the {failed} that failed, as each one's error says, and send only them again"
     task = last.answer.get("task")
     if isinstance(task, str):
-        return f'Use complete_task {{"file": "{last.path}", "slug": "{task}"}} when its criteria are met'
+        if context.offers("complete_task"):
+            return f"Use {call('complete_task', file=last.path, slug=task)} when its criteria are met"
+        return f"See it with {call('view_document', file=last.path, slug=task)}"
     slug = last.answer.get("slug")
     document = written.document(last.path)
     section = next((item for item in document.sections if item.address == slug), None) if document else None
     if section and document and not document.data[section.body : section.tree_end].strip():
-        return (
-            f'Write it with edit_document {{"operation": "update_content", "file": "{last.path}", "slug": "{slug}", '
-            '"content": "…"}'
-        )
-    return f'Read it with view_document {{"file": "{last.path}", "slug": "{slug}"}}, or go on editing'
+        edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
+        return f"Write it with {edit}"
+    return f"Read it with {call('view_document', file=last.path, slug=slug)}, or go on editing"
+
+
+def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
+    """After a section that is there already: more text for that section, which takes nothing away."""
+    slug = error.details.get("slug")
+    if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
+        return corrected(example, error)
+    # Only add_section brings content that is not itself what was wrong.
+    content = example.get("content") if example["operation"] == "add_section" else None
+    return {
+        "operation": "append_content",
+        "file": example["file"],
+        "slug": slug,
+        "content": content or _PLACEHOLDERS["content"],
+    }
 
 
 TOOL = Tool(
     name="edit_document",
     title="Edit documents",
     toolset="documents",
-    description="Add sections and tasks, write or rename sections. {} lists the operations and their fields. A call "
-    "is one commit; several operations go into operations: [...].",
+    description="Add sections and tasks, write or rename sections. {} lists the operations and their fields. "
+    "A call is one commit; several operations go into operations: [...].",
     arguments=EditDocumentArguments,
     run=_run,
     usage=_usage,
@@ -167,6 +178,7 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
+    correct=_correct,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build, single={"updated": True}, next_step=_next_step)

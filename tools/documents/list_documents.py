@@ -75,7 +75,9 @@ def _run(context: Context, given: Given) -> Answer:
         "next_cursor": next_cursor,
         "commit": snapshot.commit,
     }
-    return Answer({**data, "next_step": _next_step(found, next_cursor, bool(paths))})
+    return Answer(
+        {**data, "next_step": _next_step(found, next_cursor, bool(paths), context.offers("create_document"))}
+    )
 
 
 def _paths(snapshot: Snapshot, path: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args, get_origin, get_type_hints
 
 from tools.arguments import Boolean, InvalidArguments, nearest_field
 from workspace.addresses import nearest
@@ -27,12 +27,17 @@ class OperationField:
     is_optional: bool
 
 
-@cache
 def fields_of(operation: type[DocumentOperation]) -> tuple[OperationField, ...]:
     """The fields of an operation, read from its own declaration."""
+    return _fields(operation.name)
+
+
+@cache
+def _fields(name: str) -> tuple[OperationField, ...]:
+    operation = by_name()[name]
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
     found: list[OperationField] = []
-    for field in dataclasses.fields(operation):  # type: ignore[arg-type]
+    for field in dataclasses.fields(cast("Any", operation)):
         hint = hints[field.name]
         plain = (
             next((part for part in get_args(hint) if part is not type(None)), hint)
@@ -44,6 +49,7 @@ def fields_of(operation: type[DocumentOperation]) -> tuple[OperationField, ...]:
     return tuple(found)
 
 
+@cache
 def by_name() -> Mapping[str, type[DocumentOperation]]:
     """The operations by name."""
     return {operation.name: operation for operation in EDIT_OPERATIONS}
@@ -54,6 +60,11 @@ def specification(operation: type[DocumentOperation]) -> dict[str, str]:
     return {
         field.name + ("?" if field.is_optional else ""): _TYPES[field.type] for field in fields_of(operation)
     }
+
+
+def in_brief(operation: type[DocumentOperation]) -> str:
+    """The same on one line: `file, title, parent_slug?`."""
+    return ", ".join(specification(operation))
 
 
 def all_fields() -> dict[str, Any]:
@@ -95,6 +106,25 @@ def meant(item: Given) -> type[DocumentOperation]:
     raise _unfitting(given)
 
 
+def likely(item: Given) -> type[DocumentOperation] | None:
+    """The operation that a call seems to mean although it is wrong; None where that cannot be told."""
+    known = by_name()
+    name = item.get("operation")
+    if isinstance(name, str):
+        near = [name] if name in known else nearest(name[:100], known)
+        return known[near[0]] if near else None
+    given = {field for field in item if field != "operation"}
+    fitting = [operation for operation in EDIT_OPERATIONS if _fits(operation, given)]
+    implied = [
+        operation
+        for operation in fitting or EDIT_OPERATIONS
+        if operation.implied_by & given and operation.implied_by <= given
+    ]
+    if len(implied) == 1:
+        return implied[0]
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _fits(operation: type[DocumentOperation], given: set[str]) -> bool:
     fields = fields_of(operation)
     required = {field.name for field in fields if not field.is_optional}
@@ -116,16 +146,14 @@ def _unfitting(given: set[str]) -> InvalidArguments:
 
 
 def build(operation: type[DocumentOperation], values: Mapping[str, object]) -> DocumentOperation:
-    """An operation of the fields given. Raises InvalidArguments for one that is missing or does not belong."""
+    """An operation of the fields given. Raises InvalidArguments for a missing one, or one of another's."""
     fields = {field.name: field for field in fields_of(operation)}
     for name in values:
         if name not in fields:
             near = nearest_field(name, list(fields))
             raise InvalidArguments(
-                f"'{name}' does not belong to {operation.name}",
-                fix=f"Did you mean '{near[0]}'?"
-                if near
-                else f"Its fields: {', '.join(specification(operation))}.",
+                f"'{name[:80]}' does not belong to {operation.name}",
+                fix=f"Did you mean '{near[0]}'?" if near else f"Its fields: {in_brief(operation)}.",
                 field=name,
                 nearest=near,
             )
@@ -135,4 +163,5 @@ def build(operation: type[DocumentOperation], values: Mapping[str, object]) -> D
         raise InvalidArguments(
             f"{operation.name} needs {names}", fix=f"Give {names}.", field=missing[0], missing=missing
         )
-    return operation(**values)
+    made: DocumentOperation = cast("Any", operation)(**values)
+    return made

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, failure
+from tools.answers import Answer, Data, call, failure
 from tools.arguments import (
     OPERATIONS,
     Arguments,
@@ -71,7 +71,7 @@ def _run(context: Context, given: Given) -> Answer:
             }
         )
     if OPERATIONS not in asked:
-        return Answer({**_view(snapshot, asked), "commit": snapshot.commit})
+        return Answer({**_view(context, snapshot, asked), "commit": snapshot.commit})
     if len(asked) > 1:
         others = ", ".join(sorted(set(asked) - {OPERATIONS})[:5])
         raise InvalidArguments(
@@ -79,10 +79,10 @@ def _run(context: Context, given: Given) -> Answer:
             fix=f"Put these fields into each of the '{OPERATIONS}'.",
             field=OPERATIONS,
         )
-    return _batch(snapshot, read_operations(asked[OPERATIONS]))
+    return _batch(context, snapshot, read_operations(asked[OPERATIONS]))
 
 
-def _batch(snapshot: Snapshot, items: list[dict[str, object]]) -> Answer:
+def _batch(context: Context, snapshot: Snapshot, items: list[dict[str, object]]) -> Answer:
     if len(items) > MAX_VIEWS:
         raise InvalidArguments(
             f"over {MAX_VIEWS} views in one call", fix="Ask for fewer at once.", field=OPERATIONS
@@ -90,7 +90,7 @@ def _batch(snapshot: Snapshot, items: list[dict[str, object]]) -> Answer:
     results: list[Data] = []
     for item in items:
         try:
-            results.append({"success": True, **_view(snapshot, item)})
+            results.append({"success": True, **_view(context, snapshot, item)})
         except WorkspaceError as error:
             results.append({"success": False, **failure(error, TOOL, item)})
     data: Data = {"batch_results": results, "commit": snapshot.commit}
@@ -100,20 +100,20 @@ def _batch(snapshot: Snapshot, items: list[dict[str, object]]) -> Answer:
     return Answer(data, is_error=not found)
 
 
-def _view(snapshot: Snapshot, item: Given) -> Data:
+def _view(context: Context, snapshot: Snapshot, item: Given) -> Data:
     asked = read(ViewDocumentArguments, item)
     if not asked.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
     file, slug = target(snapshot, asked.file, asked.slug)
     document = snapshot.document(file)
     if slug is None:
-        return _outline(document)
+        return _outline(context, document)
     if read_fragment(slug).task is not None:
-        return _task(document, slug)
-    return _section(document, slug, asked.offset or 0)
+        return _task(context, document, slug)
+    return _section(context, document, slug, asked.offset or 0)
 
 
-def _outline(document: Document) -> Data:
+def _outline(context: Context, document: Document) -> Data:
     data: Data = {"file": document.path, "title": document.title}
     if document.type:
         data["type"] = document.type
@@ -128,20 +128,20 @@ def _outline(document: Document) -> Data:
     open_task = next(
         (address for view in data["sections"].values() for address in view.get("active", ())), None
     )
-    if open_task:
-        data["next_step"] = (
-            f'Work on {open_task}: view_document {{"file": "{document.path}", "slug": "{open_task}"}}'
-        )
+    if open_task and context.offers("complete_task"):
+        view = call("view_document", file=document.path, slug=open_task)
+        data["next_step"] = f"Work on {open_task}: {view}"
     elif first:
-        data["next_step"] = f'Read a section: view_document {{"file": "{document.path}", "slug": "{first}"}}'
+        data["next_step"] = f"Read a section: {call('view_document', file=document.path, slug=first)}"
+    elif context.offers("edit_document"):
+        add = call("edit_document", operation="add_section", file=document.path, title="…")
+        data["next_step"] = f"Add a section: {add}"
     else:
-        data["next_step"] = (
-            f'Add a section: edit_document {{"operation": "add_section", "file": "{document.path}", "title": "…"}}'
-        )
+        data["next_step"] = "Look at others with list_documents {}: this document is empty"
     return data
 
 
-def _section(document: Document, slug: str, offset: int) -> Data:
+def _section(context: Context, document: Document, slug: str, offset: int) -> Data:
     section = resolve_section(document, slug)
     text, rest = cut(document.source(section).decode("utf-8", "replace"), offset)
     data: Data = {
@@ -157,9 +157,11 @@ def _section(document: Document, slug: str, offset: int) -> Data:
     if tasks:
         data["tasks"] = [task_data(section, task) for task in tasks]
     if rest is not None:
-        call = f'view_document {{"file": "{document.path}", "slug": "{section.key}", "offset": {rest}}}'
-        return {**data, "truncated": True, "offset": rest, "next_step": f"Read the rest with {call}"}
-    return {**data, "next_step": _after(document, section)}
+        step = (
+            f"Read the rest with {call('view_document', file=document.path, slug=section.key, offset=rest)}"
+        )
+        return {**data, "truncated": True, "offset": rest, "next_step": step}
+    return {**data, "next_step": _after(context, document, section)}
 
 
 def _relative(parent: Section, child: Section) -> str:
@@ -167,19 +169,25 @@ def _relative(parent: Section, child: Section) -> str:
     return child.key.removeprefix(parent.address + "/")
 
 
-def _after(document: Document, section: Section) -> str:
+def _after(context: Context, document: Document, section: Section) -> str:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
-    if open_task:
+    if open_task and context.offers("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
-        return f'Finish a task: complete_task {{"file": "{document.path}", "slug": "{slug}"}}'
+        return f"Finish a task: {call('complete_task', file=document.path, slug=slug)}"
     children = document.children(section) if section.level else ()
     if children:
-        return f'Go deeper: view_document {{"file": "{document.path}", "slug": "{children[0].key}"}}'
-    edit = f'edit_document {{"operation": "update_content", "file": "{document.path}", "slug": "{section.key}", "content": "…"}}'
-    return f"Change it: {edit}"
+        return f"Go deeper: {call('view_document', file=document.path, slug=children[0].key)}"
+    if context.offers("edit_document"):
+        return "Change it: " + call(
+            "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"
+        )
+    following = next((item for item in document.sections if item.position == section.position + 1), None)
+    if following:
+        return f"Read on: {call('view_document', file=document.path, slug=following.key)}"
+    return "Look at other documents with list_documents {}"
 
 
-def _task(document: Document, slug: str) -> Data:
+def _task(context: Context, document: Document, slug: str) -> Data:
     section, task = resolve_task(document, slug)
     data = {
         "content": document.text(task.start, task.end),
@@ -187,15 +195,22 @@ def _task(document: Document, slug: str) -> Data:
         "parent": section.key,
     }
     verb = "reopen_task" if task.is_done else "complete_task"
+    if not context.offers(verb):
+        return {
+            **data,
+            "next_step": f"See its section: {call('view_document', file=document.path, slug=section.key)}",
+        }
     address = f"{section.key}[{task.index}]"
-    return {**data, "next_step": f'{verb} {{"file": "{document.path}", "slug": "{address}"}}'}
+    step = f"{'Reopen' if task.is_done else 'Finish'} it: {call(verb, file=document.path, slug=address)}"
+    return {**data, "next_step": step}
 
 
 TOOL = Tool(
     name="view_document",
     title="View a document or section",
     toolset="documents",
-    description="A document's outline with task progress ({file}), or the source of a section or task ({file, slug}).",
+    description="A document's outline with task progress ({file}), or the source of a section or task "
+    "({file, slug}).",
     arguments=ViewDocumentArguments,
     run=_run,
     usage=_usage,

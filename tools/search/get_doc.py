@@ -86,9 +86,7 @@ def _bounded(context: Context, passage: Passage, data: Data) -> Answer:
     path, _, slug = first["chunk_id"].rpartition("#")
     data["truncated"] = True
     if context.offers("view_document"):
-        data["next_step"] = (
-            f"Read the rest with {call('view_document', file=path, slug=slug, offset=share)}"
-        )
+        data["next_step"] = f"Read the rest with {call('view_document', file=path, slug=slug, offset=share)}"
     elif len(passage.chunks) > 1:
         data["next_step"] = f"Read it by itself with {call('get_doc', chunk_id=first['chunk_id'])}"
     return Answer(data, text=passage.shortened(share).text() + f"\n\n[cut: {data['next_step']}]")
@@ -116,8 +114,8 @@ TOOL = Tool(
     name="get_doc",
     title="Get a documentation chunk",
     toolset="search",
-    description="Retrieve the full content of a specific documentation chunk using its chunk_id. You can optionally "
-    "request surrounding context within the same file.",
+    description="Retrieve the full content of a specific documentation chunk using its chunk_id. You can "
+    "optionally request surrounding context within the same file.",
     arguments=GetDocArguments,
     run=_run,
     usage=_usage,

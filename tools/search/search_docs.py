@@ -133,7 +133,8 @@ TOOL = Tool(
     name="search_docs",
     title="Search the documentation",
     toolset="search",
-    description="Search the documentation. Use this to find relevant documentation, guides, or API references.",
+    description="Search the documentation. Use this to find relevant documentation, guides, or API "
+    "references.",
     arguments=SearchDocsArguments,
     run=_run,
     usage=_usage,
