@@ -9,9 +9,9 @@ replace     every section replaced with what a reader was shown of it: no byte c
 rewrite     every section replaced with other text, and then with its own again: the first bytes come back
 add         a section added at the top level and below other sections, and removed: the first bytes come back
 
-The last two parse the file anew for each section, so they are made on at most 8 sections of a file, spread over it;
---every makes them on all. Prints how often each check was made and the first disagreements; the exit code is 1 if
-there are any.
+The last two parse the file anew for each section, so they are made on at most 8 sections of a file, spread
+over it, and `addresses` and `replace` on at most 2,000; --every makes them on all. Prints how often each was
+made and the first disagreements; the exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from benchmarks.corpus import markdown_files
-from docyard.console import progress, table
+from benchmarks.report import table
+from docyard.console import progress
 from workspace.addresses import AmbiguousAddress, resolve_section
 from workspace.anchors import AnchorForm
 from workspace.document import Document, Section
@@ -41,6 +42,7 @@ from workspace.errors import WorkspaceError
 
 SHOWN = 20
 SPREAD = 8
+MOST = 2_000
 TITLE = "A section that no document has"
 OTHER = "Words that stood here for a moment."
 STYLE = Style(AnchorForm.BRACES, "2000-01-01")
@@ -74,11 +76,7 @@ def headings(document: Document) -> Outcomes:
         for token in _reference().parse(text)
         if token.type == "heading_open" and token.level == 0 and token.map
     }
-    found = {
-        (section.line, section.level or 1)
-        for section in document.sections
-        if not section.is_preamble or section.body > section.heading_start
-    }
+    found = {(section.line, section.level or 1) for section in document.sections if section.has_heading}
     for line, level in sorted(expected | found):
         if (line, level) not in found:
             yield f"line {line}: no section for the H{level}"
@@ -88,15 +86,15 @@ def headings(document: Document) -> Outcomes:
             yield None
 
 
-def addresses(document: Document) -> Outcomes:
+def addresses(document: Document, count: int) -> Outcomes:
     """An address of two sections must be refused, and their keys must tell them apart."""
-    count = Counter(section.address for section in document.sections)
-    for section in document.sections:
+    times = Counter(section.address for section in document.sections)
+    for section in _spread(document.sections, count):
         try:
             found = resolve_section(document, section.address)
             yield None if found is section else f"{section.address} resolves to line {found.line}"
         except AmbiguousAddress:
-            if count[section.address] == 1:
+            if times[section.address] == 1:
                 yield f"{section.address} is ambiguous"
         except WorkspaceError as error:
             yield f"{section.address}: {error.code}"
@@ -111,14 +109,16 @@ def spans(document: Document) -> Outcomes:
         yield "text before the first section"
     for section in document.sections:
         ordered = section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
-        yield None if section.start == end and ordered else f"{section.address} does not begin where it should"
+        yield (
+            None if section.start == end and ordered else f"{section.address} does not begin where it should"
+        )
         end = section.end
     yield None if end == len(document.data) else "text after the last section"
 
 
-def replace(document: Document) -> Outcomes:
+def replace(document: Document, count: int) -> Outcomes:
     """Whole, as `view_document` shows it, and without its heading."""
-    for section in document.sections:
+    for section in _spread(document.sections, count):
         for source in (document.source(section), document.data[section.body : section.end]):
             update = UpdateContent(file=document.path, slug=section.key, content=source.decode())
             yield _same(document, section, partial(_apply, document, update))
@@ -178,20 +178,20 @@ def _same(document: Document, section: Section | None, change: Callable[[], Docu
 
 
 def check(root: Path, count: int, path: Path) -> Report:
-    """All checks of one file. One that is not UTF-8 has no text that could be shown, so its edits are left out."""
+    """All checks of one file. One that is not UTF-8 has no text to be shown, so edits are left out."""
     report = Report()
     data = path.read_bytes()
     document = Document.parse(data, path.relative_to(root).as_posix())
     report.tried["files"] += 1
     _note(report, document, "headings", headings(document))
-    _note(report, document, "addresses", addresses(document))
+    _note(report, document, "addresses", addresses(document, max(count, MOST)))
     _note(report, document, "spans", spans(document))
     try:
         data.decode()
     except UnicodeDecodeError:
         report.tried["files that are not UTF-8"] += 1
         return report
-    _note(report, document, "replace", replace(document))
+    _note(report, document, "replace", replace(document, max(count, MOST)))
     _note(report, document, "rewrite", rewrite(document, count))
     _note(report, document, "add", add(document, count))
     return report
@@ -211,7 +211,9 @@ def main() -> int:
         description="Checks the document model and the edits over a folder of real Markdown.",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
-    parser.add_argument("--every", action="store_true", help="rewrite and add at every section, however long it takes")
+    parser.add_argument(
+        "--every", action="store_true", help="rewrite and add at every section, however long it takes"
+    )
     arguments = parser.parse_args()
     root: Path = arguments.folder
     one_file = partial(check, root, sys.maxsize if arguments.every else SPREAD)
@@ -224,12 +226,15 @@ def main() -> int:
         for done, one in enumerate(processes.map(one_file, files, chunksize=16), 1):
             report.add(one)
             if tell:
-                tell(done, len(files))
-    table(("check", "times"), [(name, f"{count:,}") for name, count in report.tried.items()])
+                tell(done, len(files), None)
+    print(table(("check", "times"), [(name, f"{count:,}") for name, count in report.tried.items()]))
     for name, path, outcome in report.wrong[:SHOWN]:
         print(f"{name}: {path}: {outcome}")
     kinds = Counter(name for name, _, _ in report.wrong)
-    print(f"{len(report.wrong):,} disagreements" + "".join(f", {count:,} {kind}" for kind, count in kinds.items()))
+    print(
+        f"{len(report.wrong):,} disagreements"
+        + "".join(f", {count:,} {kind}" for kind, count in kinds.items())
+    )
     return 1 if report.wrong else 0
 
 

@@ -1,14 +1,59 @@
-"""A folder of Markdown, and a repository made of it."""
+"""A folder of Markdown, and a repository made of it in a temporary place."""
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from workspace.git import Entry, GitStore, Signature, initialise
-from workspace.objects import FILE_MODE, TREE_MODE
+import pygit2
+
+from index.analysis import STOP_WORDS
+from workspace import trees
+from workspace.document import Document
+from workspace.git import GitStore, IndexFile, Signature, initialise
+from workspace.objects import FILE_MODE
 
 BRANCH = "main"
+SEED = 20
+_AUTHOR = Signature("Benchmark", "benchmark@example.org", 1_700_000_000)
+_WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+class Text(NamedTuple):
+    """A section as an engine without a document model would be given it."""
+
+    id: str
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The documents of a folder, by path, in order."""
+
+    documents: dict[str, bytes]
+
+    @classmethod
+    def read(cls, root: Path) -> Corpus:
+        """Every `*.md` file of a folder."""
+        return cls({path.relative_to(root).as_posix(): path.read_bytes() for path in markdown_files(root)})
+
+    @property
+    def size(self) -> int:
+        """The bytes of Markdown."""
+        return sum(map(len, self.documents.values()))
+
+    def texts(self) -> Iterator[Text]:
+        """Each section's own text."""
+        for path, data in self.documents.items():
+            document = Document.parse(data, path)
+            for section in document.sections:
+                body = document.text(section.body, section.end)
+                yield Text(f"{path}#{section.key}", section.title, body)
 
 
 def markdown_files(root: Path) -> list[Path]:
@@ -18,3 +63,43 @@ def markdown_files(root: Path) -> list[Path]:
         for path in sorted(root.rglob("*.md"))
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(root).parts[:-1])
     ]
+
+
+def make_repository(corpus: Corpus, path: Path) -> None:
+    """A repository with a work tree, all documents in one commit, and nothing in it changed or untracked."""
+    initialise(path, BRANCH)
+    config = pygit2.Repository(str(path)).config
+    # The user's own settings must not decide what is measured.
+    for name, value in (
+        ("user.name", _AUTHOR.name),
+        ("user.email", _AUTHOR.email),
+        ("commit.gpgsign", "false"),
+        ("core.autocrlf", "false"),
+    ):
+        config[name] = value
+    store = GitStore(path)
+    blobs: dict[str, str | None] = {}
+    index = IndexFile(store.git_dir / "index")
+    for name, data in corpus.documents.items():
+        blob = blobs[name] = store.put_blob(data)
+        index.put(name, blob, FILE_MODE)
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    index.write()
+    tree = trees.rewrite(store, None, blobs)
+    commit = store.put_commit(tree, (), _AUTHOR, _AUTHOR, "A corpus")
+    (store.git_dir / "refs" / "heads" / BRANCH).write_text(commit + "\n")
+
+
+def draw_queries(texts: Sequence[Text], count: int) -> list[list[str]]:
+    """Two to six words each, all from one section: the same ones for the same corpus, always."""
+    chance = random.Random(SEED)
+    queries: list[list[str]] = []
+    while len(queries) < count:
+        text = chance.choice(texts)
+        found = {word.lower() for word in _WORD.findall(f"{text.title} {text.body}")}
+        words = sorted(found - STOP_WORDS)
+        if len(words) >= 6:
+            queries.append(chance.sample(words, chance.randint(2, 6)))
+    return queries

@@ -58,5 +58,5 @@ def hint(terms: Collection[str], filters: Mapping[str, str], path: str | None, a
     if len(filters) > 1 and any(True for _ in ask({})):
         named = " and ".join(f"{key} '{value}'" for key, value in filters.items())
         return Hint(f"0 results found for {named} together. Leave these filters out.", {})
-    where = f" under path '{path}'" if path else ""
+    where = f" under path '{path[:100]}'" if path else ""
     return Hint(f"0 results found{where}: no section holds any of these words. Try other words.", {})

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.arguments import InvalidArguments
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from tools.tool import Tool
-    from workspace.errors import WorkspaceError
+    from workspace.snapshot import Snapshot
 
 Data = dict[str, Any]
 
 _SHOWN = 500
 _LISTED = 50
-
-_PATHS = ("file", "path")
-_SLUGS = ("slug", "parent_slug", "before", "after")
 
 # The fields that an error speaks of. An example takes the caller's own values for all others.
 _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
@@ -51,7 +49,9 @@ def call(tool: str, **arguments: object) -> str:
     return f"{tool} {json.dumps(arguments, ensure_ascii=False)}"
 
 
-def failure(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Data:
+def failure(
+    error: WorkspaceError, tool: Tool, given: Mapping[str, object], snapshot: Snapshot | None
+) -> Data:
     """An error with its code and cure, the tool's specification, and a call that would have worked."""
     data: Data = {"error": _bounded(error.message), "code": error.code}
     if error.fix:
@@ -59,10 +59,11 @@ def failure(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> D
     data.update({key: _bounded(value) for key, value in error.details.items()})
     meant = _meant(error, tool, given)
     data["usage"] = dict(tool.usage(meant))
-    example = tool.example(meant)
-    if not isinstance(error, InvalidArguments):
-        example = tool.correct(example, error) if tool.correct else corrected(example, error)
-    data["example"] = example
+    data["example"] = tool.example(meant)
+    if tool.correct and snapshot is not None:
+        # An example is a courtesy: what stands in its way has an error of its own.
+        with suppress(WorkspaceError):
+            data["example"] = tool.correct(data["example"], error, snapshot)
     return data
 
 
@@ -77,26 +78,6 @@ def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Ma
             meant.setdefault(near[0], value)
         return meant
     return meant | {name: "" for name in (*_FIELDS_OF.get(error.code, ()), field) if name in meant}
-
-
-def corrected(example: Data, error: WorkspaceError) -> Data:
-    """An example with the name that was not found replaced by the nearest one that exists."""
-    details = error.details
-    found = details.get("tasks") or details.get("candidates")
-    if not isinstance(found, list) or not found:
-        return example
-    first = found[0]
-    name = first.get("slug") if isinstance(first, dict) else first
-    if error.code in ("DOCUMENT_NOT_FOUND", "NOT_COMMITTED"):
-        fields = [field for field in _PATHS if field in example]
-    else:
-        fields = [field for field in _SLUGS if example.get(field) == details.get("wanted")]
-        fields = fields or [field for field in _SLUGS if field in example]
-        path, _, fragment = str(example.get("file", "")).partition("#")
-        if fragment:
-            example = {**example, "file": path}
-            fields = fields or ["slug"]
-    return {**example, fields[0]: name} if fields else example
 
 
 def _bounded(value: object) -> Any:

@@ -17,6 +17,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from index.service import SearchIndex
     from tools.tool import Tool
+    from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
 FAMILIES: Mapping[str, tuple[Tool, ...]] = {
@@ -137,15 +138,16 @@ class Toolbox:
             return self._failure(tool, error, given)
 
     def _failure(self, tool: Tool, error: WorkspaceError, given: Mapping[str, object]) -> Answer:
-        data = failure(error, tool, given)
-        data["commit"] = self._tip()
+        snapshot = self._snapshot()
+        data = failure(error, tool, given, snapshot)
+        data["commit"] = snapshot.commit if snapshot else None
         return Answer(data, text=tool.error_text(error) if tool.error_text else None, is_error=True)
 
     def _context(self, client: str, progress: Progress | None = None) -> Context:
         return Context(self._workspace, self._index, client, progress, frozenset(self._tools))
 
-    def _tip(self) -> str | None:
+    def _snapshot(self) -> Snapshot | None:
         try:
-            return self._workspace.tip()
+            return self._workspace.snapshot()
         except WorkspaceError:
             return None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tools.answers import Answer
     from tools.context import Context
     from workspace.errors import WorkspaceError
+    from workspace.snapshot import Snapshot
 
 Given = Mapping[str, object]
 
@@ -22,8 +23,8 @@ class Tool:
 
     `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the
     registry translates with `usage` (how the tool is called) and `example` (a call that works, with the
-    caller's values; a field that was wrong is empty there). `correct` mends such an example by what an error
-    found, and `error_text` words an error as plain text.
+    caller's values; a field that was wrong is empty there). `correct` mends such an example by what there
+    is, and `error_text` words an error as plain text.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Tool:
     idempotent: bool = True
     schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
     describe: Callable[[Context], str] | None = None
-    correct: Callable[[dict[str, Any], WorkspaceError], dict[str, Any]] | None = None
+    correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
 
     def annotations(self) -> dict[str, bool]:

@@ -134,7 +134,10 @@ class Writer:
                     results.append({"success": True, **self._answer(written, step)})
                 case Status.FAILED:
                     assert step.error is not None
-                    result = {"success": False, **failure(step.error, self.tool(), item)}
+                    result = {
+                        "success": False,
+                        **failure(step.error, self.tool(), item, written.plan.snapshot),
+                    }
                     lesson = f"{step.error.code} {result['usage']}"
                     if lesson in taught:
                         # One example of each error is enough for a whole batch.

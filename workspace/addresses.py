@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _TASK = re.compile(r"(?P<section>.*)\[(?P<index>\d{1,9}(?:\.\d{1,9})*)\]$", re.DOTALL)
 _NEAREST = 5
 
+# Comparing spellings takes time, and a workspace may hold a hundred thousand paths.
+_COMPARED = 2000
+
 
 class SectionNotFound(WorkspaceError):
     """No section has this address. `candidates` are the nearest addresses."""
@@ -99,7 +102,7 @@ def resolve_section(document: Document, slug: str) -> Section:
             for section in sections
             if wanted in section.aliases or (section.is_preamble and wanted == section.anchor)
         ],
-        [section for section in sections if section.slug == wanted and not section.is_preamble],
+        [section for section in sections if section.slug == wanted != PREAMBLE and not section.is_preamble],
     ):
         if len(matches) == 1:
             return matches[0]
@@ -139,7 +142,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
 
 def task_address(section: Section, task: Task) -> str:
     """The address of a task within its file."""
-    return f"{section.address}[{task.index}]"
+    return f"{section.key}[{task.index}]"
 
 
 def full_address(path: str, section: Section) -> str:
@@ -152,11 +155,20 @@ def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]
     names = list(dict.fromkeys(known))
     if len(word) > 200:
         return names[:count]
+    if len(names) > _COMPARED:
+        names = _likely(word, names)
     lowered = {name.lower(): name for name in names}
     close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
     tail = word.lower().rsplit("/", 1)[-1]
     alike = [name for name in names if tail and tail in name.lower()]
     return list(dict.fromkeys((*close, *alike)))[:count]
+
+
+def _likely(word: str, names: list[str]) -> list[str]:
+    """Of very many names, those whose last part begins like the word's, else the first."""
+    begin = word.lower().rsplit("/", 1)[-1][:3]
+    likely = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
+    return (likely or names)[:_COMPARED]
 
 
 def section_not_found(document: Document, slug: str) -> SectionNotFound:

@@ -21,6 +21,12 @@ class InvalidConfig(WorkspaceError):
     code = "INVALID_CONFIG"
 
 
+class LimitExceeded(WorkspaceError):
+    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
+
+    code = "LIMIT_EXCEEDED"
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,6 +42,16 @@ class Limits(_Settings):
 
     document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
     operations: int = Field(default=200, ge=1, le=1_000)
+
+    def check_document(self, path: str, size: int) -> None:
+        """Raises LimitExceeded for a document of too many bytes."""
+        if size > self.document_bytes:
+            raise LimitExceeded(
+                f"{path} has {size:,} bytes; a document holds at most {self.document_bytes:,}",
+                fix=f"Split it into several documents, or raise limits.document_bytes in {CONFIG_PATH}.",
+                limit=self.document_bytes,
+                actual=size,
+            )
 
 
 class WorkspaceConfig(_Settings):
@@ -67,6 +83,8 @@ class WorkspaceConfig(_Settings):
             return cls.model_validate(tomllib.loads(data.decode()))
         except UnicodeDecodeError as error:
             raise InvalidConfig(f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8.") from error
+        except RecursionError as error:
+            raise InvalidConfig(f"{CONFIG_PATH} is nested too deeply", fix="Keep its values flat.") from error
         except tomllib.TOMLDecodeError as error:
             raise InvalidConfig(
                 f"{CONFIG_PATH} is not TOML: {error}", fix="Mend that line and commit it."
@@ -76,7 +94,7 @@ class WorkspaceConfig(_Settings):
             field = ".".join(str(part) for part in first["loc"])
             known = ", ".join(cls.model_fields)
             raise InvalidConfig(
-                f"{CONFIG_PATH}: {field}: {first['msg']}",
+                f"{CONFIG_PATH}: {field}: {first['msg'].removeprefix('Value error, ')}",
                 fix=f"Known settings: {known}."
                 if first["type"] == "extra_forbidden"
                 else "Mend it and commit it.",

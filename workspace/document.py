@@ -6,6 +6,8 @@ can replace just these.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -34,7 +36,7 @@ class Document:
     has_title: bool
     front_matter: Mapping[str, object]
     front_matter_error: frontmatter.InvalidFrontMatter | None
-    front_matter_end: int
+    front_matter_lines: int
     sections: tuple[Section, ...]
     lines: Lines = field(repr=False)
     outline: Outline = field(repr=False)
@@ -43,30 +45,34 @@ class Document:
     def parse(cls, data: bytes, path: str = "") -> Document:
         """Reads a document. Never fails: bytes that are not UTF-8 are read as U+FFFD, and stay as they are."""
         lines = Lines(data)
-        outline = markdown.outline(data[lines.starts[0] :].decode("utf-8", "replace"))
-        metadata: Mapping[str, object] = {}
-        error = None
-        body = lines.starts[0]
-        if outline.front_matter:
-            source, line = outline.front_matter
-            body = lines.offset(line)
+        metadata, error = {}, None
+        count = frontmatter.last_line(lines)
+        body = lines.offset(count)
+        if count:
+            source = data[lines.offset(1) : lines.offset(count - 1)].decode("utf-8", "replace")
             try:
-                metadata = frontmatter.read(source)
+                metadata = dict(frontmatter.read(source))
             except frontmatter.InvalidFrontMatter as invalid:
                 error = invalid
-        sections, title = build_sections(lines, outline.headings, body, _text(metadata.get("title")))
+        outline = markdown.outline(data[body:].decode("utf-8", "replace"), first_line=count)
+        sections, title = build_sections(lines, outline, count, _text(metadata.get("title")))
         return cls(
             data=data,
             path=path,
             title=title or PurePosixPath(path).stem or "Untitled",
             has_title=bool(title),
-            front_matter=MappingProxyType(dict(metadata)),
+            front_matter=MappingProxyType(metadata),
             front_matter_error=error,
-            front_matter_end=body,
+            front_matter_lines=count,
             sections=sections,
             lines=lines,
             outline=outline,
         )
+
+    @property
+    def front_matter_end(self) -> int:
+        """The byte at which the front matter ends and the body begins."""
+        return self.lines.offset(self.front_matter_lines)
 
     @property
     def type(self) -> str | None:
@@ -97,8 +103,8 @@ class Document:
     @property
     def form(self) -> AnchorForm | None:
         """The form in which most of the document's anchors are written; None if it has none."""
-        forms = [section.form for section in self.sections if section.form]
-        return max(forms, key=forms.count) if forms else None
+        forms = Counter(section.form for section in self.sections if section.form)
+        return forms.most_common(1)[0][0] if forms else None
 
     @cached_property
     def _by_key(self) -> Mapping[str, Section]:
@@ -115,7 +121,8 @@ class Document:
 
     def descendants(self, section: Section) -> tuple[Section, ...]:
         """Every section below one, in order."""
-        return tuple(item for item in self.sections if section.start < item.start < section.tree_end)
+        starts = [item.start for item in self.sections]
+        return self.sections[section.position + 1 : bisect_left(starts, section.tree_end)]
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
         """The titles from the top section down to this one; the document's title is not part of it."""
@@ -140,14 +147,19 @@ class Document:
 
     def tasks(self, section: Section) -> tuple[Task, ...]:
         """The tasks in a section's own text, each before its sub-tasks."""
-        return tuple(task for task in self.all_tasks if section.start <= task.start < section.end)
+        first, last = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
+        return self.all_tasks[first:last]
+
+    @cached_property
+    def _task_starts(self) -> list[int]:
+        return [task.start for task in self.all_tasks]
 
 
 def _text(value: object) -> str | None:
     """A front matter value as text; None if it is empty or a structure."""
     if value is None or isinstance(value, (dict, list, bool)):
         return None
-    return str(value).strip() or None
+    return " ".join(str(value).split()) or None
 
 
 __all__ = ["PREAMBLE", "Document", "Section", "Task"]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import yaml
 
+    from workspace.lines import Lines
+
 # Longer front matter is not metadata but data; parsing it would let one document slow down every reader.
 MAX_FRONT_MATTER = 64 * 1024
 
@@ -29,6 +31,17 @@ class InvalidFrontMatter(WorkspaceError):
     """Front matter that is not a YAML mapping, where an edit needs one."""
 
     code = "INVALID_FRONT_MATTER"
+
+
+def last_line(lines: Lines) -> int:
+    """How many lines the front matter takes, its two marks included; 0 if the text has none.
+
+    As static site generators read it: the first line is `---`, and a later line is `---` or `...`.
+    """
+    if not len(lines) or lines.raw(0).rstrip(b" \t") != b"---":
+        return 0
+    closing = (line for line in range(1, len(lines)) if lines.raw(line).rstrip(b" \t") in (b"---", b"..."))
+    return next(closing, -1) + 1
 
 
 def _loader() -> type[yaml.SafeLoader]:
@@ -102,21 +115,35 @@ def write_scalar(key: str, value: str) -> str:
 def replace_key(source: str, key: str, line: str) -> str:
     """Front matter with the lines of one key replaced by `line`, or with `line` added at the end.
 
-    `line` carries its own line ending; an empty one removes the key.
-    Raises InvalidFrontMatter where the source is not a block of `key: value` lines.
+    `line` carries its own line ending; an empty one removes the key. A comment behind a value of one line stays.
+    Raises InvalidFrontMatter where the source is not a block of `key: value` lines, or where another key would change.
     """
-    read(source)
+    before = read(source)
     lines = [text for text in _LINE.findall(source) if text]
     span = _key_lines(source, lines, key)
     if span is None:
         if lines and not lines[-1].endswith(("\n", "\r")):
             lines[-1] += "\n"
-        return "".join(lines) + line
-    return "".join((*lines[: span[0]], line, *lines[span[1] :]))
+        written = "".join(lines) + line
+    else:
+        first, end, comment = span
+        words = line.rstrip("\r\n")
+        if words and comment:
+            line = f"{words} {comment}{line[len(words) :]}"
+        written = "".join((*lines[:first], line, *lines[end:]))
+    after, wanted = read(written), {**before, **read(line)}
+    if not line:
+        wanted.pop(key, None)
+    if after != wanted:
+        raise InvalidFrontMatter(
+            f"'{key}' cannot be replaced without changing other front matter",
+            fix="Edit the block by hand: a key stands there twice, or another value refers to this one.",
+        )
+    return written
 
 
-def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int] | None:
-    """The lines [first, end) on which a top-level key and its value stand."""
+def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int, str] | None:
+    """The lines [first, end) on which a top-level key and its value stand, and the comment behind a value of one line."""
     import yaml
 
     node = yaml.compose(source, _loader())
@@ -126,15 +153,20 @@ def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int] | Non
         raise InvalidFrontMatter(
             "the front matter is not a block of `key: value` lines", fix="Write one key a line."
         )
-    for name, value in node.value:
-        if name.value == key:
-            first, end = name.start_mark.line, value.end_mark.line
-            if value.end_mark.column > 0 or end == first:
-                end += 1
-            # A block value ends where the next key begins; comments and blank lines before that key are not its own.
-            while end - 1 > first and _is_blank_or_comment(lines[end - 1]):
-                end -= 1
-            return first, end
+    # Of a key that stands there twice, the last one counts.
+    for name, value in reversed(node.value):
+        if name.value != key:
+            continue
+        first, end, comment = name.start_mark.line, value.end_mark.line, ""
+        if end == first:
+            behind = lines[end][value.end_mark.column :].strip()
+            comment = behind if behind.startswith("#") else ""
+        if value.end_mark.column > 0 or end == first:
+            end += 1
+        # A block value ends where the next key begins; comments and blank lines before that key are not its own.
+        while end - 1 > first and _is_blank_or_comment(lines[end - 1]):
+            end -= 1
+        return first, end, comment
     return None
 
 

@@ -122,7 +122,7 @@ class GitReader:
         with self._lock:
             try:
                 found = self._tree(tree)[name]
-            except (KeyError, UnicodeEncodeError):
+            except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is no path
                 return None
             return Entry(name, str(found.id), int(found.filemode))
 

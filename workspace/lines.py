@@ -7,6 +7,9 @@ from bisect import bisect_right
 
 BOM = b"\xef\xbb\xbf"
 
+# What a blank line is made of (CommonMark §2.1), and what ends it.
+BLANK = b" \t\r\n"
+
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
@@ -47,3 +50,10 @@ def line_ending(data: bytes) -> bytes:
 def with_ending(text: str, ending: bytes) -> bytes:
     """A text as UTF-8 with every line ended as its document ends them."""
     return re.sub(rb"\r\n?|\n", ending, text.encode())
+
+
+def before_ending(data: bytes, end: int) -> int:
+    """The end of a line without its line ending, where it has one."""
+    if data[max(0, end - 2) : end] == b"\r\n":
+        return end - 2
+    return end - 1 if data[end - 1 : end] in (b"\n", b"\r") else end

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~\n]")
 
+# Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
+_CACHED_LENGTH = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:
@@ -33,34 +36,30 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """A list item outside quotations. `source` is its first paragraph, on lines [line, paragraph_end)."""
+    """A list item outside quotations. `source` is its first paragraph, on lines [paragraph, paragraph_end)."""
 
     line: int
     end: int
+    paragraph: int
     paragraph_end: int
     source: str
-    marker: str
     parent: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The blocks that a document's structure rests on. `front_matter` is its source and the line after it."""
+    """The blocks that a document's structure rests on, in order."""
 
-    front_matter: tuple[str, int] | None
     headings: tuple[Heading, ...]
     items: tuple[ListItem, ...]
 
 
 @cache
-def _block_parser(*, front_matter: bool) -> MarkdownIt:
+def _block_parser() -> MarkdownIt:
     # Imported here because a server answers its first questions without reading a document.
     from markdown_it import MarkdownIt
-    from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark").disable("inline")
-    if front_matter:
-        parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
     return parser
 
@@ -72,19 +71,31 @@ def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def outline(text: str, *, is_fragment: bool = False) -> Outline:
-    """The front matter, headings and list items of a text, in order. A fragment of a document has no front matter."""
-    tokens = _block_parser(front_matter=not is_fragment).parse(text)
-    front_matter: tuple[str, int] | None = None
+def outline(text: str, *, first_line: int = 0) -> Outline:
+    """The headings and list items of a text whose first line has this number (front matter may stand before it)."""
+    tokens = _block_parser().parse("\n" * first_line + text)
     headings: list[Heading] = []
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            source = tokens[position + 1].content
-            setext = token.markup in ("=", "-")
-            headings.append(Heading(int(token.tag[1]), token.map[0], token.map[1], source, setext))
-        elif token.type == "front_matter" and token.map:
-            front_matter = (token.content, token.map[1])
-    return Outline(front_matter, tuple(headings), _list_items(tokens))
+            (line, end), source = token.map, tokens[position + 1].content
+            headings.append(Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-")))
+    return Outline(tuple(headings), _list_items(tokens))
+
+
+def absorbs(text: str, following: str) -> bool:
+    """Whether headings on the lines after a text would be read as a part of it: one in an open code fence, say."""
+    first = text.count("\n") + 1
+    expected = outline(following, first_line=first).headings
+    found = outline(f"{text}\n{following}").headings
+    return found[len(found) - len(expected) :] != expected
+
+
+def closed_outline(text: str) -> Outline | None:
+    """The outline of a text; None if it ends inside a code fence, comment or HTML block that takes in what follows."""
+    found = outline(f"{text}\n\n# x")
+    if not found.headings or found.headings[-1].line != text.count("\n") + 2:
+        return None
+    return Outline(found.headings[:-1], found.items)
 
 
 def _list_items(tokens: Sequence[Token]) -> tuple[ListItem, ...]:
@@ -103,21 +114,23 @@ def _list_items(tokens: Sequence[Token]) -> tuple[ListItem, ...]:
             open_items.append(len(items))
             line, end = token.map
             following = tokens[position + 1]
+            source, paragraph = "", (line, line + 1)
             if following.type == "paragraph_open" and following.map:
-                source, paragraph_end = tokens[position + 2].content, following.map[1]
-            else:
-                source, paragraph_end = "", line + 1
-            items.append(ListItem(line, end, paragraph_end, source, token.info + token.markup, parent))
+                source, paragraph = tokens[position + 2].content, (following.map[0], following.map[1])
+            items.append(ListItem(line, end, *paragraph, source, parent))
         elif token.type == "list_item_close":
             open_items.pop()
     return tuple(items)
 
 
-@lru_cache(maxsize=65536)
 def plain_text(source: str) -> str:
     """Inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images."""
     if not _INLINE_MARKUP.search(source):
         return source.strip()
+    return _cached_plain_text(source) if len(source) <= _CACHED_LENGTH else _plain_text(source)
+
+
+def _plain_text(source: str) -> str:
     words: list[str] = []
     for token in _inline_parser().parseInline(source)[0].children or ():
         if token.type in ("text", "code_inline"):
@@ -125,3 +138,6 @@ def plain_text(source: str) -> str:
         elif token.type in ("softbreak", "hardbreak"):
             words.append(" ")
     return "".join(words).strip()
+
+
+_cached_plain_text = lru_cache(maxsize=16384)(_plain_text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from workspace.edits.operation import LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.paths import InvalidPath
+from workspace.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,20 +34,15 @@ class Overlay:
         if path in self._documents:
             document = self._documents[path]
             if document is None:
-                raise self.snapshot.not_found(path)
+                raise DocumentNotFound(
+                    f"'{path}' was removed by an earlier operation of this batch", fix="Leave this operation out."
+                )
             return document
         return self.snapshot.document(path)
 
     def put(self, document: Document) -> None:
         """Lays a document over its path. Raises LimitExceeded."""
-        limit = self.snapshot.config.limits.document_bytes
-        if len(document.data) > limit:
-            raise LimitExceeded(
-                f"{document.path} would be {len(document.data):,} bytes; a document holds at most {limit:,}",
-                fix="Split it into several documents, or raise limits.document_bytes in docyard.toml.",
-                limit=limit,
-                actual=len(document.data),
-            )
+        self.snapshot.config.limits.check_document(document.path, len(document.data))
         self._documents[document.path] = document
 
     def create(self, document: Document) -> None:
@@ -90,36 +85,45 @@ class Overlay:
                 "another title or folder.",
                 path=path,
             )
-        folder, _, name = path.rpartition("/")
-        parts = folder.split("/") if folder else []
-        for depth in range(1, len(parts) + 1):
-            parent = "/".join(parts[:depth])
-            entry = self.snapshot.entry(parent)
-            if parent in self._documents or (entry and not entry.is_tree):
-                raise PathExists(
-                    f"'{parent}' is a file, not a folder", fix="Choose another folder.", path=parent
-                )
-        self._check_twin(folder, name)
+        self._check_folders(path)
 
-    def _check_twin(self, folder: str, name: str) -> None:
-        """Two names that differ only in case or in Unicode form are one file on many disks."""
+    def _check_folders(self, path: str) -> None:
+        """Every folder above a path must be one, and no name on the way the twin of another.
+
+        Two names that differ only in case or in Unicode form are one file on many disks.
+        """
+        parts = path.split("/")
+        for depth, name in enumerate(parts):
+            folder = "/".join(parts[:depth])
+            entry = self.snapshot.entry(folder) if folder else None
+            if (entry and not entry.is_tree) or self._documents.get(folder):
+                raise PathExists(
+                    f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
+                )
+            twin = next((other for other in self._names(folder) if other != name and _is_twin(other, name)), None)
+            if twin is not None:
+                shown = f"{folder}/{twin}" if folder else twin
+                raise PathExists(
+                    f"'{shown}' already exists, and differs from '{name}' only in case or Unicode form",
+                    fix="Use that one, or choose another title or folder.",
+                    path=shown,
+                )
+
+    def _names(self, folder: str) -> set[str]:
+        """What a folder holds, as the batch has left it."""
+        prefix = f"{folder}/" if folder else ""
         entry = self.snapshot.entry(folder) if folder else None
-        tree = entry.id if entry else (self.snapshot.tree if not folder else None)
-        if tree is None:
-            return
-        for other in self.snapshot.git.tree(tree):
-            twin = f"{folder}/{other.name}" if folder else other.name
-            if (
-                other.name != name
-                and _folded(other.name) == _folded(name)
-                and self._documents.get(twin, True)
-            ):
-                raise PathExists(
-                    f"'{twin}' already exists, and differs from '{name}' only in case or Unicode form",
-                    fix="Change that document, or choose another title.",
-                    path=twin,
-                )
+        tree = entry.id if entry else (None if folder else self.snapshot.tree)
+        names = {other.name for other in self.snapshot.git.tree(tree)} if tree else set()
+        for path, document in self._documents.items():
+            if path.startswith(prefix):
+                name, _, below = path.removeprefix(prefix).partition("/")
+                if document is not None:
+                    names.add(name)
+                elif not below:
+                    names.discard(name)
+        return names
 
 
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+def _is_twin(one: str, other: str) -> bool:
+    return unicodedata.normalize("NFC", one).casefold() == unicodedata.normalize("NFC", other).casefold()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from workspace.edits.operation import LimitExceeded
+from workspace.config import LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.overlay import Overlay
 

@@ -9,21 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace import anchors, markdown
-from workspace.anchors import AnchorForm
-from workspace.slugs import heading_slug
+from workspace.headings import PREAMBLE, read_headings
+from workspace.lines import BLANK
+from workspace.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
-    from workspace.anchors import HeadingText
+    from workspace.anchors import AnchorForm
+    from workspace.headings import AnchoredHeading
     from workspace.lines import Lines
-    from workspace.markdown import Heading
-
-PREAMBLE = "_preamble"
+    from workspace.markdown import Outline
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a document, or its preamble (level 0, address `_preamble`).
+    """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
     Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just above
     it), [body, end) the same without them, [start, tree_end) also holds its subsections. `heading_start` is where the
@@ -44,82 +43,77 @@ class Section:
     end: int
     tree_end: int
     parent: int | None
-    anchor: str | None
-    form: AnchorForm | None
     slug: str
-    aliases: tuple[str, ...]
+    heading: AnchoredHeading | None
 
     @property
     def is_preamble(self) -> bool:
         """Whether this is the title and introduction."""
         return self.level == 0
 
+    @property
+    def has_heading(self) -> bool:
+        """Whether a heading begins it; only a preamble may have none."""
+        return self.heading is not None
+
+    @property
+    def anchor(self) -> str | None:
+        """Its explicit anchor. The title's is an alias of `_preamble`."""
+        return self.heading.anchor if self.heading else None
+
+    @property
+    def form(self) -> AnchorForm | None:
+        """How its anchor is written."""
+        return self.heading.form if self.heading else None
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Further names that it answers to."""
+        return self.heading.aliases if self.heading else ()
+
 
 @dataclass(slots=True)
 class _Block:
-    """A heading with its anchors, or (without a heading) the text before the first one."""
+    """A heading, or (without one) the text before the first; `level` is 0 for the preamble."""
 
-    heading: Heading | None
-    text: HeadingText
-    above: tuple[str, ...]
+    heading: AnchoredHeading | None
     start: int
     title: str
     level: int
     parent: int | None = None
     tree_end: int = 0
 
+    @property
+    def anchor(self) -> str | None:
+        """The anchor that is its address; the preamble has its own."""
+        return self.heading.anchor if self.heading and self.level else None
+
 
 def build_sections(
-    lines: Lines, headings: tuple[Heading, ...], body: int, metadata_title: str | None
+    lines: Lines, outline: Outline, front_matter_lines: int, metadata_title: str | None
 ) -> tuple[tuple[Section, ...], str | None]:
     """The sections of a document in order, and the title that it states (its first H1, else its front matter's).
 
-    `body` is the byte at which the front matter ends.
+    The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text before the
+    first heading is the preamble already; then that H1 still gives the title, and is a section.
     """
-    blocks = _blocks(lines, headings, body)
+    body = lines.offset(front_matter_lines)
+    blocks = [
+        _Block(heading, lines.offset(heading.first_line), heading.title, heading.block.level)
+        for heading in read_headings(lines, outline, front_matter_lines)
+    ]
     first = blocks[0].start if blocks else len(lines.data)
-    leading = bool(lines.data[body:first].strip())
-    title_block = next((block for block in blocks if block.level == 1), None)
-    title = title_block.title if title_block else metadata_title
-    if title_block and (title_block is blocks[0] or not leading):
-        title_block.level = 0
+    has_text = bool(lines.data[body:first].strip(BLANK))
+    h1 = next((block for block in blocks if block.level == 1), None)
+    title = (h1.title if h1 else None) or metadata_title
+    if h1 and (h1 is blocks[0] or not has_text):
+        h1.level = 0
     if blocks and blocks[0].level == 0:
         blocks[0].start = body
-    elif leading or (title_block is None and metadata_title):
-        blocks.insert(0, _Block(None, anchors.read_heading(""), (), body, title or "", 0))
+    elif has_text or (h1 is None and metadata_title):
+        blocks.insert(0, _Block(None, body, title or "", 0))
     _nest(blocks, len(lines.data))
-    return _sections(lines, blocks), title or metadata_title
-
-
-def _blocks(lines: Lines, headings: tuple[Heading, ...], body: int) -> list[_Block]:
-    blocks: list[_Block] = []
-    floor = lines.line_at(body) if body < len(lines.data) else len(lines)
-    for heading in headings:
-        text = anchors.read_heading(heading.source)
-        first, above = _anchors_above(lines, heading.line, floor)
-        floor = heading.end
-        title = markdown.plain_text(text.words)
-        blocks.append(_Block(heading, text, above, lines.offset(first), title, heading.level))
-    return blocks
-
-
-def _anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
-    """The first of the lines just above a heading that hold its HTML anchors, and their names from the top down.
-
-    One blank line may stand between them and the heading.
-    """
-    line = heading - 1
-    if line >= floor and b"<" not in lines.raw(line) and not lines.raw(line).strip():
-        line -= 1
-    names: tuple[str, ...] = ()
-    first = heading
-    while line >= floor and b"<" in (raw := lines.raw(line)):
-        text = raw.decode("utf-8", "replace")
-        if not anchors.is_anchor_line(text):
-            break
-        names = anchors.html_names(text) + names
-        first, line = line, line - 1
-    return first, names
+    return _sections(lines, blocks), title
 
 
 def _nest(blocks: list[_Block], size: int) -> None:
@@ -139,62 +133,53 @@ def _nest(blocks: list[_Block], size: int) -> None:
 
 
 def _sections(lines: Lines, blocks: list[_Block]) -> tuple[Section, ...]:
-    explicit = {PREAMBLE, *(name for block in blocks if block.level and (name := _explicit(block)))}
-    siblings: dict[int | None, set[str]] = {}
-    keys: set[str] = set()
+    slugs = [heading_slug(block.title) for block in blocks]
+    addresses = _addresses(blocks, slugs)
+    numbered = Names("~", 2, set(addresses))
+    seen: set[str] = set()
     sections: list[Section] = []
-    for position, block in enumerate(blocks):
-        slug = heading_slug(block.title)
-        anchor = _explicit(block)
-        if block.level == 0:
-            address = PREAMBLE
-        elif anchor:
-            address = anchor
-        else:
-            prefix = "" if block.parent is None else sections[block.parent].address + "/"
-            taken = siblings.setdefault(block.parent, set())
-            address = _first_free(prefix + slug, "-", 0, taken, explicit)
-            taken.add(address)
-        key = _first_free(address, "~", 1, keys, frozenset())
-        keys.add(key)
+    for position, (block, address) in enumerate(zip(blocks, addresses, strict=True)):
         end = blocks[position + 1].start if position + 1 < len(blocks) else len(lines.data)
-        line = block.heading.line if block.heading else lines.line_at(block.start)
-        names = (*block.text.aliases, *block.above, *([block.text.name] if block.text.name else []))
+        heading = block.heading.block if block.heading else None
+        line = heading.line if heading else lines.line_at(block.start)
         sections.append(
             Section(
                 position=position,
                 address=address,
-                key=key,
+                key=numbered.give(address) if address in seen else address,
                 title=block.title,
                 level=block.level,
                 line=line + 1,
                 end_line=max(line, lines.line_at(max(block.start, end - 1))) + 1,
                 start=block.start,
-                heading_start=lines.offset(line) if block.heading else block.start,
-                body=lines.offset(block.heading.end) if block.heading else block.start,
+                heading_start=lines.offset(line) if heading else block.start,
+                body=lines.offset(heading.end) if heading else block.start,
                 end=end,
                 tree_end=block.tree_end,
                 parent=block.parent,
-                anchor=anchor,
-                form=block.text.form or (AnchorForm.HTML if anchor else None),
-                slug=slug,
-                aliases=tuple(dict.fromkeys(name for name in names if name != anchor)),
+                slug=slugs[position],
+                heading=block.heading,
             )
         )
+        seen.add(address)
     return tuple(sections)
 
 
-def _explicit(block: _Block) -> str | None:
-    """A heading's own anchor: in the heading, else the nearest above it. `_preamble` is not to be taken."""
-    name = block.text.name or (block.above[-1] if block.above else None)
-    return None if name == PREAMBLE else name
+def _addresses(blocks: list[_Block], slugs: list[str]) -> list[str]:
+    """Explicit anchors as they are; else the parent's address and the slug, numbered among siblings."""
+    explicit = {PREAMBLE, *(block.anchor for block in blocks if block.anchor)}
+    siblings: dict[int | None, Names] = {}
+    addresses: list[str] = []
+    for block, slug in zip(blocks, slugs, strict=True):
+        if block.level == 0:
+            addresses.append(PREAMBLE)
+        elif block.anchor:
+            addresses.append(block.anchor)
+        else:
+            names = siblings.setdefault(block.parent, Names("-", 1, explicit))
+            prefix = "" if block.parent is None else addresses[block.parent] + "/"
+            addresses.append(names.give(prefix + slug))
+    return addresses
 
 
-def _first_free(
-    name: str, mark: str, number: int, taken: set[str], reserved: set[str] | frozenset[str]
-) -> str:
-    candidate = name
-    while candidate in taken or candidate in reserved:
-        number += 1
-        candidate = f"{name}{mark}{number}"
-    return candidate
+__all__ = ["PREAMBLE", "Section", "build_sections"]

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 EMPTY_SLUG = "section"
 MAX_FILE_STEM = 80
+
+# Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
+_CACHED_LENGTH = 200
 
 _KEPT_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))
 # Symbols that Unicode calls Other_Alphabetic: circled, squared and negative Latin letters.
@@ -22,7 +29,6 @@ def _is_kept(character: str) -> bool:
     return any(first <= ord(character) <= last for first, last in _ALPHABETIC_SYMBOLS)
 
 
-@lru_cache(maxsize=65536)
 def heading_slug(text: str) -> str:
     """GitHub's slug of a heading's plain text.
 
@@ -30,8 +36,42 @@ def heading_slug(text: str) -> str:
     spaces become hyphens, all else is dropped (the rule of the `github-slugger` package, without its
     document-wide numbering). An empty result is `section`.
     """
+    return _cached_slug(text) if len(text) <= _CACHED_LENGTH else _slug(text)
+
+
+def _slug(text: str) -> str:
     kept = "".join(character for character in text.lower() if _is_kept(character))
     return kept.replace(" ", "-") or EMPTY_SLUG
+
+
+_cached_slug = lru_cache(maxsize=16384)(_slug)
+
+
+class Names:
+    """Names made unique by a number after a mark: `errors`, `errors-1`, `errors-2`.
+
+    The last number of each name is remembered, so that a thousand equal names cost a thousand steps.
+    """
+
+    __slots__ = ("_given", "_mark", "_numbers", "_reserved", "_start")
+
+    def __init__(self, mark: str, start: int, reserved: Container[str] = ()) -> None:
+        self._mark = mark
+        self._start = start
+        self._reserved = reserved
+        self._given: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def give(self, name: str) -> str:
+        """The name, if nothing has it yet, else with the first number that is free, counted from `start`."""
+        free = name
+        number = self._numbers.get(name, self._start)
+        while free in self._given or free in self._reserved:
+            free = f"{name}{self._mark}{number}"
+            number += 1
+        self._numbers[name] = number
+        self._given.add(free)
+        return free
 
 
 def file_slug(title: str) -> str:

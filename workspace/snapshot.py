@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.document import Document
     from workspace.git import Entry, GitReader
 
-_CACHED_DOCUMENTS = 256
+_CACHED_BYTES = 32_000_000
 
 
 class DocumentNotFound(WorkspaceError):
@@ -35,10 +35,14 @@ class NotCommitted(DocumentNotFound):
 
 
 class DocumentCache:
-    """Parsed documents by path and blob; the least recently used go first. Safe to share between threads."""
+    """Parsed documents by path and blob; the least recently used go first. Safe to share between threads.
 
-    def __init__(self, size: int = _CACHED_DOCUMENTS) -> None:
+    It holds documents of at most `size` bytes in all; one that is larger by itself is not kept.
+    """
+
+    def __init__(self, size: int = _CACHED_BYTES) -> None:
         self._size = size
+        self._held = 0
         self._documents: OrderedDict[tuple[str, str], Document] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -53,10 +57,18 @@ class DocumentCache:
 
         document = Document.parse(git.blob(blob), path)
         with self._lock:
-            self._documents[key] = document
-            while len(self._documents) > self._size:
-                self._documents.popitem(last=False)
+            if key not in self._documents:
+                self._documents[key] = document
+                self._held += _weight(document)
+            while self._held > self._size:
+                _, dropped = self._documents.popitem(last=False)
+                self._held -= _weight(dropped)
         return document
+
+
+def _weight(document: Document) -> int:
+    """What a document counts for: its bytes, and something for being there."""
+    return len(document.data) + 1000
 
 
 class Snapshot:
@@ -73,7 +85,9 @@ class Snapshot:
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
-        self._previous = previous
+        # An earlier listing helps to make this one; one that was never made would only keep its own past alive.
+        listed = previous is None or "documents" in vars(previous)
+        self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
 
     def entry(self, path: str) -> Entry | None:
         """What stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
@@ -128,8 +142,10 @@ class Snapshot:
         return self.git.blob(self.blob(path))
 
     def document(self, path: str) -> Document:
-        """A document, parsed; a document parsed once is kept by its blob."""
-        return self._cache.get(self.git, path, self.blob(path))
+        """A document, parsed; one parsed once is kept by its blob. Raises DocumentNotFound, LimitExceeded."""
+        blob = self.blob(path)
+        self.config.limits.check_document(path, self.git.blob_size(blob))
+        return self._cache.get(self.git, path, blob)
 
     def not_found(self, path: str) -> DocumentNotFound:
         """The error for a path at which no document stands."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace import markdown
+from workspace.lines import BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # The task list extension of GitHub Flavored Markdown 0.29 §5.3: a box, white space, and text.
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_BULLET = re.compile(rb"[ \t]*[-*+][ \t]+")
 _FIELD = re.compile(
     r"[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(.*)",
     re.IGNORECASE | re.DOTALL,
@@ -45,7 +47,7 @@ class TaskField:
 class Task:
     """A checkbox. [start, end) are the bytes of its lines; `box` is the byte between the brackets.
 
-    `fields_at` is where a further sub-item goes, and `indent` and `marker` are what its line begins with.
+    `fields_at` is where a further sub-item goes, and `field_prefix` is what its line begins with.
     """
 
     index: str
@@ -58,8 +60,7 @@ class Task:
     depth: int
     fields: tuple[TaskField, ...]
     fields_at: int
-    indent: bytes
-    marker: str
+    field_prefix: bytes
 
     def field(self, name: str) -> str | None:
         """What a sub-item says (`criteria`, `completed`, `note`, `assignee`); of several, the last."""
@@ -88,9 +89,9 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         counts[section, prefix] = number + 1
         index = f"{prefix}{number}"
         prefixes[position] = index + "."
-        fields = tuple(_fields(lines, [items[child] for child in children.get(position, ())]))
-        box = _box(lines, item)
-        below = children.get(position)
+        below = [items[child] for child in children.get(position, ())]
+        fields = tuple(_fields(lines, below))
+        box = lines.offset(item.paragraph) + lines.raw(item.paragraph).index(b"[") + 1
         tasks.append(
             Task(
                 index=index,
@@ -103,11 +104,18 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
                 depth=index.count("."),
                 fields=fields,
                 fields_at=fields[-1].end if fields else lines.offset(item.paragraph_end),
-                indent=re.sub(rb"[^\t]", b" ", lines.data[start : box - 1]),
-                marker=items[below[0]].marker if below and items[below[0]].marker in "-*+" else "-",
+                field_prefix=_field_prefix(lines, item, below[0] if below else None, box),
             )
         )
     return tuple(tasks)
+
+
+def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None, box: int) -> bytes:
+    """What a sub-item's line begins with: as those that are there do, else a dash below the task's text."""
+    found = _BULLET.match(lines.raw(sibling.line)) if sibling else None
+    if found:
+        return found.group()
+    return re.sub(rb"[^\t]", b" ", lines.data[lines.offset(item.paragraph) : box - 1]) + b"- "
 
 
 def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
@@ -123,11 +131,6 @@ def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
 def _last_line(lines: Lines, item: ListItem) -> int:
     """The line after an item's last one; blank lines after it are not its own."""
     line = item.end
-    while line > item.line + 1 and not lines.raw(line - 1).strip():
+    while line > item.line + 1 and not lines.raw(line - 1).strip(BLANK):
         line -= 1
     return line
-
-
-def _box(lines: Lines, item: ListItem) -> int:
-    """The byte between the brackets; only list markers and white space stand before them."""
-    return lines.offset(item.line) + lines.raw(item.line).index(b"[") + 1

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.plan import Step
+    from workspace.snapshot import Snapshot
     from workspace.workspace import Written
 
 _PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
@@ -49,13 +50,16 @@ def _example(given: Given) -> dict[str, Any]:
     return {**_PLACEHOLDERS, **arguments_of(given, ("doc_type", "title", "initial_content", "folder"))}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
-    """After a path that exists: another title, made from the name that is taken."""
-    path = error.details.get("path")
-    if error.code != "PATH_EXISTS" or not isinstance(path, str):
-        return example
-    name = path.rsplit("/", 1)[-1].rsplit(".", 1)[0].replace("-", " ")
-    return {**example, "title": f"{name[:1].upper()}{name[1:]}, another"}
+def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+    """An example whose path is free: the title takes a number where its file is there already."""
+    from workspace.slugs import file_slug
+
+    folder = example.get("folder") or snapshot.config.root
+    title, number = example["title"], 1
+    while snapshot.entry("/".join(part for part in (folder, f"{file_slug(title)}.md") if part)):
+        number += 1
+        title = f"{example['title']} {number}"
+    return {**example, "title": title}
 
 
 def _run(context: Context, given: Given) -> Answer:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.answers import Answer, call, corrected
+from tools.answers import Answer, call
 from tools.arguments import read, without_nulls
 from tools.documents import operations
+from tools.examples import with_sections
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.plan import Step
+    from workspace.snapshot import Snapshot
     from workspace.workspace import Written
 
 _DESCRIPTIONS = {
@@ -150,11 +152,11 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     return f"Read it with {call('view_document', file=last.path, slug=slug)}, or go on editing"
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
+def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """After a section that is there already: more text for that section, which takes nothing away."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
-        return corrected(example, error)
+        return with_sections(example, error, snapshot)
     # Only add_section brings content that is not itself what was wrong.
     content = example.get("content") if example["operation"] == "add_section" else None
     return {

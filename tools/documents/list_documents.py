@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.document import Document
+    from workspace.errors import WorkspaceError
     from workspace.snapshot import Snapshot
 
 DEFAULT_LIMIT = 50
@@ -51,6 +52,13 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 def _example(given: Given) -> dict[str, Any]:
     return {"path": ".", **arguments_of(given, ("path", "type", "tag"))}
+
+
+def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+    found = error.details.get("candidates")
+    if error.code == "DOCUMENT_NOT_FOUND" and isinstance(found, list) and found:
+        return {**example, "path": found[0]}
+    return example
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -145,4 +153,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    correct=_correct,
 )

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, call, corrected
+from tools.answers import Answer, call
 from tools.arguments import InvalidArguments, read, without_nulls
+from tools.examples import with_removable
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
-    from workspace.errors import WorkspaceError
     from workspace.plan import Step
     from workspace.workspace import Written
 
@@ -43,12 +43,6 @@ def _example(given: Given) -> dict[str, Any]:
     if "slug" in given or "file" in given:
         return {"file": "api.md", "slug": "deprecated", **arguments_of(given, ("file", "slug"))}
     return {"path": "old-spec.md", **arguments_of(given, ("path",))}
-
-
-def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
-    """An example whose name the caller did not give only shows what would go."""
-    found = corrected(example, error)
-    return found if found == example else {**found, "dry_run": True}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -116,7 +110,7 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=_correct,
+    correct=with_removable,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)

@@ -17,6 +17,7 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
+from tools.examples import with_sections, with_task
 from tools.outline import sections_in_full, task_data
 from tools.reading import cut
 from tools.targets import target
@@ -58,6 +59,11 @@ def _example(given: Given) -> dict[str, Any]:
     return {"file": "search-api.md", **arguments_of(given, ("file", "slug"))}
 
 
+def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+    is_task = "[" in str(example.get("slug", ""))
+    return (with_task if is_task else with_sections)(example, error, snapshot)
+
+
 def _run(context: Context, given: Given) -> Answer:
     asked = without_nulls(given)
     snapshot = context.snapshot()
@@ -92,7 +98,7 @@ def _batch(context: Context, snapshot: Snapshot, items: list[dict[str, object]])
         try:
             results.append({"success": True, **_view(context, snapshot, item)})
         except WorkspaceError as error:
-            results.append({"success": False, **failure(error, TOOL, item)})
+            results.append({"success": False, **failure(error, TOOL, item, snapshot)})
     data: Data = {"batch_results": results, "commit": snapshot.commit}
     found = [result for result in results if result["success"]]
     if found:
@@ -215,4 +221,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    correct=_correct,
 )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
+from tools.examples import with_chunk
 from tools.reading import MAX_TEXT
 from tools.tool import Tool
 from tools.writing import arguments_of
@@ -48,11 +49,6 @@ def _example(given: Given) -> dict[str, Any]:
         **arguments_of(given, ("chunk_id",)),
         "context": 1,
     }
-
-
-def _correct(example: dict[str, Any], error: WorkspaceError) -> dict[str, Any]:
-    near = error.details.get("nearest")
-    return {**example, "chunk_id": near[0]} if isinstance(near, list) and near else example
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -120,6 +116,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=_correct,
+    correct=with_chunk,
     error_text=_error_text,
 )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.answers import Answer
 from tools.arguments import read, without_nulls
+from tools.examples import with_task
 from tools.tasks.task_fields import named_task, next_step_after, progress_after
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -62,6 +63,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    correct=with_task,
     writes=True,
     destructive=True,
 )

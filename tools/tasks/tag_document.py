@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.answers import Answer, call
 from tools.arguments import Boolean, InvalidArguments, Strings, read, without_nulls
+from tools.examples import with_document
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -83,6 +84,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    correct=with_document,
     writes=True,
     destructive=True,
 )

@@ -14,6 +14,7 @@ from workspace.edits.content import (
     SectionExists,
     checked_text,
     checked_title,
+    deep_hint,
     free_address,
     heading_line,
     prepare_content,
@@ -57,26 +58,22 @@ class AddSection(DocumentOperation):
         if existing:
             return self._fill(document, existing, style)
         level = self._level(document, parent, sibling)
-        address = free_address(parent.address if parent else None, title, taken_names(document))
+        above = parent.address if parent else None
+        address = free_address(above, title, taken_names(document))
         form = document.form or style.form
-        text = heading_line(level, title, address, form)
-        content = strip_blank_lines(checked_text(self.content or "", "content"))
-        hints: tuple[str, ...] = ()
-        added: tuple[str, ...] = ()
-        if content:
-            content = without_heading(content, markdown.plain_text(title))
-            prepared = prepare_content(
-                document, content, below=None, level=level, address=address, form=form, reserved=(address,)
-            )
-            text, hints, added = (
-                f"{text}\n\n{prepared.text}" if prepared.text else text,
-                prepared.hints,
-                prepared.addresses,
-            )
-        if level > DEEP_LEVEL:
-            hints = (f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read.", *hints)
+        content = without_heading(
+            strip_blank_lines(checked_text(self.content or "", "content")), markdown.plain_text(title), level
+        )
+        prepared = prepare_content(
+            document, content, below=None, level=level, address=address, form=form, reserved=(address,)
+        )
+        heading = heading_line(level, title, address, form)
+        text = f"{heading}\n\n{prepared.text}" if prepared.text else heading
+        answer: dict[str, object] = {"slug": address, "created": True}
+        if prepared.addresses:
+            answer["subsections"] = list(prepared.addresses)
+        hints = (*([deep_hint(address, level)] if level > DEEP_LEVEL else ()), *prepared.hints)
         splice = insert_block(document, self._offset(document, parent, sibling), text)
-        answer = {"slug": address, "created": True, **({"subsections": list(added)} if added else {})}
         return Edit((splice,), answer, f"Add section {address} to {self.file}", hints)
 
     def _place(self, document: Document) -> tuple[Section | None, Section | None]:
@@ -114,10 +111,10 @@ class AddSection(DocumentOperation):
         return None
 
     def _fill(self, document: Document, section: Section, style: Style) -> Edit:
-        answer: dict[str, object] = {"slug": section.address, "created": False}
+        answer: dict[str, object] = {"slug": section.key, "created": False}
         content = strip_blank_lines(checked_text(self.content or "", "content"))
         if not content:
-            return Edit((), answer, f"Keep section {section.address} of {self.file}")
+            return Edit((), answer, f"Keep section {section.key} of {self.file}")
         filled = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, style)
         return Edit(filled.splices, {**filled.answer, **answer}, filled.summary, filled.hints)
 

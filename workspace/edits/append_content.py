@@ -43,8 +43,8 @@ class AppendContent(DocumentOperation):
             address=None if section.is_preamble else section.address,
             form=document.form or style.form,
         )
-        answer: dict[str, object] = {"slug": section.address}
+        answer: dict[str, object] = {"slug": section.key}
         if content.addresses:
             answer["subsections"] = list(content.addresses)
         splice = insert_block(document, section.end, content.text)
-        return Edit((splice,), answer, f"Append to {section.address} of {self.file}", content.hints)
+        return Edit((splice,), answer, f"Append to {section.key} of {self.file}", content.hints)

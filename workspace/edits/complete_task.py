@@ -9,9 +9,10 @@ from workspace.addresses import resolve_task, task_address
 from workspace.edits.content import checked_text
 from workspace.edits.edit import Edit, Splice, Style
 from workspace.edits.operation import DocumentOperation
+from workspace.edits.task_fields import with_fields, without_fields
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Task
+    from workspace.document import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,32 +30,16 @@ class CompleteTask(DocumentOperation):
         section, task = resolve_task(document, self.slug)
         address = task_address(section, task)
         note = " ".join(checked_text(self.note or "", "note").split())
-        fields: list[tuple[str, str]] = []
         splices: list[Splice] = []
+        added: list[tuple[str, str]] = []
         if not task.is_done:
-            splices += [Splice(task.box, task.box + 1, b"x"), *_without(task, "completed")]
-            fields.append(("Completed", style.today))
+            splices += [Splice(task.box, task.box + 1, b"x"), *without_fields(document, task, "completed")]
+            added.append(("Completed", style.today))
         if note and note not in [item.value for item in task.fields if item.name == "note"]:
-            fields.append(("Note", note))
-        if fields:
-            splices.append(add_fields(document, task, fields))
+            added.append(("Note", note))
+        if added:
+            splices.append(with_fields(document, task, added))
         answer: dict[str, object] = {"completed": True, "slug": address}
         if task.is_done:
             answer["already_completed"] = True
         return Edit(tuple(splices), answer, f"Complete {address} of {self.file}")
-
-
-def _without(task: Task, name: str) -> list[Splice]:
-    return [Splice(item.start, item.end, b"") for item in task.fields if item.name == name]
-
-
-def add_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
-    """Further sub-items of a task, after those it has."""
-    ending = document.ending
-    text = b"".join(
-        task.indent + f"{task.marker} {name}: {value}".encode() + ending for name, value in fields
-    )
-    before = document.data[: task.fields_at]
-    if before and not before.endswith((b"\n", b"\r")):
-        return Splice(task.fields_at, task.fields_at, ending + text.removesuffix(ending))
-    return Splice(task.fields_at, task.fields_at, text)

@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING
 
 from workspace import anchors, markdown
 from workspace.errors import WorkspaceError
-from workspace.slugs import heading_slug
+from workspace.headings import PREAMBLE, read_headings, rewritten
+from workspace.lines import Lines
+from workspace.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workspace.anchors import AnchorForm, HeadingText
+    from workspace.anchors import AnchorForm
     from workspace.document import Document, Section
-    from workspace.markdown import Heading
+    from workspace.headings import AnchoredHeading
 
 MAX_LEVEL = 6
 DEEP_LEVEL = 4
+MAX_TITLE = 300
 
-_ATX = re.compile(r"(?P<mark> {0,3}#{1,6})(?:[ \t]+(?P<text>.*?))?(?P<close>[ \t]+#+)?[ \t]*$")
 _LINE_END = re.compile(r"\r\n?|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-MAX_TITLE = 300
+_SHOWN_HINTS = 3
 
 
 class InvalidContent(WorkspaceError):
-    """A text that cannot stand in a document: a NUL, or a lone surrogate, which UTF-8 does not have."""
+    """A text that cannot stand in a document: empty, with a NUL or lone surrogate, or with a code fence left open."""
 
     code = "INVALID_CONTENT"
 
@@ -72,15 +74,20 @@ def checked_text(text: str, field: str) -> str:
             f"'{field}' holds a lone surrogate (at character {error.start}), which UTF-8 cannot carry",
             fix="Send the whole character, or leave it out.",
         ) from error
+    return with_newlines(text)
+
+
+def with_newlines(text: str) -> str:
+    """A document's text with LF line ends, as a caller's content has them."""
     return _LINE_END.sub("\n", text)
 
 
 def strip_blank_lines(text: str) -> str:
     """A text without the blank lines at its beginning and end; indentation stays."""
     lines = text.split("\n")
-    while lines and not lines[0].strip():
+    while lines and not lines[0].strip(" \t"):
         lines.pop(0)
-    while lines and not lines[-1].strip():
+    while lines and not lines[-1].strip(" \t"):
         lines.pop()
     return "\n".join(lines)
 
@@ -102,13 +109,26 @@ def checked_title(title: str, field: str = "title") -> str:
             f"'{field}' holds an anchor",
             fix="Leave the anchor out; it is written for you and returned as the slug.",
         )
+    if not markdown.plain_text(text):
+        raise InvalidTitle(f"'{field}' shows no text to a reader", fix="Give it at least one word.")
     return text
+
+
+def closed_outline(text: str, field: str) -> markdown.Outline:
+    """The headings and lists of a content. Raises InvalidContent if it would take in what stands after it."""
+    outline = markdown.closed_outline(text)
+    if outline is None:
+        raise InvalidContent(
+            f"'{field}' ends inside a code fence, comment or HTML block that is still open",
+            fix="Close it: end the content with the same fence (```), or with -->.",
+        )
+    return outline
 
 
 def taken_names(document: Document, without: Iterable[Section] = ()) -> set[str]:
     """Every name that an anchor in the document would collide with, less those of the sections left out."""
     left_out = {section.position for section in without}
-    names: set[str] = set()
+    names = {PREAMBLE}
     for section in document.sections:
         if section.position not in left_out:
             names.update((section.address, section.key, *section.aliases))
@@ -117,15 +137,15 @@ def taken_names(document: Document, without: Iterable[Section] = ()) -> set[str]
     return names
 
 
+def derived_address(parent: str | None, title: str) -> str:
+    """The address that a section of this title has below a parent, if nothing else has it."""
+    slug = heading_slug(markdown.plain_text(title))
+    return f"{parent}/{slug}" if parent else slug
+
+
 def free_address(parent: str | None, title: str, taken: set[str]) -> str:
     """An address below a parent that nothing else has: its slug, numbered if need be."""
-    slug = heading_slug(markdown.plain_text(title))
-    base = f"{parent}/{slug}" if parent else slug
-    address, number = base, 0
-    while address in taken or address == "_preamble":
-        number += 1
-        address = f"{base}-{number}"
-    return address
+    return Names("-", 1, taken).give(derived_address(parent, title))
 
 
 def heading_line(level: int, title: str, address: str, form: AnchorForm) -> str:
@@ -135,16 +155,16 @@ def heading_line(level: int, title: str, address: str, form: AnchorForm) -> str:
 
 def own_heading_dropped(text: str, section: Section, document: Document) -> str:
     """Content without the section's own heading (and what stands above it), if it begins with that."""
-    before = strip_blank_lines(_LINE_END.sub("\n", document.text(section.start, section.body)))
+    before = strip_blank_lines(with_newlines(document.text(section.start, section.body)))
     if before and (text == before or text.startswith(before + "\n")):
         return strip_blank_lines(text[len(before) :])
-    return without_heading(text, section.title)
+    return without_heading(text, section.title, max(section.level, 1))
 
 
-def without_heading(text: str, title: str) -> str:
-    """Content without its first line, where that is a heading of this title."""
-    headings = markdown.outline(text, is_fragment=True).headings
-    if headings and headings[0].line == 0:
+def without_heading(text: str, title: str, level: int) -> str:
+    """Content without its first line, where that is a heading of this title. A deeper one is a subsection."""
+    headings = markdown.outline(text).headings
+    if headings and headings[0].line == 0 and headings[0].level <= level:
         first = markdown.plain_text(anchors.read_heading(headings[0].source).words)
         if first.casefold() == title.casefold():
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))
@@ -161,88 +181,88 @@ def prepare_content(
     form: AnchorForm,
     replaced: tuple[Section, ...] = (),
     reserved: Iterable[str] = (),
+    field: str = "content",
 ) -> Content:
     """Gives each heading of a content an anchor, below a section of this level and address.
 
     `below` is that section where it is already there: its children (less those replaced) may not be named again.
-    Raises LevelConflict and SectionExists.
+    Raises InvalidContent, LevelConflict and SectionExists.
     """
-    headings = markdown.outline(text, is_fragment=True).headings
+    lines = Lines(text.encode())
+    headings = read_headings(lines, closed_outline(text, field))
     if not headings:
         return Content(text, (), ())
     taken = taken_names(document, replaced) | set(reserved)
+    _reserve_anchors(headings, taken)
+    names = Names("-", 1, taken)
     children = {
         child.title.casefold(): child.address
-        for child in (document.children(None if below and below.is_preamble else below) if below else ())
+        for child in (document.children(None if below.is_preamble else below) if below else ())
         if child not in replaced
     }
-    lines = text.split("\n")
     open_sections: list[tuple[int, str | None]] = [(level, address)]
+    parts: list[bytes] = []
+    position = 0
     added: list[str] = []
     hints: list[str] = []
     for heading in headings:
         _check_level(heading, level, address)
-        while len(open_sections) > 1 and open_sections[-1][0] >= heading.level:
+        while len(open_sections) > 1 and open_sections[-1][0] >= heading.block.level:
             open_sections.pop()
-        parts = anchors.read_heading(heading.source)
-        title = markdown.plain_text(parts.words)
-        if len(open_sections) == 1 and title.casefold() in children:
+        existing = children.get(heading.title.casefold()) if len(open_sections) == 1 else None
+        if existing:
             raise SectionExists(
-                f"line {heading.line + 1} of the content names a subsection that is already there",
-                fix=f"Update '{children[title.casefold()]}' by itself, or set include_subsections to replace them all.",
-                slug=children[title.casefold()],
+                f"line {heading.block.line + 1} of the content names a subsection that is already there",
+                fix=f"Update '{existing}' by itself, or set include_subsections to replace them all.",
+                slug=existing,
             )
-        name = _anchor_for(parts, heading, title, open_sections[-1][1], taken)
-        if parts.name is None:
-            _write_anchor(lines, heading, name, form)
-        taken.add(name)
+        name = heading.anchor
+        if name is None:
+            name = names.give(derived_address(open_sections[-1][1], heading.title))
+            words = (
+                " ".join(heading.block.source.split("\n"))
+                if heading.block.is_setext
+                else heading.block.source
+            )
+            start, end, written = rewritten(lines, heading.block, anchors.write_heading(words, name, form))
+            parts += (lines.data[position:start], written)
+            position = end
         added.append(name)
-        open_sections.append((heading.level, name))
-        if heading.level > DEEP_LEVEL:
-            hints.append(f"'{name}' is an H{heading.level}; three levels (H2 to H4) are easier to read.")
-    return Content("\n".join(lines), tuple(added), tuple(hints[:3]))
+        open_sections.append((heading.block.level, name))
+        if heading.block.level > DEEP_LEVEL:
+            hints.append(deep_hint(name, heading.block.level))
+    parts.append(lines.data[position:])
+    return Content(b"".join(parts).decode(), tuple(added), tuple(hints[:_SHOWN_HINTS]))
 
 
-def _check_level(heading: Heading, level: int, address: str | None) -> None:
-    if heading.level > level:
+def deep_hint(address: str, level: int) -> str:
+    """What is said of a section that stands deeper than H4."""
+    return f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read."
+
+
+def _reserve_anchors(headings: list[AnchoredHeading], taken: set[str]) -> None:
+    """Takes the names that the content's headings bring. Raises SectionExists for one that is taken."""
+    for heading in headings:
+        brought = {heading.text.name, heading.anchor, *heading.aliases} - {None}
+        for name in brought & taken:
+            raise SectionExists(
+                f"line {heading.block.line + 1} of the content carries an anchor that this document already has",
+                fix="Leave the anchor out; one is written for you.",
+                slug=name,
+            )
+        taken.update(name for name in brought if name)
+
+
+def _check_level(heading: AnchoredHeading, level: int, address: str | None) -> None:
+    if heading.block.level > level:
         return
+    line = heading.block.line + 1
     place = f"the section '{address}' is itself an H{level}" if address else "only sections may stand here"
     deeper = "#" * min(level + 1, MAX_LEVEL)
     raise LevelConflict(
-        f"line {heading.line + 1} of the content is an H{heading.level}, and {place}",
+        f"line {line} of the content is an H{heading.block.level}, and {place}",
         fix=f"Nest it with {deeper} (H{level + 1}), or add a section beside this one with add_section."
         if level < MAX_LEVEL
         else "Headings end at H6; use bold text or a list.",
-        line=heading.line + 1,
+        line=line,
     )
-
-
-def _anchor_for(parts: HeadingText, heading: Heading, title: str, parent: str | None, taken: set[str]) -> str:
-    if parts.name is None:
-        return free_address(parent, title, taken)
-    if parts.name in taken:
-        raise SectionExists(
-            f"line {heading.line + 1} of the content carries an anchor that this document already has",
-            fix="Leave the anchor out; one is written for you.",
-            slug=parts.name,
-        )
-    return parts.name
-
-
-def _write_anchor(lines: list[str], heading: Heading, name: str, form: AnchorForm) -> None:
-    first, last = heading.line, heading.end - 1
-    if heading.is_setext:
-        last -= 1
-        empty = anchors.write_heading("", name, form)
-        if form == anchors.AnchorForm.HTML:
-            lines[first] = empty + lines[first].strip()
-        else:
-            lines[last] = lines[last].rstrip() + empty
-        return
-    found = _ATX.match(lines[first])
-    if found is None:
-        raise LevelConflict(
-            f"line {first + 1} of the content is no plain heading", fix="Begin it with #.", line=first + 1
-        )
-    written = anchors.write_heading((found["text"] or "").strip(), name, form).strip()
-    lines[first] = f"{found['mark']} {written}{found['close'] or ''}"

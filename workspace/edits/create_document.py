@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import anchors, frontmatter, markdown
+from workspace import frontmatter, markdown
 from workspace.document import Document
 from workspace.edits.add_section import TOP_LEVEL
 from workspace.edits.content import (
@@ -14,14 +14,16 @@ from workspace.edits.content import (
     LevelConflict,
     checked_text,
     checked_title,
+    closed_outline,
     free_address,
     heading_line,
     prepare_content,
     strip_blank_lines,
     without_heading,
 )
-from workspace.edits.edit import StructureChanged
 from workspace.edits.operation import Outcome
+from workspace.headings import read_headings
+from workspace.lines import Lines
 from workspace.paths import check_path
 from workspace.slugs import file_slug
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from templates import DocumentType
     from workspace.anchors import AnchorForm
     from workspace.edits.edit import Style
+    from workspace.headings import AnchoredHeading
     from workspace.overlay import Overlay
 
 TITLE_MARK = "{title}"
@@ -36,12 +39,28 @@ TITLE_MARK = "{title}"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A section and all below it, as a text without its own heading; its nested headings keep their levels."""
+    """A section of a text: its heading, the HTML anchors on lines above that, and the text below it."""
 
-    level: int
-    heading: str
-    title: str
+    heading: AnchoredHeading
+    above: str
     text: str
+
+    @property
+    def level(self) -> int:
+        return self.heading.block.level
+
+    @property
+    def name(self) -> str:
+        """What sections of the skeleton and of the content are matched by."""
+        return self.heading.title.casefold()
+
+    def at(self, level: int) -> str:
+        """The heading at a level."""
+        return "\n".join((*self.above.splitlines(), f"{'#' * level} {_one_line(self.heading)}"))
+
+    def text_below(self, level: int) -> str:
+        """The text, its headings as far below this level as they were below the part's own."""
+        return _shifted(self.text, level - self.level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +78,12 @@ class CreateDocument:
         """Lays the document over its path. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict, and more."""
         title = checked_title(self.title)
         path = self._path(title, overlay)
-        text = strip_blank_lines(checked_text(self.content, "initial_content"))
-        text = without_heading(text, markdown.plain_text(title))
-        introduction, parts = _split(text)
-        written = self._write(title, introduction, parts, style.form)
+        written = self._write(title, style.form)
         document = Document.parse(written.encode(), path)
-        _check(document, title, written)
+        if document.title != markdown.plain_text(title):
+            raise InvalidTitle(
+                "the title does not read as a heading", fix="Leave out Markdown marks at its ends."
+            )
         overlay.create(document)
         sections = [section.address for section in document.sections if not section.is_preamble]
         return Outcome(path, {"path": path, "created": True, "sections": sections}, f"Create {path}", True)
@@ -82,96 +101,81 @@ class CreateDocument:
         root = overlay.snapshot.config.root
         return check_path("/".join(part for part in (folder or root, f"{stem}.md") if part))
 
-    def _write(self, title: str, introduction: str, parts: list[_Part], form: AnchorForm) -> str:
-        skeleton = without_heading(
-            strip_blank_lines(self.type.structure.replace(TITLE_MARK, title, 1)), markdown.plain_text(title)
-        )
-        lead, planned = _flat(skeleton)
-        waiting = {part.title.casefold(): part for part in reversed(parts)}
-        blocks = [strip_blank_lines(text) for text in (lead, introduction)]
+    def _write(self, title: str, form: AnchorForm) -> str:
+        shown = markdown.plain_text(title)
+        content = strip_blank_lines(checked_text(self.content, "initial_content"))
+        introduction, brought = _parts(without_heading(content, shown, 1), is_nested=True)
+        skeleton = strip_blank_lines(self.type.structure.replace(TITLE_MARK, title, 1))
+        lead, planned = _parts(without_heading(skeleton, shown, 1))
+        for part in brought:
+            _check_level(part.heading)
+        blocks = [lead, introduction]
         for section in planned:
-            blocks.append(f"{'#' * section.level} {section.heading}")
-            blocks.append(section.text)
-            part = waiting.pop(section.title.casefold(), None)
-            if part:
-                parts = [other for other in parts if other is not part]
-                blocks.append(_shifted(part.text, section.level - part.level))
-        for part in parts:
-            blocks.append(f"{'#' * TOP_LEVEL} {part.heading}")
-            blocks.append(_shifted(part.text, TOP_LEVEL - part.level))
-        body = "\n\n".join(block for block in blocks if block)
-        content = prepare_content(Document.parse(b""), body, below=None, level=1, address=None, form=form)
-        first = heading_line(1, title, free_address(None, title, set(content.addresses)), form)
+            filled = next((part for part in brought if part.name == section.name), None)
+            blocks += [(filled or section).at(section.level), section.text]
+            if filled:
+                brought.remove(filled)
+                blocks.append(filled.text_below(section.level))
+        for part in brought:
+            blocks += [part.at(TOP_LEVEL), part.text_below(TOP_LEVEL)]
+        body = prepare_content(
+            Document.parse(b""),
+            "\n\n".join(filter(None, blocks)),
+            below=None,
+            level=1,
+            address=None,
+            form=form,
+            field="initial_content",
+        )
+        first = heading_line(1, title, free_address(None, title, set(body.addresses)), form)
         header = frontmatter.write_scalar("type", self.type.name)
-        return f"---\n{header}---\n\n{first}\n" + (f"\n{content.text}\n" if content.text else "")
+        return f"---\n{header}---\n\n{first}\n" + (f"\n{body.text}\n" if body.text else "")
 
 
-def _check(document: Document, title: str, written: str) -> None:
-    if document.title != markdown.plain_text(title):
-        raise InvalidTitle(
-            "the title does not read as a heading", fix="Leave out Markdown marks at its ends."
-        )
-    expected = len(markdown.outline(written).headings)
-    fences = [section for section in document.sections if section.anchor is None]
-    if expected != len(document.sections) or fences:
-        raise StructureChanged(
-            "the content would swallow a section of the new document",
-            fix="Close every code fence (```) and comment (<!-- -->) in initial_content.",
-        )
-
-
-def _flat(text: str) -> tuple[str, list[_Part]]:
-    """The text before the first heading, and every heading with its own text."""
+def _parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part]]:
+    """The text before the first heading, and the parts after it: each with its own text, or with all that is nested."""
     lines = text.split("\n")
-    headings = markdown.outline(text, is_fragment=True).headings
-    ends = [heading.line for heading in headings[1:]] + [len(lines)]
-    lead = "\n".join(lines[: headings[0].line]) if headings else text
+    headings = read_headings(Lines(text.encode()), closed_outline(text, "initial_content"))
+    if is_nested:
+        headings = _topmost(headings)
+    starts = [*(heading.first_line for heading in headings), len(lines)]
     parts = [
         _Part(
-            heading.level,
-            " ".join(heading.source.split("\n")),
-            markdown.plain_text(anchors.read_heading(heading.source).words),
-            strip_blank_lines("\n".join(lines[heading.end : end])),
+            heading,
+            "\n".join(lines[heading.first_line : heading.block.line]).strip(),
+            strip_blank_lines("\n".join(lines[heading.block.end : end])),
         )
-        for heading, end in zip(headings, ends, strict=True)
+        for heading, end in zip(headings, starts[1:], strict=True)
     ]
-    return strip_blank_lines(lead), parts
+    return strip_blank_lines("\n".join(lines[: starts[0]])), parts
 
 
-def _split(text: str) -> tuple[str, list[_Part]]:
-    """The introduction, and the topmost sections of a content, each with all that stands below it.
+def _topmost(headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
+    """The headings that stand below no other."""
+    tops: list[AnchoredHeading] = []
+    for heading in headings:
+        if not tops or heading.block.level <= tops[-1].block.level:
+            tops.append(heading)
+    return tops
 
-    Raises LevelConflict for an H1: the title is the only one.
-    """
-    lines = text.split("\n")
-    headings = markdown.outline(text, is_fragment=True).headings
-    tops: list[int] = []
-    for position, heading in enumerate(headings):
-        if heading.level == 1:
-            raise LevelConflict(
-                f"line {heading.line + 1} of initial_content is an H1, and the title is the document's only one",
-                fix="Write sections with ## and subsections with ###.",
-                line=heading.line + 1,
-            )
-        if not tops or heading.level <= headings[tops[-1]].level:
-            tops.append(position)
-    lead = "\n".join(lines[: headings[0].line]) if headings else text
-    ends = [*(headings[top].line for top in tops[1:]), len(lines)] if tops else []
-    parts = [
-        _Part(
-            headings[top].level,
-            " ".join(headings[top].source.split("\n")),
-            markdown.plain_text(anchors.read_heading(headings[top].source).words),
-            strip_blank_lines("\n".join(lines[headings[top].end : end])),
+
+def _check_level(heading: AnchoredHeading) -> None:
+    """Raises LevelConflict for an H1: the title is the only one."""
+    if heading.block.level == 1:
+        raise LevelConflict(
+            "initial_content holds an H1 that is not the title, and the title is the document's only one",
+            fix="Write sections with ## and subsections with ###.",
+            line=heading.block.line + 1,
         )
-        for top, end in zip(tops, ends, strict=True)
-    ]
-    return strip_blank_lines(lead), parts
+
+
+def _one_line(heading: AnchoredHeading) -> str:
+    return " ".join(heading.block.source.split("\n"))
 
 
 def _shifted(text: str, by: int) -> str:
     """A text with its headings moved down (or up) by some levels."""
-    headings = markdown.outline(text, is_fragment=True).headings if by else ()
+    headings = markdown.outline(text).headings if by else ()
     lines = text.split("\n")
     for heading in reversed(headings):
         level = heading.level + by
@@ -179,6 +183,5 @@ def _shifted(text: str, by: int) -> str:
             raise LevelConflict(
                 "a heading of initial_content would be deeper than H6", fix="Nest it less deeply."
             )
-        source = " ".join(heading.source.split("\n"))
-        lines[heading.line : heading.end] = [f"{'#' * level} {source}"]
+        lines[heading.line : heading.end] = [f"{'#' * level} {' '.join(heading.source.split(chr(10)))}"]
     return "\n".join(lines)

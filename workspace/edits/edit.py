@@ -38,7 +38,7 @@ class Splice:
 class Edit:
     """The splices of one operation, what it answers, and one line that says what happened.
 
-    `renamed` is the position of the one section whose title may change.
+    `renamed` is the position of the one section whose title may change; only an edit of front matter may change that.
     """
 
     splices: tuple[Splice, ...]
@@ -46,6 +46,7 @@ class Edit:
     summary: str
     hints: tuple[str, ...] = ()
     renamed: int | None = None
+    is_front_matter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,18 @@ def apply_edit(document: Document, edit: Edit) -> Document:
     parts: list[bytes] = []
     position = 0
     for splice in splices:
+        if splice.start < position:
+            raise ValueError("an edit's splices overlap")
         parts += (document.data[position : splice.start], splice.replacement)
         position = splice.end
     parts.append(document.data[position:])
     changed = Document.parse(b"".join(parts), document.path)
+    if changed.front_matter_lines != document.front_matter_lines and not edit.is_front_matter:
+        raise StructureChanged(
+            f"this edit would be read as front matter of {document.path}",
+            fix="Begin the text with something other than a `---` line.",
+            section=None,
+        )
     _check_structure(document, changed, splices, edit.renamed)
     return changed
 
@@ -75,15 +84,19 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
 
     Addresses stay too, unless a section was taken out (the siblings of a removed one may be numbered anew).
     """
+    _check_introduction(old, new, splices, renamed)
+    headed = [item for item in old.sections if item.has_heading]
+    kept = [item for item in headed if not any(s.start <= item.heading_start < s.end for s in splices)]
     written = _written(splices)
-    kept = [item for item in old.sections if not any(s.start <= item.heading_start < s.end for s in splices)]
     stayed = [
-        item for item in new.sections if not any(start <= item.heading_start < end for start, end in written)
+        item
+        for item in new.sections
+        if item.has_heading and not any(start <= item.heading_start < end for start, end in written)
     ]
     if len(kept) != len(stayed):
         raise _broken(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
     twins = {item.position: twin.position for item, twin in zip(kept, stayed, strict=True)}
-    nothing_removed = len(kept) == len(old.sections)
+    nothing_removed = len(kept) == len(headed)
     for item, twin in zip(kept, stayed, strict=True):
         parent = None if item.parent is None else twins.get(item.parent)
         if (
@@ -95,6 +108,23 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
             or (not _touched(item, splices) and old.source(item).rstrip() != new.source(twin).rstrip())
         ):
             raise _broken(old, item)
+
+
+def _check_introduction(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
+    """Compares a preamble without a heading, which has no line of its own that could be looked for."""
+    before, after = old.preamble, new.preamble
+    if before is None or before.has_heading:
+        return
+    # What is put into an empty one stands right after the front matter's last line, before its blank lines.
+    floor = len(old.data[: before.start].rstrip())
+    if any(splice.start <= before.end and splice.end >= floor for splice in splices):
+        return
+    if (
+        after is None
+        or (before.title != after.title and before.position != renamed)
+        or old.source(before).rstrip() != new.source(after).rstrip()
+    ):
+        raise _broken(old, before)
 
 
 def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:

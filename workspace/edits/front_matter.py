@@ -15,18 +15,26 @@ if TYPE_CHECKING:
 def replace_front_matter_key(document: Document, key: str, line: str) -> Splice:
     """Replaces a key's lines, or adds it; a document without front matter gets one. An empty `line` removes the key.
 
+    Front matter that holds nothing any more goes altogether, with the blank line after it.
     Raises InvalidFrontMatter where the block that is there is no mapping.
     """
-    first = document.lines.starts[0]
-    if document.outline.front_matter is None:
-        if not line:
-            return Splice(first, first, b"")
-        block = f"---\n{line}---\n\n" if document.data[first:].strip() else f"---\n{line}---\n"
+    data, lines = document.data, document.lines
+    first = lines.starts[0]
+    if not document.front_matter_lines:
+        block = f"---\n{line}---\n" + ("\n" if data[first:] else "") if line else ""
         return Splice(first, first, with_ending(block, document.ending))
     if document.front_matter_error:
         raise document.front_matter_error
-    start = document.lines.offset(1)
-    end = document.lines.offset(document.outline.front_matter[1] - 1)
-    source = document.data[start:end].decode()
+    start, end = lines.offset(1), lines.offset(document.front_matter_lines - 1)
+    try:
+        source = data[start:end].decode()
+    except UnicodeDecodeError as error:
+        raise frontmatter.InvalidFrontMatter(
+            "the front matter is not UTF-8", fix="Save the file as UTF-8."
+        ) from error
     written = frontmatter.replace_key(source, key, with_ending(line, document.ending).decode())
-    return Splice(start, end, written.encode())
+    after = document.front_matter_lines
+    if written or not source or lines.raw(after).startswith(b"---"):
+        return Splice(start, end, written.encode())
+    blank = after < len(lines) and not lines.raw(after).strip(b" \t")
+    return Splice(first, lines.offset(after + blank), b"")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from workspace.addresses import read_fragment, resolve_section, resolve_task
+from workspace.edits.content import InvalidTitle
 from workspace.edits.edit import Edit, StructureChanged, Style, apply_edit
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
 
     from workspace.document import Document
     from workspace.overlay import Overlay
-
-
-class LimitExceeded(WorkspaceError):
-    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
-
-    code = "LIMIT_EXCEEDED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +52,24 @@ class DocumentOperation:
         """The edit that this operation makes. Pure: it reads the document and changes nothing."""
         raise NotImplementedError
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the edited document over the snapshot. Raises what `edit` does, StructureChanged, LimitExceeded."""
-        path = check_path(self.file)
-        document = overlay.document(path)
+    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         edit = self.edit(document, style)
         if not edit.splices:
-            return Outcome(path, edit.answer, edit.summary, False, edit.hints)
+            return document, edit
         changed = apply_edit(document, edit)
         _check_answer(changed, edit)
-        overlay.put(changed)
-        return Outcome(path, edit.answer, edit.summary, changed.data != document.data, edit.hints)
+        return changed, edit
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Lays the edited document over the snapshot. Raises what `revise` does, and LimitExceeded."""
+        path = check_path(self.file)
+        document = overlay.document(path)
+        changed, edit = self.revise(document, style)
+        is_change = changed.data != document.data
+        if is_change:
+            overlay.put(changed)
+        return Outcome(path, edit.answer, edit.summary, is_change, edit.hints)
 
 
 def _check_answer(document: Document, edit: Edit) -> None:
@@ -90,3 +92,8 @@ def _check_answer(document: Document, edit: Edit) -> None:
                 fix="Close every code fence (```) and comment (<!-- -->) in the content and in the text before it.",
                 section=name,
             ) from error
+    title = edit.answer.get("title")
+    if isinstance(title, str) and resolve_section(document, str(edit.answer["slug"])).title != title:
+        raise InvalidTitle(
+            "the title does not read as a heading", fix="Leave out Markdown marks at its ends."
+        )

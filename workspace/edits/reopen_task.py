@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.addresses import resolve_task, task_address
 from workspace.edits.edit import Edit, Splice, Style
 from workspace.edits.operation import DocumentOperation
+from workspace.edits.task_fields import without_fields
 
 if TYPE_CHECKING:
     from workspace.document import Document
@@ -30,6 +31,5 @@ class ReopenTask(DocumentOperation):
         if not task.is_done:
             answer["already_open"] = True
             return Edit((), answer, f"Reopen {address} of {self.file}")
-        lines = [Splice(item.start, item.end, b"") for item in task.fields if item.name == "completed"]
-        splices = (Splice(task.box, task.box + 1, b" "), *lines)
+        splices = (Splice(task.box, task.box + 1, b" "), *without_fields(document, task, "completed"))
         return Edit(splices, answer, f"Reopen {address} of {self.file}")

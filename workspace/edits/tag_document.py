@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace import frontmatter
@@ -59,8 +60,23 @@ class TagDocument(DocumentOperation):
         if tags == document.tags:
             return Edit((), answer, f"Tag {self.file}")
         line = frontmatter.write_list("tags", tags) if tags else ""
-        return Edit(
-            (replace_front_matter_key(document, "tags", line),), answer, f"Tag {self.file}: {', '.join(tags)}"
+        if not self.replace:
+            _check_words(document)
+        splice = replace_front_matter_key(document, "tags", line)
+        return Edit((splice,), answer, f"Tag {self.file}: {', '.join(tags)}", is_front_matter=True)
+
+
+def _check_words(document: Document) -> None:
+    """Raises InvalidFrontMatter where the tags that are there would be lost: they are not all words."""
+    value = document.front_matter.get("tags")
+    items = value if isinstance(value, list) else [] if value is None or isinstance(value, str) else [value]
+    if any(item is not None and not isinstance(item, (str, int, float, date)) for item in items) or any(
+        isinstance(item, bool) for item in items
+    ):
+        raise frontmatter.InvalidFrontMatter(
+            "the tags in the front matter are not all words",
+            fix='Write them as a list of words (`tags: [backend, "on"]`; YAML reads a bare `on` as true), or set '
+            "replace.",
         )
 
 

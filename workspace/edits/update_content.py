@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.addresses import PREAMBLE, read_fragment, resolve_section
-from workspace.edits.content import checked_text, own_heading_dropped, prepare_content, strip_blank_lines
+from workspace.edits.content import (
+    checked_text,
+    own_heading_dropped,
+    prepare_content,
+    strip_blank_lines,
+    with_newlines,
+)
 from workspace.edits.edit import Edit, Splice, Style
 from workspace.edits.operation import DocumentOperation
-from workspace.edits.spacing import end_of_text, insert_block, start_of_text
+from workspace.edits.spacing import blank_line, end_of_text, insert_block, start_of_text
 from workspace.lines import with_ending
 
 if TYPE_CHECKING:
@@ -37,13 +43,14 @@ class UpdateContent(DocumentOperation):
             return write_first_preamble(document, text, style, self.file)
         section = resolve_section(document, self.slug)
         text = own_heading_dropped(text, section, document)
-        end = section.tree_end if self.include_subsections and not section.is_preamble else section.end
+        replaced = document.descendants(section) if self.include_subsections else ()
+        end = section.tree_end if self.include_subsections else section.end
         heading_end = end_of_text(document.data, section.start, section.body)
         start = start_of_text(document.data, section.body, end)
         stop = end_of_text(document.data, section.body, end)
-        answer: dict[str, object] = {"slug": section.address}
-        summary = f"Update {section.address} of {self.file}"
-        if strip_blank_lines(checked_newlines(document.text(section.body, end))) == text:
+        answer: dict[str, object] = {"slug": section.key}
+        summary = f"Update {section.key} of {self.file}"
+        if strip_blank_lines(with_newlines(document.text(section.body, end))) == text:
             return Edit((), answer, summary)
         content = prepare_content(
             document,
@@ -52,9 +59,7 @@ class UpdateContent(DocumentOperation):
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
             form=document.form or style.form,
-            replaced=document.descendants(section)
-            if self.include_subsections and not section.is_preamble
-            else (),
+            replaced=replaced,
         )
         if content.addresses:
             answer["subsections"] = list(content.addresses)
@@ -63,13 +68,9 @@ class UpdateContent(DocumentOperation):
         elif not content.text:
             splice = Splice(heading_end, stop, b"")
         else:
-            splice = Splice(start, stop, with_ending(content.text, document.ending))
+            after = blank_line(document, content.text, stop, end)
+            splice = Splice(start, stop, with_ending(content.text, document.ending) + after)
         return Edit((splice,), answer, summary, content.hints)
-
-
-def checked_newlines(text: str) -> str:
-    """A document's text with LF line ends, as a caller's content has them."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_first_preamble(document: Document, text: str, style: Style, file: str) -> Edit:

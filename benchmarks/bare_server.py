@@ -1,0 +1,30 @@
+"""The least that an MCP server can be: one tool, no work. Starts are measured against its start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
+
+
+async def list_tools(
+    context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
+) -> ListToolsResult:
+    """One tool without arguments."""
+    tool = {"name": "nothing", "description": "Does nothing.", "inputSchema": {"type": "object"}}
+    return ListToolsResult(tools=[Tool.model_validate(tool)])
+
+
+async def serve() -> None:
+    """Runs until standard input ends."""
+    server: Server[Any] = Server("bare", version="1", on_list_tools=list_tools)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    anyio.run(serve)

@@ -1,0 +1,58 @@
+"""SQLite FTS5 beside us: from sections that are ready, with its porter stemmer and its own bm25."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import Text
+from benchmarks.timing import percentile, seconds, spread, warm_seconds
+
+PAGE = 10
+
+
+def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
+    """Seconds to build, the bytes of the file, queries, and one section replaced and found."""
+    file = folder / "fts5.sqlite"
+    database = sqlite3.connect(file)
+    # Nothing waits for the disk, as nothing does in our own build.
+    database.executescript(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
+        "CREATE VIRTUAL TABLE section USING fts5(id UNINDEXED, title, body, tokenize = 'porter unicode61')"
+    )
+
+    def build() -> None:
+        with database:
+            database.executemany("INSERT INTO section VALUES (?, ?, ?)", texts)
+
+    def search(query: Sequence[str]) -> list[str]:
+        words = " OR ".join(f'"{word}"' for word in query)
+        rows = database.execute(
+            "SELECT id FROM section WHERE section MATCH ? ORDER BY rank LIMIT ?", (words, PAGE)
+        )
+        return [row[0] for row in rows]
+
+    def edit(number: int) -> None:
+        with database:
+            database.execute(
+                "UPDATE section SET body = body || ? WHERE rowid = ?", (f" zq{number}edit", number)
+            )
+        assert search([f"zq{number}edit"])
+
+    try:
+        built = seconds(build)
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = file.stat().st_size
+        times = warm_seconds(search, queries)
+        edits = [seconds(partial(edit, number)) for number in range(1, min(50, len(texts)) + 1)]
+    finally:
+        database.close()
+    return {
+        "seconds": built,
+        "bytes": size,
+        "query": spread(times),
+        "edit_p50_ms": percentile(edits, 0.5) * 1e3,
+    }

@@ -1,0 +1,80 @@
+"""A server as a child process, spoken to in lines of JSON, without the time that a client library takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from benchmarks.child import ROOT, MeasurementFailed, environment
+
+PROTOCOL = "2025-11-25"
+
+
+class Peer:
+    """A running server; `started` is the moment just before it was started."""
+
+    def __init__(self, command: Sequence[str], home: Path) -> None:
+        self.started = time.perf_counter()
+        self._log = (home / "server.log").open("a+")
+        self._process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment(home),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
+        self._number = 0
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def initialize(self) -> None:
+        """The handshake."""
+        client = {"name": "benchmark", "version": "1"}
+        self.ask("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def ask(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A request's result; what the server says in between is passed over."""
+        self._number += 1
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method}
+        self._send(message if parameters is None else message | {"params": parameters})
+        assert self._process.stdout
+        for line in self._process.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == self._number:
+                if "result" not in answer:
+                    raise MeasurementFailed(f"{method}: {answer['error']}")
+                return dict(answer["result"])
+        raise MeasurementFailed(f"{method}: the server ended")
+
+    def cpu_seconds(self) -> float | None:
+        """The server's processor time until now (proc(5), schedstat); None where the system does not say."""
+        tasks = Path(f"/proc/{self._process.pid}/task")
+        try:
+            return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()

@@ -1,0 +1,34 @@
+"""How long something takes, and what is typical of many times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROUNDS = 3
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The wall-clock time of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def warm_seconds(work: Callable[[T], object], things: Iterable[T]) -> list[float]:
+    """The time of each call, the shortest of three: another program's turn on the processor is not ours."""
+    return [min(seconds(lambda: work(thing)) for _ in range(ROUNDS)) for thing in things]  # noqa: B023
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of all values does not exceed, by nearest rank."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """The median and the 95th percentile of times in seconds, in milliseconds."""
+    return {"p50_ms": percentile(values, 0.5) * 1e3, "p95_ms": percentile(values, 0.95) * 1e3}

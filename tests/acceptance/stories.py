@@ -1,0 +1,118 @@
+"""Stories: Markdown documents that give files and calls, and say what each call must answer.
+
+    ````markdown file=api.md      a file that is there at the beginning
+    ```json call edit_document    the arguments of a call
+    ```json answer                what its data must hold; `error` instead of `answer` where it must fail
+    ```text answer                its text, exactly
+
+In an answer `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and `"<commit>"`
+stand for any value of their kind, and `…` in a string or a list for whatever is there. An object may hold more
+fields than are named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+
+_PART = re.compile(
+    r"^(?P<fence>`{3,})(?P<language>\w+) (?P<role>[^\n]+)\n(?P<text>.*?)^(?P=fence)$|^## (?P<title>[^\n]+)$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, and what it must answer: data, or a text, or both."""
+
+    title: str
+    tool: str
+    arguments: dict[str, Any]
+    data: Any = None
+    text: str | None = None
+    fails: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The files at the beginning and the calls in their order."""
+
+    files: Mapping[str, str]
+    calls: tuple[Call, ...]
+
+
+def read_story(name: str) -> Story:
+    """The story of a file in `tests/cases`."""
+    source = (CASES / f"{name}.md").read_text(encoding="utf-8")
+    files: dict[str, str] = {}
+    calls: list[Call] = []
+    title, number = "", 0
+    for found in _PART.finditer(source):
+        if found["title"]:
+            title, number = found["title"], 0
+            continue
+        role, text = found["role"], found["text"]
+        if role.startswith("file="):
+            files[role.removeprefix("file=")] = text
+        elif role.startswith("call "):
+            number += 1
+            shown = title if number == 1 else f"{title} ({number})"
+            calls.append(Call(shown, role.removeprefix("call "), json.loads(text)))
+        elif found["language"] == "text":
+            calls.append(replace(calls.pop(), text=text.removesuffix("\n"), fails=role == "error"))
+        else:
+            calls.append(replace(calls.pop(), data=json.loads(text), fails=role == "error"))
+    return Story(files, tuple(calls))
+
+
+_KINDS: Mapping[str, Any] = {
+    "<string>": lambda value: isinstance(value, str) and value,
+    "<integer>": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "<number>": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "<array>": lambda value: isinstance(value, list),
+    "<strings>": lambda value: isinstance(value, list) and value and all(isinstance(v, str) for v in value),
+    "<object>": lambda value: isinstance(value, dict),
+    "<commit>": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{40}", value),
+}
+
+
+def mismatch(expected: Any, actual: Any, place: str = "answer") -> str | None:
+    """Where an answer is not as expected; None if it is."""
+    match expected:
+        case str() if expected in _KINDS:
+            return None if _KINDS[expected](actual) else f"{place} is {actual!r}, not {expected}"
+        case str() if "…" in expected:
+            pattern = ".*".join(re.escape(part) for part in expected.split("…"))
+            fits = isinstance(actual, str) and re.fullmatch(pattern, actual, re.DOTALL)
+            return None if fits else f"{place} is {actual!r}, not {expected!r}"
+        case dict():
+            if not isinstance(actual, dict):
+                return f"{place} is {actual!r}, not an object"
+            for key, value in expected.items():
+                if key not in actual:
+                    return f"{place} has no {key!r}: {actual!r}"
+                if wrong := mismatch(value, actual[key], f"{place}.{key}"):
+                    return wrong
+            return None
+        case list() if "…" in expected:
+            rest = iter(actual)
+            for value in (value for value in expected if value != "…"):
+                if not any(mismatch(value, item) is None for item in rest):
+                    return f"{place} lacks {value!r}: {actual!r}"
+            return None
+        case list():
+            if not isinstance(actual, list) or len(actual) != len(expected):
+                return f"{place} is {actual!r}, not of {len(expected)} items"
+            wrongs = (
+                mismatch(e, a, f"{place}[{i}]") for i, (e, a) in enumerate(zip(expected, actual, strict=True))
+            )
+            return next((wrong for wrong in wrongs if wrong), None)
+        case _:
+            same = type(actual) is type(expected) and actual == expected
+            return None if same else f"{place} is {actual!r}, not {expected!r}"

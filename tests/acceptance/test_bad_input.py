@@ -1,0 +1,372 @@
+"""Bad input through a client: a clear error with a specification and a valid example, and a server that lives on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import Reply, Server, serving, surroundings
+from tests.repositories import Repo, normal
+
+SECRET = "xyzzy"
+DOCUMENT = f"""---
+type: api_spec
+tags: [backend]
+---
+
+# API
+
+Introduction, {SECRET}.
+
+## Endpoints
+
+Text, {SECRET}.
+
+### Search
+
+Find, {SECRET}.
+
+## Tasks
+
+- [ ] One {SECRET}
+- [ ] Two
+
+## Same {{#same}}
+
+A
+
+## Same {{#same}}
+
+B
+"""
+HUGE = "x" * 30_000_000
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("bad") / "docs", {"api.md": DOCUMENT, "guides/deep.md": "# Deep\n"})
+
+
+@pytest.fixture(scope="module")
+def server(repo: Repo, home: Path) -> Iterator[Server]:
+    """One server for the whole module: it must live on. At the end the repository is sound."""
+    with serving(repo.path, home) as server:
+        yield server
+        assert server.call("list_documents").data["documents"]
+    assert repo.fsck() == repo.status() == ""
+
+
+def edit(operation: str, **fields: Any) -> dict[str, Any]:
+    return {"operation": operation, "file": "api.md", **fields}
+
+
+BAD: dict[str, tuple[str, dict[str, Any], str]] = {
+    # wrong type
+    "title of a number": ("create_document", {"doc_type": "api_spec", "title": 5}, "INVALID_ARGUMENTS"),
+    "slug of a list": ("edit_document", edit("update_content", slug=["a"], content="x"), "INVALID_ARGUMENTS"),
+    "tags of a text": ("tag_document", {"file": "api.md", "tags": "backend"}, "INVALID_ARGUMENTS"),
+    "tags of numbers": ("tag_document", {"file": "api.md", "tags": [1]}, "INVALID_ARGUMENTS"),
+    "limit of a word": ("search_docs", {"query": "x", "limit": "many"}, "INVALID_ARGUMENTS"),
+    "operations of a number": ("edit_document", {"operations": 5}, "INVALID_ARGUMENTS"),
+    "operations of words": ("edit_document", {"operations": ["add", "remove"]}, "INVALID_ARGUMENTS"),
+    "operations of no JSON": ("complete_task", {"operations": "[{"}, "INVALID_ARGUMENTS"),
+    "query of a number": ("search_documents", {"query": 5}, "INVALID_ARGUMENTS"),
+    "chunk of a number": ("get_doc", {"chunk_id": 5}, "INVALID_ARGUMENTS"),
+    "unknown mode": (
+        "edit_document",
+        {**edit("add_section", title="N"), "mode": "some"},
+        "INVALID_ARGUMENTS",
+    ),
+    # unknown file, section, task, operation, field, type
+    "unknown file": ("view_document", {"file": "apis.md"}, "DOCUMENT_NOT_FOUND"),
+    "unknown file to edit": (
+        "edit_document",
+        {"operation": "add_section", "file": "nowhere/quite-else.md", "title": "New"},
+        "DOCUMENT_NOT_FOUND",
+    ),
+    "unknown file to remove": ("remove_document", {"path": "nothing.md"}, "DOCUMENT_NOT_FOUND"),
+    "unknown file to tag": ("tag_document", {"file": "nothing.md", "tags": ["a"]}, "DOCUMENT_NOT_FOUND"),
+    "unknown folder": ("list_documents", {"path": "guidez"}, "DOCUMENT_NOT_FOUND"),
+    "unknown section": ("view_document", {"file": "api.md", "slug": "endpoints/serch"}, "SECTION_NOT_FOUND"),
+    "unknown section to edit": (
+        "edit_document",
+        edit("append_content", slug="qqq", content="x"),
+        "SECTION_NOT_FOUND",
+    ),
+    "unknown parent": (
+        "edit_document",
+        edit("add_section", title="N", parent_slug="endpoint"),
+        "SECTION_NOT_FOUND",
+    ),
+    "unknown sibling": ("edit_document", edit("add_section", title="N2", before="qqq"), "SECTION_NOT_FOUND"),
+    "unknown section to remove": ("remove_document", {"file": "api.md", "slug": "qqq"}, "SECTION_NOT_FOUND"),
+    "ambiguous section": ("view_document", {"file": "api.md", "slug": "same"}, "AMBIGUOUS_ADDRESS"),
+    "unknown task": ("complete_task", {"file": "api.md", "slug": "tasks[9]"}, "TASK_NOT_FOUND"),
+    "task of a section without any": (
+        "complete_task",
+        {"file": "api.md", "slug": "endpoints[0]"},
+        "TASK_NOT_FOUND",
+    ),
+    "section for a task": ("complete_task", {"file": "api.md", "slug": "tasks"}, "INVALID_ADDRESS"),
+    "task for a section": (
+        "edit_document",
+        edit("append_content", slug="tasks[0]", content="x"),
+        "INVALID_ADDRESS",
+    ),
+    "unknown operation": ("edit_document", edit("add_sektion", title="New"), "INVALID_ARGUMENTS"),
+    "unknown field": ("edit_document", edit("add_section", titel="New"), "INVALID_ARGUMENTS"),
+    "field of another operation": (
+        "edit_document",
+        edit("add_task", slug="tasks", content="x"),
+        "INVALID_ARGUMENTS",
+    ),
+    "no operation": ("edit_document", {"file": "api.md"}, "INVALID_ARGUMENTS"),
+    "no file": ("complete_task", {"slug": "tasks[0]"}, "INVALID_ARGUMENTS"),
+    "no query": ("search_docs", {}, "INVALID_ARGUMENTS"),
+    "no chunk": ("get_doc", {}, "INVALID_ARGUMENTS"),
+    "unknown doc_type": ("create_document", {"doc_type": "api_spek"}, "UNKNOWN_TYPE"),
+    "title without a type": ("create_document", {"title": "Lone"}, "INVALID_ARGUMENTS"),
+    "unknown tag to filter by": ("search_docs", {"query": "x", "tags": "backendd"}, "UNKNOWN_FILTER_VALUE"),
+    "unknown chunk": ("get_doc", {"chunk_id": "api.md#serch"}, "CHUNK_NOT_FOUND"),
+    # titles
+    "empty title": ("create_document", {"doc_type": "api_spec", "title": ""}, "INVALID_TITLE"),
+    "title of spaces": ("edit_document", edit("add_section", title="  "), "INVALID_TITLE"),
+    "empty new title": (
+        "edit_document",
+        edit("rename_section", slug="endpoints", new_title=""),
+        "INVALID_TITLE",
+    ),
+    "title of an emoji": ("create_document", {"doc_type": "api_spec", "title": "🚀"}, "INVALID_TITLE"),
+    "title of punctuation": ("create_document", {"doc_type": "api_spec", "title": "?!…"}, "INVALID_TITLE"),
+    "title of two lines": ("edit_document", edit("add_task", slug="tasks", title="a\nb"), "INVALID_TITLE"),
+    "empty tag list": ("tag_document", {"file": "api.md", "tags": []}, "INVALID_TAG"),
+    # paths
+    "existing path": ("create_document", {"doc_type": "document", "title": "API"}, "PATH_EXISTS"),
+    "path outside": (
+        "create_document",
+        {"doc_type": "document", "title": "A", "folder": "../x"},
+        "INVALID_PATH",
+    ),
+    "absolute path": (
+        "create_document",
+        {"doc_type": "document", "title": "A", "folder": "/etc"},
+        "INVALID_PATH",
+    ),
+    "path into .git": (
+        "create_document",
+        {"doc_type": "document", "title": "A", "folder": ".git"},
+        "INVALID_PATH",
+    ),
+    "disguised .git": (
+        "create_document",
+        {"doc_type": "document", "title": "A", "folder": "GIT~1"},
+        "INVALID_PATH",
+    ),
+    "edit outside": (
+        "edit_document",
+        {**edit("add_section", title="A"), "file": "../../etc/x.md"},
+        "INVALID_PATH",
+    ),
+    "remove in .git": ("remove_document", {"path": ".git/config"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
+    "view outside": ("view_document", {"file": "../../../etc/passwd"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
+    "view absolute": ("view_document", {"file": "/etc/passwd"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
+    "list outside": ("list_documents", {"path": "../"}, "INVALID_PATH"),
+    "chunk outside": ("get_doc", {"chunk_id": "../../etc/passwd"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
+    # content
+    "heading above the section": (
+        "edit_document",
+        edit("update_content", slug="endpoints/search", content="## Up"),
+        "LEVEL_CONFLICT",
+    ),
+    "H1 in a new document": (
+        "create_document",
+        {"doc_type": "document", "title": "B", "initial_content": "# Other\n\nText"},
+        "LEVEL_CONFLICT",
+    ),
+    "existing subsection": (
+        "edit_document",
+        edit("update_content", slug="endpoints", content="### Search\n\nAnew"),
+        "SECTION_EXISTS",
+    ),
+    "section that is there": ("edit_document", edit("add_section", title="Tasks"), "SECTION_EXISTS"),
+    "open fence": (
+        "edit_document",
+        edit("update_content", slug="endpoints", content="```\nopen"),
+        "STRUCTURE_CHANGED",
+    ),
+    "NUL in content": (
+        "edit_document",
+        edit("update_content", slug="endpoints", content="a\0b"),
+        "INVALID_CONTENT",
+    ),
+    "NUL in a title": ("create_document", {"doc_type": "document", "title": "a\0b"}, "INVALID_CONTENT"),
+    "NUL in a slug": ("view_document", {"file": "api.md", "slug": "end\0"}, "SECTION_NOT_FOUND"),
+    "NUL in a path": ("view_document", {"file": "a\0pi.md"}, "DOCUMENT_NOT_FOUND|INVALID_PATH"),
+    "NUL in a chunk": ("get_doc", {"chunk_id": "api.md#\0"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
+    "huge content": (
+        "edit_document",
+        edit("update_content", slug="endpoints", content=HUGE),
+        "LIMIT_EXCEEDED",
+    ),
+    "huge slug": ("view_document", {"file": "api.md", "slug": HUGE}, "SECTION_NOT_FOUND"),
+    "huge operation": ("edit_document", {"operation": HUGE}, "INVALID_ARGUMENTS"),
+    # limits, queries, cursors
+    "limit 0": ("search_docs", {"query": "text", "limit": 0}, "INVALID_ARGUMENTS"),
+    "limit -1": ("search_documents", {"query": "text", "limit": -1}, "INVALID_ARGUMENTS"),
+    "limit 10,000": ("search_docs", {"query": "text", "limit": 10_000}, "INVALID_ARGUMENTS"),
+    "limit 10,000 of a list": ("list_documents", {"limit": 10_000}, "INVALID_ARGUMENTS"),
+    "context 6": ("get_doc", {"chunk_id": "api.md#tasks", "context": 6}, "INVALID_ARGUMENTS"),
+    "empty query": ("search_docs", {"query": ""}, "EMPTY_QUERY"),
+    "blank query": ("search_documents", {"query": " \n\t "}, "EMPTY_QUERY"),
+    "malformed cursor": ("search_docs", {"query": "text", "cursor": "zzz"}, "INVALID_CURSOR"),
+    "malformed cursor of a list": ("list_documents", {"cursor": "zzz"}, "INVALID_CURSOR"),
+    # batches
+    "empty batch": ("edit_document", {"operations": []}, "INVALID_ARGUMENTS"),
+    "empty batch of views": ("view_document", {"operations": []}, "INVALID_ARGUMENTS"),
+    "batch of 1,000": (
+        "edit_document",
+        {"operations": [edit("add_task", slug="tasks", title="T")] * 1_000},
+        "LIMIT_EXCEEDED",
+    ),
+    "both forms": (
+        "edit_document",
+        {**edit("add_section", title="C"), "operations": [edit("add_section", title="D")]},
+        "INVALID_ARGUMENTS",
+    ),
+}
+
+
+def clear(reply: Reply, repo: Repo) -> None:
+    """An error is short, and tells nothing of documents, of the machine, or of the inside."""
+    assert len(reply.text) < 3_000
+    words = reply.data["error"] + reply.data.get("fix", "")
+    for forbidden in (
+        SECRET,
+        str(repo.path),
+        str(Path.home()),
+        "Traceback",
+        ".py",
+        "pydantic",
+        "object at 0x",
+    ):
+        assert forbidden not in words
+    assert SECRET not in reply.text
+    assert str(repo.path) not in reply.text
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_explained(server: Server, repo: Repo, name: str) -> None:
+    tool, arguments, codes = BAD[name]
+    before = repo.head()
+    reply = server.call(tool, **arguments)
+    assert reply.is_error, reply.text
+    assert reply.data["code"] in codes.split("|")
+    assert reply.data["commit"] == before == repo.head()
+    assert reply.data["usage"]
+    clear(reply, repo)
+    tried = server.call(tool, **reply.data["example"])
+    assert not tried.is_error, f"{reply.data['example']} fails: {tried.text}"
+
+
+def test_removal_is_never_proposed_of_what_was_not_named(server: Server) -> None:
+    for arguments in (
+        {"path": "nothing.md"},
+        {"file": "api.md", "slug": "qqq"},
+        {"file": "qqq.md", "slug": "q"},
+    ):
+        assert server.call("remove_document", **arguments).data["example"]["dry_run"] is True
+
+
+def test_a_changed_cursor_is_refused(server: Server) -> None:
+    page = server.call("search_docs", query="text find one", limit=1)
+    cursor = page.data["next_cursor"]
+    for changed in (
+        cursor[:-1] + ("A" if cursor[-1] != "A" else "B"),
+        cursor[1:],
+        cursor + "AAAA",
+        cursor.lower(),
+    ):
+        reply = server.call("search_docs", query="text find one", limit=1, cursor=changed)
+        assert (reply.is_error, reply.data["code"]) == (True, "INVALID_CURSOR")
+    other = server.call("search_docs", query="other words", cursor=cursor)
+    assert (other.is_error, other.data["code"]) == (True, "INVALID_CURSOR")
+    assert not server.call("search_docs", query="text find one", limit=1, cursor=cursor).is_error
+
+
+def test_a_failure_in_a_batch(server: Server, repo: Repo) -> None:
+    good = edit("add_task", slug="tasks", title="Good")
+    bad = edit("add_task", slug="qqq", title="Bad")
+    before = repo.head()
+    every = server.call("edit_document", operations=[good, bad, good], mode="all")
+    assert every.is_error
+    assert [result.get("status") for result in every.data["batch_results"]] == ["undone", None, "not_run"]
+    assert every.data["batch_results"][1]["code"] == "SECTION_NOT_FOUND"
+    assert every.data["batch_results"][1]["usage"]
+    assert repo.head() == every.data["commit"] == before
+    each = server.call("edit_document", operations=[good, bad, good], mode="each")
+    assert not each.is_error
+    assert [result["success"] for result in each.data["batch_results"]] == [True, False, True]
+    assert repo.git("rev-parse", "HEAD~1").strip() == before
+    assert each.data["commit"] == repo.head()
+    none = server.call("edit_document", operations=[bad, bad])
+    assert none.is_error
+    assert len(none.text) < 3_000
+    assert repo.head() == each.data["commit"]
+
+
+def test_a_huge_or_odd_query_is_answered(server: Server) -> None:
+    for query in (HUGE, "word " * 500_000, "* OR (", "\0", "🚀", "a" * 300 + "*"):
+        reply = server.call("search_docs", query=query)
+        assert not reply.is_error
+        assert len(reply.text) < 20_000
+
+
+def test_a_lone_surrogate_is_answered_and_nothing_is_written(repo: Repo, home: Path) -> None:
+    before = repo.head()
+    calls = [
+        ("edit_document", edit("append_content", slug="endpoints", content="\ud800")),
+        ("search_docs", {"query": "text"}),
+    ]
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {
+                "jsonrpc": "2.0",
+                "id": i,
+                "method": "tools/call",
+                "params": {"name": tool, "arguments": arguments},
+            }
+            for i, (tool, arguments) in enumerate(calls, 1)
+        ),
+    ]
+    command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(surroundings(home)), text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in lines:
+            process.stdin.write(json.dumps(line) + "\n")
+        process.stdin.flush()
+        answers = {
+            answer["id"]: answer for answer in (json.loads(process.stdout.readline()) for _ in range(3))
+        }
+        process.stdin.close()
+    assert answers[1]["error"]["code"] == -32700
+    assert "surrogate" in answers[1]["error"]["message"]
+    assert answers[2]["result"]["structuredContent"]["hits"]
+    assert repo.head() == before
+
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "by hand", "version": "1"},
+}

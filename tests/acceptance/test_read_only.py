@@ -1,0 +1,60 @@
+"""A read-only server offers no writers and changes no byte of the repository."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+
+from tests.acceptance.server import serving
+from tests.repositories import normal
+from tools.registry import all_tools
+
+WRITERS = [tool.name for tool in all_tools() if tool.writes]
+FILES = {
+    "guides/retries.md": "---\ntype: runbook\ntags: [sdk]\n---\n\n# Retries\n\n## Backoff\n\nIt doubles.\n",
+    "guides/tasks.md": "# Work\n\n## Tasks\n\n- [ ] One\n- [x] Two\n",
+}
+
+
+def digest(folder: Path) -> str:
+    """A hash over every file's path, mode, time and bytes, the index's own folder aside."""
+    total = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_relative_to(folder / ".git" / "docyard") or not path.is_file():
+            continue
+        status = path.stat()
+        total.update(f"{path.relative_to(folder)} {status.st_mode} {status.st_mtime_ns}\n".encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+@pytest.mark.parametrize("options", [(), ("--toolsets", "documents,tasks,search")], ids=["alone", "toolsets"])
+def test_a_hundred_reads_change_nothing(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
+    repo = normal(tmp_path / "docs", FILES)
+    repo.status()
+    before = digest(repo.path)
+    with serving(repo.path, home, "--read-only", *options) as server:
+        tools = server.tools()
+        assert {"search_docs", "get_doc", "list_documents", "view_document"} <= set(tools)
+        assert not set(WRITERS) & set(tools)
+        assert all(tool["annotations"]["readOnlyHint"] is True for tool in tools.values())
+        for name in WRITERS:
+            with pytest.raises(MCPError, match="Unknown tool") as caught:
+                server.call(name, file="guides/tasks.md", slug="tasks[0]", path="guides/tasks.md", tags=["x"])
+            assert caught.value.error.code == -32602
+        for number in range(100):
+            found = server.call("search_docs", query=f"backoff doubles {number}")
+            assert found.data["hits"][0]["chunk_id"] == "guides/retries.md#backoff"
+            replies = [
+                server.call("list_documents", has_open_tasks=True),
+                server.call("view_document", file="guides/tasks.md", slug=("tasks", "tasks[0]")[number % 2]),
+                server.call("get_doc", chunk_id="guides/retries.md#backoff", context=number % 6),
+            ]
+            steps = " ".join(reply.data["next_step"] for reply in (found, *replies))
+            assert not any(reply.is_error for reply in replies)
+            assert not any(name in steps for name in WRITERS), "a next step names a tool that is not offered"
+    assert digest(repo.path) == before
+    assert repo.status() == repo.fsck() == ""

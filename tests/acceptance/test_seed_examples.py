@@ -1,0 +1,149 @@
+"""Every example of the two specifications, through the SDK's client and a real server process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import CLIENT, Era, Reply, serving
+from tests.acceptance.stories import Call, mismatch, read_story
+from tests.repositories import EMAIL, NAME, Repo, bare, normal
+
+WRITERS = (
+    "create_document",
+    "edit_document",
+    "remove_document",
+    "complete_task",
+    "reopen_task",
+    "tag_document",
+)
+Setting = tuple[str, bool, Era]
+SETTINGS: tuple[Setting, ...] = (
+    ("seed_000", False, "auto"),
+    ("seed_004", False, "auto"),
+    ("seed_004", True, "legacy"),
+    ("seed_004_workflow", False, "legacy"),
+    ("seed_004_workflow", True, "auto"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A story that was played: what each call answered, and the repository that it left."""
+
+    name: str
+    repo: Repo
+    first: str
+    replies: Mapping[str, Reply]
+    tools: Mapping[str, Any]
+
+
+def shown(setting: Setting) -> str:
+    name, is_bare, era = setting
+    return f"{name} {'bare' if is_bare else 'normal'} {era}"
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[Setting], Told]:
+    """Plays a story, each only once."""
+
+    @cache
+    def told(setting: Setting) -> Told:
+        name, is_bare, era = setting
+        story = read_story(name)
+        repo = (bare if is_bare else normal)(tmp_path_factory.mktemp("story") / "docs", story.files)
+        first = repo.head()
+        with serving(repo.path, home, era=era) as server:
+            replies = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
+            return Told(name, repo, first, replies, server.tools())
+
+    return told
+
+
+@pytest.fixture(params=SETTINGS, ids=shown)
+def told(request: pytest.FixtureRequest, play: Callable[[Setting], Told]) -> Told:
+    return play(request.param)
+
+
+EXAMPLES = [
+    pytest.param(setting, call, id=f"{shown(setting)}: {call.title}")
+    for setting in SETTINGS
+    for call in read_story(setting[0]).calls
+]
+
+
+@pytest.mark.parametrize(("setting", "call"), EXAMPLES)
+def test_an_example_answers_as_specified(
+    play: Callable[[Setting], Told], setting: Setting, call: Call
+) -> None:
+    reply = play(setting).replies[call.title]
+    assert reply.is_error == call.fails, reply.text
+    if call.text is not None:
+        assert reply.text == call.text
+    if call.data is not None:
+        assert mismatch(call.data, reply.data) is None
+    assert mismatch("<commit>", reply.data["commit"]) is None
+    if not call.fails:
+        assert mismatch("<string>", reply.data["next_step"]) is None
+
+
+def test_one_commit_for_each_call_that_changed_something(told: Told) -> None:
+    wrote = [
+        call.tool
+        for call in read_story(told.name).calls
+        if call.tool in WRITERS and not call.fails and set(call.arguments) - {"doc_type"}
+    ]
+    trailers = [f"%(trailers:key=Docyard-{name},valueonly,separator=)" for name in ("Tool", "Client")]
+    form = "|".join(["%an <%ae>", "%cn", *trailers])
+    log = told.repo.git("log", "--reverse", f"--format={form}", f"{told.first}..HEAD").splitlines()
+    assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in wrote]
+
+
+def test_the_repository_is_clean(told: Told) -> None:
+    assert told.repo.fsck() == ""
+    if not told.repo.path.joinpath("HEAD").exists():
+        assert told.repo.status() == ""
+
+
+def test_the_schemas_are_those_of_the_contract(told: Told) -> None:
+    search, get = (told.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
+    assert search["required"] == ["query"]
+    assert search["additionalProperties"] is get["additionalProperties"] is False
+    assert get["required"] == ["chunk_id"]
+    for schema, name, expected in (
+        (search, "query", {"type": "string"}),
+        (search, "limit", {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}),
+        (search, "cursor", {"type": "string"}),
+        (get, "chunk_id", {"type": "string"}),
+        (get, "context", {"type": "integer", "minimum": 0, "maximum": 5, "default": 0}),
+    ):
+        assert mismatch({**expected, "description": "<string>"}, schema["properties"][name]) is None
+    if told.name == "seed_000":
+        assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
+        assert search["properties"]["tags"]["enum"] == ["sdk"]
+        described = "Search the docs. Use this to find relevant documentation, guides, or API references."
+        assert told.tools["search_docs"]["description"] == described
+
+
+STRUCTURES = {
+    "api_spec": ("endpoints", "examples", "tasks"),
+    "process_checklist": ("prerequisites", "tasks", "verification"),
+    "review_cleanup": ("findings", "tasks", "notes"),
+}
+
+
+def test_a_new_document_has_the_structure_of_its_type(tmp_path: Path, home: Path) -> None:
+    repo = normal(tmp_path / "docs")
+    with serving(repo.path, home) as server:
+        for name, sections in STRUCTURES.items():
+            created = server.call("create_document", doc_type=name, title=f"A {name}", folder="new")
+            text = (repo.path / created.data["path"]).read_text()
+            slug = f"a-{name}".lower()
+            headings = [line for line in text.splitlines() if line.startswith("#")]
+            expected = [f"## {section.title()} {{#{section}}}" for section in sections]
+            assert headings == [f"# A {name} {{#{slug}}}", *expected]

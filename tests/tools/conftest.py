@@ -1,0 +1,68 @@
+"""A toolbox over a small repository, with a key and an index of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.keys import user_key
+from index.service import SearchIndex
+from tests.repositories import Repo, normal
+from tools.registry import Answer, Toolbox
+from workspace.workspace import Workspace
+
+API = """---
+type: api_spec
+---
+
+# API
+
+Introduction.
+
+## Endpoints
+
+Paths begin with /v1.
+
+### Search
+
+Finds things.
+
+## Tasks
+
+- [x] Define schemas
+  - Criteria: OpenAPI
+- [ ] Write tests
+- [ ] Ship it
+"""
+
+Ask = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    user_key.cache_clear()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", {"api.md": API, "notes/plain.md": "# Plain\n\nNothing of note.\n"})
+
+
+@pytest.fixture
+def toolbox(repo: Repo) -> Toolbox:
+    workspace = Workspace.open(repo.path, durable=False)
+    return Toolbox(workspace, SearchIndex(workspace), None, False)
+
+
+@pytest.fixture
+def ask(toolbox: Toolbox) -> Ask:
+    """Call a tool with fields."""
+
+    def asked(tool: str, /, **arguments: object) -> Answer:
+        return toolbox.call(tool, arguments, client="tester")
+
+    return asked

@@ -1,0 +1,39 @@
+"""What clients see of each tool, kept for review: `python -m tests.tools.snapshots` writes it anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tools.registry import all_tools
+from tools.schema import input_schema
+from tools.tool import Tool
+
+FOLDER = Path(__file__).parent
+
+
+def definition(tool: Tool) -> dict[str, Any]:
+    """A tool's definition without what a workspace adds to it."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": input_schema(tool.arguments),
+        "annotations": tool.annotations(),
+    }
+
+
+def text_of(tool: Tool) -> str:
+    """A snapshot as its file holds it."""
+    return json.dumps(definition(tool), indent=2, ensure_ascii=False) + "\n"
+
+
+def write() -> None:
+    """Write every snapshot, and remove those of tools that are gone."""
+    names = {f"{tool.name}.json" for tool in all_tools()}
+    for file in FOLDER.glob("*.json"):
+        if file.name not in names:
+            file.unlink()
+    for tool in all_tools():
+        (FOLDER / f"{tool.name}.json").write_text(text_of(tool), encoding="utf-8")

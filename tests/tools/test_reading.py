@@ -1,0 +1,144 @@
+"""Reading: lists by page and filter, views of documents, sections and tasks, and texts that are too long."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from index.service import SearchIndex
+from tests.repositories import Repo
+from tests.tools.conftest import Ask
+from tools.reading import MAX_TEXT, cut
+from tools.registry import Toolbox, all_tools
+from workspace.workspace import Workspace
+
+NAMES = {tool.name for tool in all_tools()}
+
+
+def test_lists_are_read_page_by_page(ask: Ask, repo: Repo) -> None:
+    repo.commit({f"many/{number:02}.md": f"# Number {number}\n" for number in range(7)})
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = ask("list_documents", path="many", limit=3, cursor=cursor)
+        seen += [item["path"] for item in page.data["documents"]]
+        assert page.data["total"] == 7
+        cursor = page.data["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == [f"many/{number:02}.md" for number in range(7)]
+
+
+def test_a_cursor_belongs_to_its_list_and_commit(ask: Ask, repo: Repo) -> None:
+    cursor = ask("list_documents", limit=1).data["next_cursor"]
+    assert ask("list_documents", path="notes", cursor=cursor).data["code"] == "INVALID_CURSOR"
+    assert ask("search_docs", query="things", cursor=cursor).data["code"] == "INVALID_CURSOR"
+    repo.commit({"new.md": "# New\n"})
+    assert ask("list_documents", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
+
+
+def test_lists_are_filtered(ask: Ask) -> None:
+    def paths(**filters: object) -> list[str]:
+        return [item["path"] for item in ask("list_documents", **filters).data["documents"]]
+
+    assert paths() == ["api.md", "notes/plain.md"]
+    assert paths(type="api_spec") == paths(has_open_tasks=True) == paths(path="api.md") == ["api.md"]
+    assert paths(has_open_tasks="false") == paths(path="notes/") == ["notes/plain.md"]
+    assert paths(tag="none") == []
+
+
+def test_an_outline_a_section_and_a_task(ask: Ask) -> None:
+    outline = ask("view_document", file="api.md").data
+    assert outline["sections"]["tasks"] == {
+        "total": 3,
+        "completed": 1,
+        "active": ["tasks[1]", "tasks[2]"],
+    }
+    assert outline["sections"]["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
+    section = ask("view_document", file="api.md", slug="endpoints").data
+    assert section["content"] == "## Endpoints\n\nPaths begin with /v1.\n\n"
+    assert (section["subsections"], section["parent"]) == (["search"], None)
+    task = ask("view_document", file="api.md", slug="tasks[0]").data
+    assert task["task"]["criteria"] == "OpenAPI"
+    assert task["content"].startswith("- [x] Define schemas")
+    preamble = ask("view_document", file="api.md", slug="_preamble").data
+    assert preamble["content"].startswith("# API\n\nIntroduction.")
+
+
+def test_several_views_in_one_call(ask: Ask) -> None:
+    views = [{"file": "api.md", "slug": "tasks"}, {"file": "nothing.md"}, {"file": "notes/plain.md"}]
+    answer = ask("view_document", operations=views)
+    assert [result["success"] for result in answer.data["batch_results"]] == [True, False, True]
+    assert not answer.is_error
+    assert ask("view_document", operations=[views[1]]).is_error
+    assert ask("view_document", operations=[views[0]] * 51).data["code"] == "INVALID_ARGUMENTS"
+
+
+def test_a_long_section_is_read_in_parts(ask: Ask, repo: Repo) -> None:
+    body = "".join(f"Paragraph {number} with words.\n\n" for number in range(8_000))
+    repo.commit({"long.md": f"# Long\n\n## Body\n\n{body}"})
+    parts: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        data = ask("view_document", file="long.md", slug="body", offset=offset).data
+        parts.append(data["content"])
+        assert len(data["content"]) <= MAX_TEXT
+        offset = data.get("offset")
+    assert "".join(parts) == f"## Body\n\n{body}"
+    fetched = ask("get_doc", chunk_id="long.md#body")
+    assert fetched.text is not None
+    assert len(fetched.text) < MAX_TEXT + 1_000
+    assert fetched.data["truncated"] is True
+    call = re.search(r"view_document (\{.*\})", fetched.data["next_step"])
+    assert call
+    assert not ask("view_document", **json.loads(call[1])).is_error
+
+
+def test_a_text_is_cut_between_blocks() -> None:
+    assert cut("abc", 1) == ("bc", None)
+    assert cut("one\n\ntwo\n\nthree", 0, 12) == ("one\n\ntwo\n\n", 10)
+    assert cut("one\ntwo\nthree", 0, 10) == ("one\ntwo\n", 8)
+    assert cut("x" * 20, 5, 10) == ("x" * 10, 15)
+
+
+def test_every_next_step_that_names_a_call_names_one_that_works(ask: Ask, repo: Repo) -> None:
+    starts = [
+        ("list_documents", {}),
+        ("view_document", {"file": "api.md"}),
+        ("view_document", {"file": "api.md", "slug": "tasks"}),
+        ("view_document", {"file": "notes/plain.md"}),
+        ("search_documents", {"query": "things"}),
+        ("search_docs", {"query": "things"}),
+        ("get_doc", {"chunk_id": "api.md#endpoints"}),
+        ("create_document", {}),
+        ("create_document", {"doc_type": "runbook", "title": "Restart"}),
+        ("edit_document", {"file": "api.md", "title": "Extra"}),
+        ("tag_document", {"file": "api.md", "tags": ["x"]}),
+        ("complete_task", {"file": "api.md", "slug": "tasks[1]"}),
+    ]
+    for tool, arguments in starts:
+        answer = ask(tool, **arguments)
+        for _ in range(4):
+            assert not answer.is_error, answer.data
+            found = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
+            if not found or found[1] not in NAMES:
+                break
+            answer = ask(found[1], **json.loads(found[2]))
+
+
+def test_a_next_step_names_only_tools_that_are_offered(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, read_only=True)
+    box = Toolbox(workspace, SearchIndex(workspace), None, True)
+    offered = {tool["name"] for tool in box.definitions()}
+    for tool, arguments in (
+        ("list_documents", {}),
+        ("view_document", {"file": "api.md"}),
+        ("view_document", {"file": "api.md", "slug": "tasks"}),
+        ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
+        ("view_document", {"file": "api.md", "slug": "endpoints/search"}),
+        ("view_document", {"file": "notes/plain.md", "slug": "_preamble"}),
+        ("search_docs", {"query": "things"}),
+        ("get_doc", {"chunk_id": "api.md", "context": 5}),
+    ):
+        step = box.call(tool, arguments, client="tester").data["next_step"]
+        assert not {name for name in NAMES - offered if re.search(rf"\b{name}\b", step)}, step

@@ -1,0 +1,108 @@
+"""Which tools a server offers, and how a call that no tool takes is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo
+from tests.tools.conftest import Ask
+from tools.registry import (
+    DEFAULT_TOOLSETS,
+    FAMILIES,
+    Toolbox,
+    ToolsetUnknown,
+    UnknownTool,
+    all_tools,
+    choose_toolsets,
+)
+from workspace.workspace import Workspace
+
+pytestmark = pytest.mark.smoke
+
+DEFAULT = [
+    "create_document",
+    "edit_document",
+    "remove_document",
+    "list_documents",
+    "search_documents",
+    "view_document",
+    "complete_task",
+    "reopen_task",
+    "tag_document",
+    "search_docs",
+    "get_doc",
+]
+
+
+def offered(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> list[str]:
+    workspace = Workspace.open(repo.path, read_only=read_only)
+    box = Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
+    return [tool["name"] for tool in box.definitions()]
+
+
+def test_the_default_tools_stand_in_their_order(repo: Repo) -> None:
+    assert offered(repo, None, False) == DEFAULT
+    assert offered(repo, DEFAULT_TOOLSETS[::-1], False) == DEFAULT
+
+
+def test_toolsets_choose(repo: Repo) -> None:
+    assert offered(repo, ("search",), False) == ["search_docs", "get_doc"]
+    assert offered(repo, ("tasks",), False) == ["complete_task", "reopen_task", "tag_document"]
+
+
+def test_read_only_keeps_what_never_writes(repo: Repo) -> None:
+    assert offered(repo, None, True) == ["list_documents", "view_document", "search_docs", "get_doc"]
+    assert offered(repo, ("documents", "tasks"), True) == [
+        "list_documents",
+        "search_documents",
+        "view_document",
+    ]
+
+
+def test_read_only_calls_of_writers_are_of_unknown_tools(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, read_only=True)
+    box = Toolbox(workspace, SearchIndex(workspace), ("documents", "tasks", "search"), True)
+    for tool in all_tools():
+        if tool.writes:
+            with pytest.raises(UnknownTool):
+                box.call(tool.name, {}, client="tester")
+    assert not hasattr(workspace.git, "put_blob")
+
+
+def test_a_name_that_no_tool_has(ask: Ask) -> None:
+    with pytest.raises(UnknownTool) as caught:
+        ask("search_doc")
+    assert caught.value.nearest[0] == "search_docs"
+
+
+def test_arguments_that_are_no_object(toolbox: Toolbox) -> None:
+    answer = toolbox.call("list_documents", ["a"], client="tester")
+    assert answer.is_error
+    assert answer.data["code"] == "INVALID_ARGUMENTS"
+    assert not toolbox.call("list_documents", None, client="tester").is_error
+
+
+def test_toolsets_are_chosen_by_name() -> None:
+    assert choose_toolsets(None, read_only=False) is None
+    assert choose_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
+    for wrong in ("serch", "", ",", "search,all"):
+        with pytest.raises(ToolsetUnknown) as caught:
+            choose_toolsets(wrong, read_only=False)
+        assert "search" in caught.value.fix
+
+
+def test_names_are_unique_and_families_name_themselves() -> None:
+    tools = all_tools()
+    assert len({tool.name for tool in tools}) == len(tools)
+    assert all(tool.toolset == name for name, family in FAMILIES.items() for tool in family)
+
+
+@pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
+def test_a_call_with_nothing_is_answered(ask: Ask, repo: Repo, tool: object) -> None:
+    answer = ask(tool.name)  # type: ignore[attr-defined]
+    assert answer.data["commit"] == repo.head()
+    if answer.is_error:
+        assert {"error", "code", "usage", "example"} <= answer.data.keys()
+    else:
+        assert answer.data["next_step"]

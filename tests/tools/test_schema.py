@@ -1,0 +1,108 @@
+"""Definitions that every host takes, cheap enough for every conversation, and reviewed when they change."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.tools.conftest import Ask
+from tests.tools.snapshots import FOLDER, text_of
+from tools.registry import Toolbox, all_tools
+from tools.schema import input_schema
+from tools.tool import Tool
+
+pytestmark = pytest.mark.smoke
+
+every_tool = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
+FORBIDDEN = {
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "$ref",
+    "$defs",
+    "definitions",
+    "const",
+    "patternProperties",
+}
+SELF_EVIDENT = {"limit", "new_title", "include_subsections", "assignee"}
+BUDGET = 12_000
+
+
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object within a schema, itself first."""
+    if isinstance(schema, dict):
+        yield schema
+        for value in schema.values():
+            yield from nodes(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from nodes(value)
+
+
+def lint(schema: dict[str, Any]) -> None:
+    """What some host refuses: one such schema can cost a server all of its tools."""
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert set(schema) <= {"type", "properties", "additionalProperties", "required"}
+    assert set(schema.get("required", ())) <= set(schema["properties"])
+    for name, field in schema["properties"].items():
+        assert re.fullmatch("[a-z0-9_]{1,64}", name)
+        assert field["type"] in ("string", "integer", "boolean", "array", "object")
+        assert field["type"] != "array" or field["items"]["type"] in ("string", "object")
+        assert "enum" not in field or (
+            field["enum"] and all(isinstance(value, str) for value in field["enum"])
+        )
+    for node in nodes(schema):
+        assert not FORBIDDEN & set(node)
+        assert not isinstance(node.get("type"), list)
+        assert "title" not in node or isinstance(node["title"], dict)
+
+
+@every_tool
+def test_a_schema_is_one_that_every_host_takes(tool: Tool) -> None:
+    assert re.fullmatch("[a-z0-9_]{1,40}", tool.name)
+    lint(input_schema(tool.arguments))
+
+
+@every_tool
+def test_every_field_says_what_it_is(tool: Tool) -> None:
+    for name, field in input_schema(tool.arguments)["properties"].items():
+        assert field.get("description") or name in SELF_EVIDENT, name
+
+
+@every_tool
+def test_the_snapshot_is_what_a_client_sees(tool: Tool) -> None:
+    file = FOLDER / f"{tool.name}.json"
+    found = file.read_text(encoding="utf-8") if file.exists() else ""
+    assert found == text_of(tool), "review it, then run python -m tests.tools.snapshots"
+
+
+def test_no_snapshot_is_left_of_a_tool_that_is_gone() -> None:
+    assert {file.stem for file in FOLDER.glob("*.json")} == {tool.name for tool in all_tools()}
+
+
+def test_the_values_that_are_indexed_fit_the_lint_too(toolbox: Toolbox, ask: Ask) -> None:
+    ask("tag_document", file="api.md", tags=["backend", "v2"])
+    ask("search_docs", query="things")
+    [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
+    lint(search["inputSchema"])
+    assert search["inputSchema"]["properties"]["tags"]["enum"] == ["backend", "v2"]
+    assert search["inputSchema"]["properties"]["type"]["enum"] == ["api_spec"]
+
+
+def test_the_default_tools_cost_little(toolbox: Toolbox) -> None:
+    assert len(json.dumps(toolbox.definitions()).encode()) <= BUDGET
+
+
+@every_tool
+def test_usage_and_example_fit_the_schema(tool: Tool) -> None:
+    assert tool.usage({})
+    example = tool.example({})
+    assert set(example) <= set(tool.arguments.model_fields)
+    tool.arguments.model_validate(example)

@@ -1,0 +1,175 @@
+"""Writing: one commit for a call, what a batch keeps, and what a dry run shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.repositories import Repo
+from tests.tools.conftest import Ask
+
+TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "New"}
+WRONG = {**TASK, "slug": "nowhere"}
+
+
+def message(repo: Repo) -> str:
+    return repo.git("log", "-1", "--format=%B").strip()
+
+
+def count(repo: Repo) -> int:
+    return int(repo.git("rev-list", "--count", "HEAD"))
+
+
+@pytest.mark.smoke
+def test_a_batch_is_one_commit_that_says_what_was_done(ask: Ask, repo: Repo) -> None:
+    section = {"operation": "add_section", "file": "notes/plain.md", "title": "Limits"}
+    answer = ask("edit_document", operations=[TASK, section])
+    assert answer.data["commit"] == repo.head()
+    assert count(repo) == 2
+    assert message(repo) == (
+        "2 changes by edit_document\n\n- Add task tasks[3] to api.md\n- Add section limits to notes/plain.md\n\n"
+        "Docyard-Tool: edit_document\nDocyard-Client: tester"
+    )
+    assert repo.status() == repo.fsck() == ""
+
+
+def test_a_message_of_the_callers_own(ask: Ask, repo: Repo) -> None:
+    ask("edit_document", **TASK, message="Plan the work\n\nBecause it is due.")
+    assert message(repo).startswith(
+        "Plan the work\n\nBecause it is due.\n\n- Add task tasks[3] to api.md\n\n"
+    )
+    ask("complete_task", file="api.md", slug="tasks[1]", message="Odd\x1b[31m\n\nDocyard-Tool: forged")
+    assert "\x1b" not in message(repo)
+    trailers = repo.git("log", "-1", "--format=%(trailers:key=Docyard-Tool,valueonly)").split()
+    assert trailers == ["complete_task"]
+
+
+def test_a_failure_in_mode_each_keeps_the_rest(ask: Ask, repo: Repo) -> None:
+    answer = ask("edit_document", operations=[TASK, WRONG, TASK])
+    assert not answer.is_error
+    first, second, third = answer.data["batch_results"]
+    assert (first["task_index"], third["task_index"]) == (3, 4)
+    assert {"success", "error", "code", "usage", "example"} <= second.keys()
+    assert second["success"] is False
+    assert count(repo) == 2
+    assert "1 that failed" in answer.data["next_step"]
+
+
+def test_a_failure_in_mode_all_commits_nothing(ask: Ask, repo: Repo) -> None:
+    before = repo.head()
+    answer = ask("edit_document", operations=[TASK, WRONG, TASK], mode="all")
+    assert answer.is_error
+    assert answer.data["commit"] == before == repo.head()
+    statuses = [result.get("status", "failed") for result in answer.data["batch_results"]]
+    assert statuses == ["undone", "failed", "not_run"]
+    assert not any(result["success"] for result in answer.data["batch_results"])
+    assert "next_step" not in answer.data
+
+
+def test_a_batch_in_which_nothing_succeeds_is_an_error_with_one_example(ask: Ask, repo: Repo) -> None:
+    before = repo.head()
+    answer = ask("edit_document", operations=[WRONG, WRONG, WRONG])
+    assert answer.is_error
+    results = answer.data["batch_results"]
+    assert all("usage" in result for result in results)
+    assert ["example" in result for result in results] == [True, False, False]
+    assert repo.head() == before
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("create_document", {"doc_type": "api_spec", "title": "Search"}),
+        ("edit_document", TASK),
+        ("edit_document", {"operations": [TASK, {**TASK, "title": "Other"}]}),
+        ("remove_document", {"file": "api.md", "slug": "endpoints"}),
+        ("remove_document", {"path": "api.md"}),
+        ("complete_task", {"file": "api.md", "slug": "tasks[1]", "note": "Done"}),
+        ("reopen_task", {"file": "api.md", "slug": "tasks[0]"}),
+        ("tag_document", {"file": "api.md", "tags": ["a"]}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_dry_run_gives_the_answer_and_a_diff_and_commits_nothing(
+    ask: Ask, repo: Repo, tool: str, arguments: dict[str, object]
+) -> None:
+    before = repo.head()
+    dry = ask(tool, **arguments, dry_run=True)
+    assert not dry.is_error
+    assert repo.head() == dry.data["commit"] == before
+    assert repo.status() == ""
+    wet = ask(tool, **arguments)
+    own = {"dry_run", "diff", "commit", "next_step"}
+    assert {k: v for k, v in dry.data.items() if k not in own} == {
+        k: v for k, v in wet.data.items() if k not in own
+    }
+    shown = [
+        line for line in dry.data["diff"].splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
+    actual = repo.git("diff", "HEAD~1", "HEAD").splitlines()
+    real = [line for line in actual if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+    assert sorted(shown) == sorted(real)
+
+
+def test_what_changes_nothing_makes_no_commit_and_says_so(ask: Ask, repo: Repo) -> None:
+    for tool, arguments in (
+        ("complete_task", {"file": "api.md", "slug": "tasks[0]"}),
+        ("reopen_task", {"file": "api.md", "slug": "tasks[1]"}),
+        ("edit_document", {"file": "api.md", "slug": "endpoints/search", "content": "Finds things."}),
+        ("edit_document", {"file": "api.md", "slug": "endpoints", "new_title": "Endpoints"}),
+    ):
+        answer = ask(tool, **arguments)
+        assert answer.data["changed"] is False
+        assert answer.data["commit"] == repo.head()
+    assert count(repo) == 1
+
+
+def test_hints_come_with_what_was_done(ask: Ask) -> None:
+    deep = "#### A\n\n##### B\n\nText.\n"
+    answer = ask("edit_document", file="api.md", slug="endpoints/search", content=deep)
+    assert answer.data["subsections"] == ["endpoints/search/a", "endpoints/search/a/b"]
+    assert any("H5" in hint for hint in answer.data["hints"])
+
+
+def test_what_was_written_is_found_at_once(ask: Ask) -> None:
+    ask("edit_document", file="api.md", title="Rate limits", content="A leaky bucket of tokens.")
+    found = ask("search_docs", query="leaky bucket")
+    assert found.data["hits"][0]["chunk_id"] == "api.md#rate-limits"
+
+
+def test_a_persons_uncommitted_work_is_not_touched(ask: Ask, repo: Repo) -> None:
+    before = repo.head()
+    repo.write({"api.md": "# Mine\n"})
+    answer = ask("edit_document", **TASK)
+    assert answer.data["code"] == "WORKTREE_CONFLICT"
+    assert answer.data["paths"] == ["api.md"]
+    assert answer.data["usage"]
+    assert repo.head() == before
+    assert (repo.path / "api.md").read_text() == "# Mine\n"
+
+
+def test_a_task_is_told_with_its_progress(ask: Ask) -> None:
+    answer = ask("complete_task", file="api.md", slug="tasks[1]", note="Green")
+    assert answer.data["progress"] == {"total": 3, "completed": 2}
+    assert answer.data["next_task"] == {"slug": "tasks[2]", "title": "Ship it", "completed": False}
+    assert answer.data["next_step"] == "Complete tasks[2] or view_document for progress"
+    last = ask("complete_task", file="api.md", slug="tasks[2]")
+    assert last.data["next_task"] is None
+    assert 'view_document {"file": "api.md"}' in last.data["next_step"]
+
+
+def test_removal_says_what_went(ask: Ask, repo: Repo) -> None:
+    section = ask("remove_document", file="api.md", slug="endpoints")
+    assert (section.data["removed"], section.data["removed_what"]) == (True, "section")
+    batch = ask("remove_document", operations=[{"path": "api.md"}, {"path": "api.md"}])
+    assert batch.data["batch_results"][0]["removed"] == "document"
+    assert batch.data["batch_results"][1]["code"] == "DOCUMENT_NOT_FOUND"
+    assert not (repo.path / "api.md").exists()
+
+
+def test_tags_are_added_removed_and_replaced(ask: Ask) -> None:
+    assert ask("tag_document", file="api.md", tags=["a", "b", "A"]).data["tags"] == ["a", "b"]
+    assert ask("tag_document", file="api.md", tags=["c"]).data["total_tags"] == 3
+    assert ask("tag_document", file="api.md", tags=["a"], remove=True).data["tags"] == ["b", "c"]
+    assert ask("tag_document", file="api.md", tags=["z"], replace=True).data["tags"] == ["z"]
+    assert ask("list_documents", tag="Z").data["documents"][0]["path"] == "api.md"

@@ -1,0 +1,121 @@
+"""Documents that look like what people write, and like what they should not: a strategy for Hypothesis."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from workspace.anchors import AnchorForm
+from workspace.edits import DocumentOperation
+from workspace.edits.edit import Style
+from workspace.document import Document
+
+STYLE = Style(AnchorForm.BRACES, "2000-01-02")
+
+TITLES = (
+    "Errors",
+    "Search endpoint",
+    "`code` and *marks*",
+    "C #",
+    "数据 導入",
+    "שגיאות",
+    "🚀",
+    "_preamble",
+    "a {#not.last} b",
+    r"escaped \{#no}",
+    "`{#code}`",
+)
+ANCHORS = ("", " {#errors}", " {#x/y}", " {#k .class}", " <#angle>", ' <a id="html"></a>', " {#_preamble}")
+
+headings = st.builds(
+    lambda level, title, anchor, close: f"{'#' * level} {title}{anchor}{close}",
+    st.integers(1, 6),
+    st.sampled_from(TITLES),
+    st.sampled_from(ANCHORS),
+    st.sampled_from(["", "", " ##", "  "]),
+)
+setext = st.builds(
+    lambda title, anchor, line: f"{title}{anchor}\n{line}",
+    st.sampled_from(TITLES),
+    st.sampled_from(ANCHORS),
+    st.sampled_from(["===", "---", "  -"]),
+)
+tasks = st.builds(
+    lambda indent, marker, box, title: f"{indent}{marker} [{box}] {title}",
+    st.sampled_from(["", "", "  ", "\t", "   "]),
+    st.sampled_from(["-", "*", "+", "1.", "10)", "-\t", "- -"]),
+    st.sampled_from(" xX"),
+    st.sampled_from(["Write it", "`a` b", "wrapped\n  over lines", "lazy\nline", "数据"]),
+)
+others = st.sampled_from(
+    [
+        "",
+        "",
+        "",
+        "Some text.",
+        "More text,\nover two lines.  ",
+        "- item\n- item",
+        "1. one\n2. two",
+        "  - Criteria: that it works",
+        "  - Completed: 2001-01-01",
+        "  - Note: a\n    b",
+        "-\n  [ ] below its marker",
+        "```\n# not a heading\n```",
+        "~~~~md\n## nor this\n~~~~",
+        "```",
+        "    # indented",
+        "<!-- # comment -->",
+        "<!--",
+        "-->",
+        "<div>",
+        "</div>\n",
+        "<pre>\n# x\n</pre>",
+        "> # quoted\n> - [ ] quoted task",
+        "- # in a list",
+        '<a id="above"></a>',
+        '<a name="one"></a><a id="two"></a>\n',
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "[ref]: https://example.org",
+        "***",
+        "---",
+        "===",
+        "\t",
+        " ",
+        "\u00a0",
+        "\u2028",
+        "\x0c",
+        "\ufffd\x00",
+    ]
+)
+front_matter = st.sampled_from(
+    [
+        "",
+        "",
+        "---\ntitle: From above\n---\n",
+        "---\n# a comment\ntags: [a, b] # behind\nother: 1\n---\n\n",
+        "---\ntags:\n  - a\n  # between\n  - b\n\nother: |\n  text\n---\n",
+        "---\ntags: a, b\n...\n",
+        "---\n---\n",
+        "---\n: [ {\n---\n",
+        "---\n- list\n---\n",
+        "---\nunclosed: 1\n",
+    ]
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> bytes:
+    """The bytes of a document: pieces of every kind, in any order, with any line ending."""
+    pieces = draw(st.lists(st.one_of(headings, setext, tasks, others, others), max_size=14))
+    text = draw(front_matter) + draw(st.sampled_from(["\n", "\n", "\n\n"])).join(pieces)
+    text += draw(st.sampled_from(["", "\n", "\n\n", "  "]))
+    ending = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
+    bom = draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"]))
+    return bom + text.replace("\n", ending).encode() + draw(st.sampled_from([b"", b"", b"", b"\xff"]))
+
+
+documents = texts().map(lambda data: Document.parse(data, "doc.md"))
+
+
+def revised(document: Document, operation: DocumentOperation) -> Document:
+    """The document after an operation, which may fail."""
+    return operation.revise(document, STYLE)[0]

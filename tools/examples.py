@@ -1,0 +1,122 @@
+"""Examples after an error: a call that works, made of the caller's values and of what there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workspace.addresses import nearest, resolve_section, resolve_task, split_address, task_address
+from workspace.errors import WorkspaceError
+from workspace.sections import PREAMBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workspace.document import Document
+    from workspace.snapshot import Snapshot
+
+Data = dict[str, Any]
+
+_ADDRESS_ERRORS = frozenset(("SECTION_NOT_FOUND", "TASK_NOT_FOUND", "INVALID_ADDRESS", "AMBIGUOUS_ADDRESS"))
+
+
+def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """An example whose document and sections exist; a sibling that is not there is left out."""
+    example, document = _with_document(example, snapshot)
+    if error.code in _ADDRESS_ERRORS:
+        example = {field: value for field, value in example.items() if field not in ("before", "after")}
+    if document is None:
+        return example
+    for field in ("slug", "parent_slug"):
+        if field in example and not _resolves(document, example[field]):
+            known = [section.key for section in document.sections]
+            name = _first(document, error, nearest(str(example[field]), known), known)
+            example = {**example, field: name}
+            if name is None:
+                del example[field]
+    return example
+
+
+def with_removable(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """The same for a removal; where the name is not the caller's own, the call only shows what would go."""
+    found = with_sections(example, error, snapshot)
+    if "path" in found and found["path"] not in snapshot.documents:
+        close = nearest(found["path"], snapshot.documents) or list(snapshot.documents)
+        found = {**found, "path": close[0]} if close else found
+    if found.get("slug") == PREAMBLE:
+        document = snapshot.document(found["file"])
+        others = [section.key for section in document.sections if not section.is_preamble]
+        found = {**found, "slug": others[0]} if others else {"path": document.path}
+    return found if found == example else {**found, "dry_run": True}
+
+
+def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """An example whose task exists: one of the section's, else of the document's, else of another's."""
+    example, document = _with_document(example, snapshot)
+    if document is None:
+        return example
+    section, _, _ = str(example["slug"]).rpartition("[")
+    try:
+        resolve_task(document, example["slug"])
+    except WorkspaceError:
+        for other in (document, *(snapshot.document(path) for path in list(snapshot.documents)[:20])):
+            found = _tasks(other)
+            if found:
+                beside = [task for task in found if section and task.startswith(section + "[")]
+                return {**example, "file": other.path, "slug": (beside or found)[0]}
+    return example
+
+
+def with_chunk(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """An example whose chunk exists: the nearest, else the beginning of the first document."""
+    near = error.details.get("nearest")
+    found = [*(near if isinstance(near, list) else ()), *list(snapshot.documents)[:1]]
+    return {**example, "chunk_id": found[0]} if found else example
+
+
+def with_document(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """An example whose document exists."""
+    return _with_document(example, snapshot)[0]
+
+
+def _with_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | None]:
+    file = example.get("file")
+    if not isinstance(file, str):
+        return example, None
+    path, fragment = split_address(file, snapshot.documents)
+    if fragment:
+        field = "parent_slug" if example.get("operation") == "add_section" else "slug"
+        example = {**example, "file": path, field: example.get(field, fragment)}
+    if path not in snapshot.documents:
+        close = nearest(path, snapshot.documents) or list(snapshot.documents)
+        if not close:
+            return example, None
+        path = close[0]
+    return {**example, "file": path}, snapshot.document(path)
+
+
+def _first(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
+    """The first name that resolves: the error's own proposals before the rest, the preamble last."""
+    proposed = error.details.get("candidates")
+    names = [
+        str(item["slug"] if isinstance(item, dict) else item)
+        for item in (proposed if isinstance(proposed, list) else ())
+    ]
+    names += [name for choice in choices for name in choice]
+    names.sort(key=lambda name: name == PREAMBLE)
+    return next((name for name in names if _resolves(document, name)), None)
+
+
+def _resolves(document: Document, slug: object) -> bool:
+    try:
+        return isinstance(slug, str) and bool(resolve_section(document, slug))
+    except WorkspaceError:
+        return False
+
+
+def _tasks(document: Document) -> list[str]:
+    """The addresses of a document's tasks that resolve, open ones first."""
+    found: list[tuple[bool, str]] = []
+    for section in document.sections:
+        if _resolves(document, section.key):
+            found += [(task.is_done, task_address(section, task)) for task in document.tasks(section)]
+    return [address for _, address in sorted(found, key=lambda item: item[0])]

@@ -1,0 +1,33 @@
+"""The sub-items of a task: written below it, and taken out again.
+
+A line takes the line ending before it along rather than the one behind it, so that a file without a final newline
+keeps having none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.edits.edit import Splice
+from workspace.lines import before_ending
+
+if TYPE_CHECKING:
+    from workspace.document import Document, Task
+
+
+def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
+    """Further sub-items of a task, after those it has."""
+    place = before_ending(document.data, task.fields_at)
+    text = b"".join(
+        document.ending + task.field_prefix + f"{name}: {value}".encode() for name, value in fields
+    )
+    return Splice(place, place, text)
+
+
+def without_fields(document: Document, task: Task, name: str) -> list[Splice]:
+    """Every sub-item of this name taken out."""
+    return [
+        Splice(before_ending(document.data, item.start), before_ending(document.data, item.end), b"")
+        for item in task.fields
+        if item.name == name
+    ]

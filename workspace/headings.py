@@ -1,0 +1,122 @@
+"""Headings as sections begin with them: their words, and the anchors in them or on the lines just above."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workspace import anchors, markdown
+from workspace.anchors import AnchorForm
+from workspace.lines import BLANK
+
+if TYPE_CHECKING:
+    from workspace.anchors import HeadingText
+    from workspace.lines import Lines
+    from workspace.markdown import Heading, Outline
+
+PREAMBLE = "_preamble"
+
+_ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredHeading:
+    """A heading, its words and anchors, and its title as a reader sees it. It begins on `first_line`, counted from 0."""
+
+    block: Heading
+    text: HeadingText
+    above: tuple[str, ...]
+    first_line: int
+    title: str
+
+    @property
+    def anchor(self) -> str | None:
+        """The explicit anchor: in the heading, else the nearest above it. `_preamble` is not to be taken."""
+        name = self.text.name or (self.above[-1] if self.above else None)
+        return None if name == PREAMBLE else name
+
+    @property
+    def form(self) -> AnchorForm | None:
+        """How the anchor is written."""
+        return self.text.form or (AnchorForm.HTML if self.above else None)
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The further names that it answers to."""
+        own = (self.text.name,) if self.text.name else ()
+        names = dict.fromkeys((*self.text.aliases, *self.above, *own))
+        return tuple(name for name in names if name not in (self.anchor, PREAMBLE))
+
+
+def read_headings(lines: Lines, outline: Outline, first_line: int = 0) -> list[AnchoredHeading]:
+    """The headings of a text with their anchors; nothing in a list or above `first_line` belongs to one."""
+    found: list[AnchoredHeading] = []
+    floor = first_line
+    items = iter(outline.items)
+    item = next(items, None)
+    for heading in outline.headings:
+        while item and item.line < heading.line:
+            floor = max(floor, item.end)
+            item = next(items, None)
+        text = anchors.read_heading(heading.source)
+        first, above = _anchors_above(lines, heading.line, floor)
+        floor = heading.end
+        found.append(AnchoredHeading(heading, text, above, first, markdown.plain_text(text.words)))
+    return found
+
+
+def _anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
+    """The first of the lines just above a heading that hold its HTML anchors, and their names from the top down.
+
+    One blank line may stand between them and the heading.
+    """
+    line = heading - 1
+    if line >= floor and not lines.raw(line).strip(BLANK):
+        line -= 1
+    found: list[tuple[str, ...]] = []
+    first = heading
+    while line >= floor and b"<" in (raw := lines.raw(line)):
+        text = raw.decode("utf-8", "replace")
+        if not anchors.is_anchor_line(text):
+            break
+        found.append(anchors.html_names(text))
+        first, line = line, line - 1
+    return first, tuple(name for names in reversed(found) for name in names)
+
+
+def inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
+    """The bytes [start, end) of a heading's inline Markdown: no marks, no closing #s, no underline."""
+    start, last = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
+    if heading.is_setext:
+        text = lines.data[start : lines.offset(last)] + lines.raw(last)
+        return start + len(text) - len(text.lstrip(b" \t")), start + len(text.rstrip(b" \t"))
+    text = lines.raw(heading.line)
+    mark = _ATX_MARK.match(text)
+    begin = mark.end() if mark else 0
+    words = text[begin:].rstrip(b" \t")
+    kept = words.rstrip(b"#")
+    # CommonMark §4.2: closing #s stand behind a space, or alone.
+    if not kept or kept.endswith((b" ", b"\t")):
+        words = kept.rstrip(b" \t")
+    return start + begin, start + begin + len(words)
+
+
+def rewritten(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
+    """The bytes [start, end) that say a heading's words, and what says others.
+
+    Where an underline would not make a heading of the words (`- a list`, `> a quote`), or where none stand yet, the
+    whole heading is written anew with #s.
+    """
+    start, end = inline_span(lines, heading)
+    if start < end and (not heading.is_setext or _underlines(inline)):
+        return start, end, inline.encode()
+    first = lines.offset(heading.line)
+    last = heading.end - 1
+    end = lines.offset(last) + len(lines.raw(last))
+    return first, end, f"{'#' * heading.level} {inline}".encode()
+
+
+def _underlines(inline: str) -> bool:
+    found = markdown.outline(f"{inline}\n===").headings
+    return len(found) == 1 and found[0].is_setext and found[0].source == inline
