@@ -22,6 +22,7 @@ from index.generation import SCHEMA, TAGS, TYPE, Generation, IndexDamaged, State
 from index.location import Location, find_location, index_name, make_private
 from index.locking import IndexBusy, locked
 from index.metadata import VERSION, InvalidMetadata, Metadata, Stats, facet, parse_metadata, write_metadata
+from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
     from index.engine import Index
@@ -54,7 +55,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What there is of an index, found without changing it. `folder` is None for an index in memory."""
+    """What there is of an index, found without changing it. `folder` is None for an index in memory.
+
+    `blocked` names what stands as a folder or a link where the index keeps its own files.
+    """
 
     folder: Path | None
     schema: int
@@ -63,6 +67,7 @@ class Status:
     segments: int
     size: int
     damaged: bool
+    blocked: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
@@ -141,6 +146,7 @@ class LiveIndex:
                 segments=len(generation.parts) if generation else 0,
                 size=sum(file.stat().st_size for file in files if file.is_file()),
                 damaged=damaged,
+                blocked=location.blocked() if location else (),
             )
 
     def close(self) -> None:
@@ -189,7 +195,9 @@ class LiveIndex:
             if generation is not None and self._index is not None and known and self._workspace.exists(known):
                 old = self._workspace.snapshot(known)
                 return self._show(advance(self._index, generation, old, target, progress))
-        except IndexDamaged:
+        except (IndexDamaged, DamagedRepository):
+            # An index at a commit whose objects are pruned, by halves perhaps, cannot be followed either. If it
+            # is the target that is damaged, building finds that again.
             self._index = None
         return self._build(progress)
 

@@ -48,7 +48,7 @@ class IndexUnwritable(WorkspaceError):
         """Give the reason without the path that the system names."""
         return cls(
             f"the search index cannot be written: {error.strerror or type(error).__name__}",
-            fix="Make room or mend the permissions of the index's folder, then try again.",
+            fix="Make room or mend the permissions of the index's folder (see `docyard doctor`), then try again.",
         )
 
 
@@ -86,6 +86,14 @@ class Location:
         except (OSError, ValueError, LookupError, TypeError):
             return None
         return None
+
+    def blocked(self) -> tuple[str, ...]:
+        """Name the files of the index in whose place something else stands."""
+        return tuple(
+            file.name
+            for file in (self.lock, self.folder / _CURRENT)
+            if (file.is_symlink() and file == self.lock) or file.is_dir()
+        )
 
     def prepare(self) -> Path:
         """Make a new, empty folder in which an index can be built beside the one that serves."""

@@ -141,4 +141,4 @@ def _delimiter(chunk: PassageChunk) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _IMITATION.sub(r"\1 \2", text.rstrip("\r\n"))
+    return _IMITATION.sub(r"\1 \2", text.strip("\r\n"))

@@ -71,6 +71,8 @@ def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Ma
     """The caller's fields: a misspelt one under its right name, and those that were wrong left empty."""
     meant = dict(given)
     field = error.details.get("field")
+    if field == "operation":
+        return meant  # the tool finds the nearest
     if isinstance(field, str) and field in meant and field not in tool.arguments.model_fields:
         value = meant.pop(field)
         near = error.details.get("nearest")

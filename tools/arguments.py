@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from workspace.errors import WorkspaceError
 
@@ -19,6 +19,36 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 OPERATIONS = "operations"
+
+# What models call fields that are named otherwise here.
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "path": ("file",),
+    "document": ("file", "path"),
+    "filename": ("file", "path"),
+    "section": ("slug",),
+    "address": ("slug",),
+    "task": ("slug",),
+    "parent": ("parent_slug",),
+    "heading": ("title",),
+    "name": ("title",),
+    "text": ("content",),
+    "body": ("content",),
+    "content": ("criteria", "initial_content"),
+    "description": ("criteria", "content"),
+    "type": ("doc_type",),
+    "template": ("doc_type",),
+    "q": ("query",),
+    "id": ("chunk_id",),
+    "top_k": ("limit",),
+}
+
+_CURES: Mapping[str, str] = {
+    "string_type": "as text",
+    "int_type": "as a whole number",
+    "bool_type": "as true or false",
+    "list_type": 'as a list, such as ["a", "b"]',
+    "value_error": 'as a list, such as ["a", "b"]',
+}
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -63,6 +93,7 @@ def _boolean(value: object) -> object:
 
 
 Integer = Annotated[int, BeforeValidator(_integer)]
+Natural = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
 Boolean = Annotated[bool, BeforeValidator(_boolean)]
 Strings = Annotated[list[str], BeforeValidator(_array)]
 Objects = Annotated[list[Any], BeforeValidator(_array)]
@@ -78,7 +109,10 @@ def read(model: type[Model], given: Mapping[str, object]) -> Model:
     try:
         return model.model_validate(without_nulls(given))
     except ValidationError as error:
-        raise explain(error.errors(include_url=False)[0], model) from error
+        problems = error.errors(include_url=False)
+        # A field of another name is often the one that is missing.
+        first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+        raise explain(first, model) from error
 
 
 def explain(problem: ErrorDetails, model: type[BaseModel]) -> InvalidArguments:
@@ -97,14 +131,20 @@ def explain(problem: ErrorDetails, model: type[BaseModel]) -> InvalidArguments:
             message = problem["msg"].removeprefix("Value error, ")
             context = problem.get("ctx", {})
             limits = {key: context[key] for key in ("ge", "le", "max_length", "min_length") if key in context}
+            cure = _CURES.get(problem["type"], "within what is allowed")
             return InvalidArguments(
-                f"'{shown}': {message[0].lower()}{message[1:]}", fix=f"Mend '{shown}'.", field=shown, **limits
+                f"'{shown}': {message[0].lower()}{message[1:]}",
+                fix=f"Give '{shown}' {cure}.",
+                field=shown.partition(".")[0],
+                **limits,
             )
 
 
 def nearest_field(field: str, known: Sequence[str]) -> list[str]:
-    """The declared fields that are most like one that is not."""
-    return difflib.get_close_matches(field[:80], known, n=3, cutoff=0.5)
+    """The declared fields that are most like one that is not: by another word for it, then by spelling."""
+    synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known]
+    close = difflib.get_close_matches(field[:80], known, n=3, cutoff=0.5)
+    return list(dict.fromkeys([*synonyms, *close]))
 
 
 def read_operations(value: object) -> list[dict[str, object]]:

@@ -82,7 +82,7 @@ class WorkspaceConfig(_Settings):
         try:
             return cls.model_validate(tomllib.loads(data.decode()))
         except UnicodeDecodeError as error:
-            raise InvalidConfig(f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8.") from error
+            raise InvalidConfig(f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8 and commit it.") from error
         except RecursionError as error:
             raise InvalidConfig(f"{CONFIG_PATH} is nested too deeply", fix="Keep its values flat.") from error
         except tomllib.TOMLDecodeError as error:
@@ -93,11 +93,16 @@ class WorkspaceConfig(_Settings):
             first = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(str(part) for part in first["loc"])
             known = ", ".join(cls.model_fields)
+            if first["type"] == "extra_forbidden":
+                raise InvalidConfig(
+                    f"{CONFIG_PATH}: there is no setting '{field}'",
+                    fix=f"Take it out or mend its name, and commit that. Known settings: {known}.",
+                    field=field,
+                ) from error
+            reason = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list of strings")
             raise InvalidConfig(
-                f"{CONFIG_PATH}: {field}: {first['msg'].removeprefix('Value error, ')}",
-                fix=f"Known settings: {known}."
-                if first["type"] == "extra_forbidden"
-                else "Mend it and commit it.",
+                f"{CONFIG_PATH}: {field}: {reason[:1].lower()}{reason[1:]}",
+                fix="Mend it and commit it.",
                 field=field,
             ) from error
 

@@ -131,10 +131,14 @@ def replace_key(source: str, key: str, line: str) -> str:
         if words and comment:
             line = f"{words} {comment}{line[len(words) :]}"
         written = "".join((*lines[:first], line, *lines[end:]))
-    after, wanted = read(written), {**before, **read(line)}
+    wanted = {**before, **read(line)}
     if not line:
         wanted.pop(key, None)
-    if after != wanted:
+    try:
+        is_right = read(written) == wanted
+    except InvalidFrontMatter:
+        is_right = False
+    if not is_right:
         raise InvalidFrontMatter(
             f"'{key}' cannot be replaced without changing other front matter",
             fix="Edit the block by hand: a key stands there twice, or another value refers to this one.",

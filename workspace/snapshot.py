@@ -12,6 +12,7 @@ from workspace import trees
 from workspace.addresses import nearest
 from workspace.config import CONFIG_PATH, WorkspaceConfig
 from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -120,11 +121,14 @@ class Snapshot:
         if earlier is None or "documents" not in earlier.__dict__ or earlier.config != self.config:
             return None
         known = dict(earlier.documents)
-        for path, _, blob in changed_documents(earlier, self):
-            if blob is None:
-                known.pop(path, None)
-            else:
-                known[path] = blob
+        try:
+            for path, _, blob in changed_documents(earlier, self):
+                if blob is None:
+                    known.pop(path, None)
+                else:
+                    known[path] = blob
+        except DamagedRepository:  # the earlier commit was reset away, and its trees are pruned by now
+            return None
         return known
 
     def _is_document(self, path: str, entry: Entry | None) -> bool:

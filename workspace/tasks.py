@@ -91,6 +91,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         prefixes[position] = index + "."
         below = [items[child] for child in children.get(position, ())]
         fields = tuple(_fields(lines, below))
+        begin = _field_prefix(lines, item, below[0] if below else None)
         box = lines.offset(item.paragraph) + lines.raw(item.paragraph).index(b"[") + 1
         tasks.append(
             Task(
@@ -103,19 +104,29 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
                 line=item.line + 1,
                 depth=index.count("."),
                 fields=fields,
-                fields_at=fields[-1].end if fields else lines.offset(item.paragraph_end),
-                field_prefix=_field_prefix(lines, item, below[0] if below else None, box),
+                fields_at=fields[-1].end if fields else lines.offset(_fields_line(lines, item, begin)),
+                field_prefix=begin,
             )
         )
     return tuple(tasks)
 
 
-def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None, box: int) -> bytes:
+def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> bytes:
     """What a sub-item's line begins with: as those that are there do, else a dash below the task's text."""
     found = _BULLET.match(lines.raw(sibling.line)) if sibling else None
     if found:
         return found.group()
-    return re.sub(rb"[^\t]", b" ", lines.data[lines.offset(item.paragraph) : box - 1]) + b"- "
+    before, _, _ = lines.raw(item.paragraph).partition(b"[")
+    return re.sub(rb"[^\t]", b" ", before) + b"- "
+
+
+def _fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
+    """The line for the first sub-item: below the task's text, unless it would take what stands there as its own."""
+    last = _last_line(lines, item)
+    below = (lines.raw(line) for line in range(item.paragraph_end, last))
+    following = next((line for line in below if line.strip(BLANK)), b"")
+    indent = following[: len(following) - len(following.lstrip(b" \t"))]
+    return last if len(indent.expandtabs(4)) >= len(prefix.expandtabs(4)) else item.paragraph_end
 
 
 def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HEADS = "refs/heads/"
+
+SYMBOLIC_DEPTH = 5
+"""How many symbolic refs Git follows, one to the next."""
+
 # As Git's own wt-status.c looks for them.
 _OPERATIONS = {
     "rebase-merge": "a rebase",
@@ -34,11 +38,11 @@ def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Work
     out, unless they are locked (git-worktree, "prunable").
     """
     found = []
-    if main is not None and _returns_to(common_dir, branch):
+    if main is not None and _returns_to(common_dir, branch, common_dir):
         found.append(Worktree(main, common_dir))
     for git_dir in _linked(common_dir):
         pointer = read_line(git_dir / "gitdir")
-        if not pointer or not _returns_to(git_dir, branch):
+        if not pointer or not _returns_to(git_dir, branch, common_dir):
             continue
         dot_git = git_dir / pointer
         if dot_git.exists() or (git_dir / "locked").exists():
@@ -48,7 +52,9 @@ def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Work
 
 def heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
     """The Git directories, a bare repository's included, whose HEAD points to a branch."""
-    return tuple(git_dir for git_dir in (common_dir, *_linked(common_dir)) if _is_on(git_dir, branch))
+    return tuple(
+        git_dir for git_dir in (common_dir, *_linked(common_dir)) if _is_on(git_dir, branch, common_dir)
+    )
 
 
 def operation(git_dir: Path) -> str | None:
@@ -66,7 +72,7 @@ def read_line(path: Path) -> str:
     """A small file's text without the spaces around it; empty if there is no such file."""
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape").strip()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return ""
 
 
@@ -75,13 +81,22 @@ def _linked(common_dir: Path) -> Iterator[Path]:
     return iter(sorted(folder.iterdir()) if folder.is_dir() else ())
 
 
-def _is_on(git_dir: Path, branch: str) -> bool:
-    return read_line(git_dir / "HEAD") == f"ref: {_HEADS}{branch}"
+def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
+    """Whether HEAD is a symbolic ref of a branch, if need be by way of others such as an alias of it."""
+    line = read_line(git_dir / "HEAD")
+    for _ in range(SYMBOLIC_DEPTH):
+        name = line.removeprefix("ref:").strip()
+        if name == line or not name.startswith(_HEADS):
+            return False
+        if name == _HEADS + branch:
+            return True
+        line = read_line(common_dir / name)
+    return False
 
 
-def _returns_to(git_dir: Path, branch: str) -> bool:
+def _returns_to(git_dir: Path, branch: str, common_dir: Path) -> bool:
     """Whether a work tree stands on a branch, or will stand there after its rebase or bisection."""
-    if _is_on(git_dir, branch):
+    if _is_on(git_dir, branch, common_dir):
         return True
     rebasing = (read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name"))
     return _HEADS + branch in rebasing or read_line(git_dir / "BISECT_START") == branch

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.checkup.finding import Finding, Severity
+from docyard.checkup.finding import Finding, Severity, count
 
 if TYPE_CHECKING:
     from workspace.workspace import Workspace
@@ -28,7 +28,16 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             "Let this user write the repository's Git folder, or its own cache folder.",
         )
         return
-    if status.damaged:
+    if status.blocked:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"in the index's folder, {' and '.join(status.blocked)} should be plain files and are not, so "
+            "nothing can be searched",
+            f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
+            f"rm -r {' '.join(status.blocked)}",
+        )
+    elif status.damaged:
         yield Finding(Severity.ERROR, AREA, "the index is damaged; the next search rebuilds it", _REBUILD)
     elif status.state is None:
         yield Finding(Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD)
@@ -59,7 +68,8 @@ def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Itera
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{len(left)} index folders of earlier versions or of deleted branches take up room",
+            f"{count(left, 'index folder', 'index folders')} of earlier versions or of deleted branches: "
+            "they only take up room",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index" && rm -r {names}',
         )
 

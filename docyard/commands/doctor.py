@@ -30,7 +30,8 @@ def command(repo: Path | None, branch: str | None, as_json: bool) -> int:
         docyard doctor -C ~/specs
     """
     with console.progress("Checking documents") as progress:
-        findings = list(check(options.folder(repo), branch, progress))
+        # The same damage may end several parts.
+        findings = list(dict.fromkeys(check(options.folder(repo), branch, progress)))
     problems = [finding for finding in findings if finding.is_problem]
     if as_json:
         console.print_json({"healthy": not problems, "findings": [asdict(finding) for finding in findings]})

@@ -6,5 +6,10 @@
     stdio.py    messages over standard input and output
     client.py   the SDK's client, as the demonstration uses it
 
-Nothing is imported here: a server needs no client, and importing the SDK is most of a start.
+Nothing of these is imported here: a server needs no client, and importing the SDK is most of a start.
 """
+
+from docyard.packages import read_late
+
+# Each of these imports every kind of client, server and transport that the SDK has.
+read_late("mcp", "mcp.server")

@@ -19,6 +19,7 @@ from mcp_types import CallToolResult
 from docyard.protocol.answers import result_of
 from tools.answers import Answer
 from tools.registry import Toolbox, UnknownTool
+from workspace.errors import WorkspaceError
 
 log = logging.getLogger("docyard")
 
@@ -78,6 +79,8 @@ class Calls:
                 work(check)
             except ServerClosing:
                 log.debug("background work was stopped")
+            except WorkspaceError as error:  # whoever asks will be told
+                log.warning("background work: %s", error.message)
             except Exception:
                 log.exception("background work failed")
 

@@ -5,9 +5,9 @@
     ```json answer                what its data must hold; `error` instead of `answer` where it must fail
     ```text answer                its text, exactly
 
-In an answer `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and `"<commit>"`
-stand for any value of their kind, and `…` in a string or a list for whatever is there. An object may hold more
-fields than are named.
+In an answer `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
+`"<commit>"` stand for any value of their kind, and `…` in a string or a list for whatever is there. An object
+may hold more fields than are named.
 """
 
 from __future__ import annotations

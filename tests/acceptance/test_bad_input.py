@@ -1,4 +1,4 @@
-"""Bad input through a client: a clear error with a specification and a valid example, and a server that lives on."""
+"""Bad input through a client: a clear error, a specification, a valid example; and the server lives on."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "open fence": (
         "edit_document",
         edit("update_content", slug="endpoints", content="```\nopen"),
-        "STRUCTURE_CHANGED",
+        "STRUCTURE_CHANGED|INVALID_CONTENT",
     ),
     "NUL in content": (
         "edit_document",

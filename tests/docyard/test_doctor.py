@@ -113,6 +113,37 @@ def split(repo: Path, git: Git) -> None:
     git("update-index", "--split-index")
 
 
+def broken_git_index(repo: Path, git: Git) -> None:
+    (repo / ".git" / "index").write_bytes(b"junk")
+
+
+def filtered(repo: Path, git: Git) -> None:
+    (repo / ".gitattributes").write_text("*.md filter=anything\n")
+
+
+def lost_blob(repo: Path, git: Git) -> None:
+    name = git("rev-parse", "HEAD:guide.md")
+    (repo / ".git" / "objects" / name[:2] / name[2:]).unlink()
+
+
+def empty_head(repo: Path, git: Git) -> None:
+    (repo / ".git" / "HEAD").write_text("")
+
+
+def died(repo: Path, git: Git) -> None:
+    pending = repo / ".git" / "docyard" / "pending" / "0123456789abcdef"
+    pending.mkdir(parents=True)
+    (pending / "index").write_bytes(b"")
+    (repo / ".git" / "index.lock").hardlink_to(pending / "index")
+
+
+def folder_as_lock(repo: Path, git: Git) -> None:
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    [lock] = (repo / ".git" / "docyard" / "index").glob("*/lock")
+    lock.unlink()
+    lock.mkdir()
+
+
 def sha256(repo: Path, git: Git) -> None:
     git("config", "core.repositoryformatversion", "1")
     git("config", "extensions.objectformat", "sha256")
@@ -140,7 +171,7 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (changed, "warning | repository | 1 document has changes that are not committed"),
     (staged, "warning | repository | 1 document has changes that are not committed"),
     (removed, "warning | repository | 1 document has changes that are not committed"),
-    (commit_file("docyard.toml", b"rooot = 'x'"), "error | repository | docyard.toml: rooot"),
+    (commit_file("docyard.toml", b"rooot = 'x'"), "error | repository | docyard.toml: there is no setting 'rooot'"),
     (commit_file("docyard.toml", b"root = "), "error | repository | docyard.toml is not TOML"),
     (commit_file("old.md", b"# caf\xe9\n"), "warning | repository | 1 document is not UTF-8: old.md"),
     (
@@ -150,9 +181,16 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (signing, "warning | repository | the repository asks for signed commits"),
     (sparse, "error | repository | this is a sparse checkout"),
     (split, "error | repository | Git's index is split"),
+    (broken_git_index, "error | repository | Git's index cannot be read"),
+    (filtered, "warning | repository | 1 document has a filter or an encoding"),
+    (lost_blob, "error | repository | the contents of 1 document are missing or broken"),
+    (empty_head, "error | repository | `HEAD` of the repository cannot be read"),
+    (commit_file("docyard.toml", b"root = 'nope'"), "warning | repository | docyard.toml says that documents"),
+    (died, "error | repository | a docyard died in the middle of a commit, and its locks"),
+    (folder_as_lock, "error | index | in the index's folder, lock should be plain files"),
     (sha256, "error | repository | this Git repository is not supported"),
     (damaged_index, "error | index | the index is damaged"),
-    (other_indexes, "warning | index | 1 index folders of earlier versions or of deleted branches"),
+    (other_indexes, "warning | index | 1 index folder of earlier versions or of deleted branches"),
 ]
 
 
@@ -169,6 +207,19 @@ def test_what_is_wrong_is_named_with_what_to_type(
     line = next((line for line in found.splitlines() if line.startswith(expected)), None)
     assert line is not None, found
     assert not line.endswith("| "), "a problem without a word on what to do"
+
+
+def test_a_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> None:
+    (repo / ".git").rename(tmp_path / "apart.git")
+    git("config", "core.worktree", str(repo), cwd=tmp_path / "apart.git")
+    assert problems(tmp_path / "apart.git") == []
+
+
+def test_private_folders_without_a_lock_are_only_mentioned(repo: Path, git: Git) -> None:
+    died(repo, git)
+    (repo / ".git" / "index.lock").unlink()
+    assert problems(repo) == []
+    assert "note | repository | a docyard died in the middle of a commit and left a private folder" in words(repo)
 
 
 def test_a_fresh_lock_is_somebody_at_work(repo: Path) -> None:

@@ -324,3 +324,16 @@ def test_progress_is_told(index: SearchIndex) -> None:
     index.follow(lambda *step: told.append(step))
     assert told[0][0] == 0
     assert told[-1][:2] == (4, 4)
+
+
+def test_a_commit_that_is_pruned_while_we_serve_is_left_behind(index: SearchIndex, repo: Repo) -> None:
+    """Libgit2 remembers commits it has read, so the lost one seems to be there, and its trees are not."""
+    first = repo.head()
+    lost = repo.commit({"guides/new.md": "# New\n\n## Quagga\n"})
+    assert ids(index, "quagga") == ["guides/new.md#quagga"]
+    repo.git("reset", "-q", "--hard", first)
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert repo.git("cat-file", "-t", lost, check=False) == ""
+    assert ids(index, "quagga") == []
+    assert index.search("retries").commit == first

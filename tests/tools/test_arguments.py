@@ -69,6 +69,29 @@ def test_an_unknown_field_names_the_nearest(ask: Ask) -> None:
     assert ask("search_docs", query="x", lang="en").data["code"] == "INVALID_ARGUMENTS"
 
 
+@pytest.mark.parametrize(
+    ("tool", "fields", "fix"),
+    [
+        ("view_document", {"path": "api.md"}, "Did you mean 'file'?"),
+        ("edit_document", {**TASK, "content": "Done when green"}, "Did you mean 'criteria'?"),
+        ("edit_document", {**TASK, "operation": "delete_section"}, "Use the tool remove_document."),
+        ("tag_document", {"file": "api.md", "tag": "backend"}, "Did you mean 'tags'?"),
+        ("tag_document", {"file": "api.md", "tags": "a, b"}, 'Give \'tags\' as a list, such as ["a", "b"].'),
+        ("create_document", {"type": "api_spec"}, "Did you mean 'doc_type'?"),
+        ("complete_task", {"file": "api.md", "task": "tasks[1]"}, "Did you mean 'slug'?"),
+        ("search_docs", {"q": "things"}, "Did you mean 'query'?"),
+        ("view_document", {"file": "api.md", "offset": -1}, "Give 'offset' within what is allowed."),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_models_get_wrong_is_put_right(ask: Ask, tool: str, fields: dict[str, object], fix: str) -> None:
+    answer = ask(tool, **fields)
+    assert answer.is_error
+    assert answer.data["fix"] == fix
+    tried = ask(tool, **answer.data["example"])
+    assert not tried.is_error, tried.data
+
+
 def test_both_forms_at_once_are_an_error(ask: Ask) -> None:
     for tool, fields in (
         ("edit_document", TASK),

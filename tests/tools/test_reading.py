@@ -62,7 +62,7 @@ def test_an_outline_a_section_and_a_task(ask: Ask) -> None:
     assert task["task"]["criteria"] == "OpenAPI"
     assert task["content"].startswith("- [x] Define schemas")
     preamble = ask("view_document", file="api.md", slug="_preamble").data
-    assert preamble["content"].startswith("# API\n\nIntroduction.")
+    assert preamble["content"].lstrip().startswith("# API\n\nIntroduction.")
 
 
 def test_several_views_in_one_call(ask: Ask) -> None:
@@ -121,7 +121,7 @@ def test_every_next_step_that_names_a_call_names_one_that_works(ask: Ask, repo: 
         for _ in range(4):
             assert not answer.is_error, answer.data
             found = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
-            if not found or found[1] not in NAMES:
+            if not found or found[1] not in NAMES or "…" in found[2]:
                 break
             answer = ask(found[1], **json.loads(found[2]))
 

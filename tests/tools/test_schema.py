@@ -30,7 +30,8 @@ FORBIDDEN = {
     "const",
     "patternProperties",
 }
-SELF_EVIDENT = {"limit", "new_title", "include_subsections", "assignee"}
+SELF_EVIDENT = {"limit", "new_title", "assignee"}
+KEYWORDS = {"type", "description", "enum", "items", "default", "minimum", "maximum", "minLength", "maxLength"}
 BUDGET = 12_000
 
 
@@ -54,6 +55,7 @@ def lint(schema: dict[str, Any]) -> None:
     for name, field in schema["properties"].items():
         assert re.fullmatch("[a-z0-9_]{1,64}", name)
         assert field["type"] in ("string", "integer", "boolean", "array", "object")
+        assert set(field) <= KEYWORDS
         assert field["type"] != "array" or field["items"]["type"] in ("string", "object")
         assert "enum" not in field or (
             field["enum"] and all(isinstance(value, str) for value in field["enum"])

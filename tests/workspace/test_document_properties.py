@@ -112,7 +112,7 @@ def test_adding_a_section_and_removing_it_gives_back_the_bytes(document: Documen
         return
     added = min(set(sections(changed)) - set(sections(document)), key=len)
     gone = revised(changed, RemoveSection(file=FILE, slug=added))
-    assert gone.data == document.data or not document.data.removeprefix(BOM).strip()
+    assert gone.data == document.data or not document.data.removeprefix(BOM).strip() or is_spaced(gone, document)
 
 
 @given(documents)
@@ -126,7 +126,8 @@ def test_completing_a_task_and_reopening_it_gives_back_the_bytes(document: Docum
             _, ticked = resolve_task(done, slug)
             assert ticked.is_done
             assert ticked.field("completed") == "2000-01-02"
-            assert revised(done, ReopenTask(file=FILE, slug=slug)).data == document.data
+            reopened = revised(done, ReopenTask(file=FILE, slug=slug))
+            assert reopened.data == document.data or is_spaced(reopened, document)
 
 
 @given(documents)
@@ -162,9 +163,9 @@ def test_an_edit_keeps_the_bytes_of_every_section_it_does_not_name(document: Doc
                 UpdateContent(file=FILE, slug=section.key, content=content, include_subsections=True),
                 AppendContent(file=FILE, slug=section.key, content=content),
                 AddTask(file=FILE, slug=section.key, title=title, criteria="none"),
-                AddSection(file=FILE, title=title, content=content, before=section.key),
-                AddSection(file=FILE, title=title, content=content, after=section.key),
-                AddSection(file=FILE, title=title, content=content, parent_slug=section.key),
+                AddSection(file=FILE, title=title + " new", content=content, before=section.key),
+                AddSection(file=FILE, title=title + " new", content=content, after=section.key),
+                AddSection(file=FILE, title=title + " new", content=content, parent_slug=section.key),
                 RenameSection(file=FILE, slug=section.key, new_title=title),
                 RemoveSection(file=FILE, slug=section.key),
             ]
@@ -188,6 +189,17 @@ def test_line_numbers_count_lines(data: bytes) -> None:
     document = Document.parse(data, FILE)
     for section in document.sections:
         assert document.lines.offset(section.line - 1) == section.heading_start or not section.has_heading
+
+
+def is_spaced(later: Document, earlier: Document) -> bool:
+    """Whether a blank line came in before a heading, which would else have become a part of the text before it."""
+    if len(later.data) - len(earlier.data) != len(earlier.ending):
+        return False
+    return any(
+        later.data == earlier.data[: section.start] + earlier.ending + earlier.data[section.start :]
+        for section in earlier.sections
+        if section.has_heading
+    )
 
 
 def resolvable(document: Document, section: Section) -> bool:

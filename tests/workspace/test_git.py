@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from workspace.git import DamagedRepository, GitReader, GitStore, Head, Signature
+from workspace.git import DamagedRepository, GitReader, GitStore, Head, IndexFile, Signature, SplitIndex
 from workspace.opening import NotARepository, UnsupportedRepository, refused, unsupported
 
 WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
@@ -51,6 +52,51 @@ def test_a_detached_head(tmp_path: Path) -> None:
     git = GitReader(repo.path)
     assert git.head() == Head(None, repo.head())
     assert git.worktree_of("main") is None
+
+
+def test_an_alias_of_a_branch_leads_to_the_branch(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    repo.git("symbolic-ref", "refs/heads/master", "refs/heads/main")
+    repo.git("symbolic-ref", "HEAD", "refs/heads/master")
+    git = GitReader(repo.path)
+    assert git.head() == Head("main", repo.head())
+    assert git.worktree_of("main") is not None
+    assert git.tip("master") is None
+
+
+def test_a_circle_of_symbolic_refs_is_no_branch(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    for name, other in (("one", "two"), ("two", "one")):
+        (tmp_path / ".git" / "refs" / "heads" / name).write_text(f"ref: refs/heads/{other}\n")
+    repo.write({".git/HEAD": "ref: refs/heads/one\n"})
+    git = GitReader(repo.path)
+    assert git.head().commit is None
+    assert git.worktree_of("main") is None
+
+
+@pytest.mark.parametrize("text", ["", "garbage\n", "ref: \n"])
+@pytest.mark.parametrize("file", ["HEAD", "refs/heads/main"])
+def test_a_damaged_ref_is_damage(tmp_path: Path, file: str, text: str) -> None:
+    repo = repositories.normal(tmp_path)
+    git = GitReader(repo.path)
+    repo.write({f".git/{file}": text})
+    with pytest.raises(DamagedRepository, match=file):
+        git.head()
+
+
+def test_an_index_that_cannot_be_read_says_why_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo = repositories.normal(tmp_path)
+    repo.git("update-index", "--split-index")
+    with pytest.raises(SplitIndex):
+        IndexFile(tmp_path / ".git" / "index")
+    repo.write({".git/index": b"junk"})
+    with pytest.raises(DamagedRepository) as caught:
+        IndexFile(tmp_path / ".git" / "index")
+    assert not isinstance(caught.value, SplitIndex)
+    gc.collect()
+    assert capsys.readouterr().err == ""
 
 
 def test_linked_work_trees(tmp_path: Path) -> None:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from templates import DocumentType
 from tools.answers import Answer, call
 from tools.arguments import InvalidArguments, read, without_nulls
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
-from workspace.types import document_type, document_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,6 +70,9 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _discovery(context: Context) -> Answer:
+    from templates import DocumentType
+    from workspace.types import document_types
+
     snapshot = context.snapshot()
     types = document_types(snapshot)
     known = {name: found for name, found in types.items() if isinstance(found, DocumentType)}
@@ -88,6 +89,8 @@ def _discovery(context: Context) -> Answer:
 
 
 def _instructions(context: Context, name: str) -> Answer:
+    from workspace.types import document_type
+
     snapshot = context.snapshot()
     found = document_type(snapshot, name)
     return Answer(
@@ -104,6 +107,7 @@ def _instructions(context: Context, name: str) -> Answer:
 
 def _build(context: Context, item: Given) -> Operation:
     from workspace.edits import CreateDocument
+    from workspace.types import document_type
 
     asked = read(CreateDocumentArguments, item)
     if asked.doc_type is None:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from workspace.workspace import Written
 
 _DESCRIPTIONS = {
-    "operation": " | ".join(operations.by_name()),
+    "operation": "; ".join(
+        f"{name}: {operations.in_brief(operation).removeprefix('file, ')}"
+        for name, operation in operations.by_name().items()
+    ),
     "file": "Document path",
     "slug": "Section address, such as endpoints/search; _preamble is the introduction",
     "title": "Of the new section or task",
@@ -35,6 +38,7 @@ _DESCRIPTIONS = {
     "before": "Sibling to stand before",
     "after": "Sibling to stand after",
     "criteria": "When the task counts as done",
+    "include_subsections": "Replace all that stands below it too",
 }
 _PLACEHOLDERS = {
     "file": "api.md",
@@ -171,8 +175,8 @@ TOOL = Tool(
     name="edit_document",
     title="Edit documents",
     toolset="documents",
-    description="Add sections and tasks, write or rename sections. {} lists the operations and their fields. "
-    "A call is one commit; several operations go into operations: [...].",
+    description="Add sections and tasks, write or rename sections (remove_document removes). {} lists the "
+    "operations and their fields. A call is one commit; several operations go into operations: [...].",
     arguments=EditDocumentArguments,
     run=_run,
     usage=_usage,

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
     from tools.tool import Given
 
+# What other tools do, by the words with which it is looked for here.
+_OTHER_TOOLS = {
+    "remove": "remove_document",
+    "delete": "remove_document",
+    "complete": "complete_task",
+    "reopen": "reopen_task",
+    "tag": "tag_document",
+    "create": "create_document",
+}
+
 _TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer"}
 
 
@@ -83,10 +93,13 @@ def meant(item: Given) -> type[DocumentOperation]:
     if name is not None:
         operation = known.get(name) if isinstance(name, str) else None
         if operation is None:
-            near = nearest(str(name)[:100], known)
+            shown = str(name)[:100]
+            near = nearest(shown, known)
+            other = next((tool for word, tool in _OTHER_TOOLS.items() if word in shown.lower()), None)
+            fix = f"Did you mean '{near[0]}'?" if near else f"Known operations: {', '.join(known)}."
             raise InvalidArguments(
-                f"unknown operation '{str(name)[:100]}'",
-                fix=f"Did you mean '{near[0]}'?" if near else f"Known operations: {', '.join(known)}.",
+                f"unknown operation '{shown}'",
+                fix=f"Use the tool {other}." if other else fix,
                 field="operation",
                 valid_operations=list(known),
             )

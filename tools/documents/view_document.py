@@ -10,8 +10,8 @@ from tools.answers import Answer, Data, call, failure
 from tools.arguments import (
     OPERATIONS,
     Arguments,
-    Integer,
     InvalidArguments,
+    Natural,
     Objects,
     read,
     read_operations,
@@ -43,7 +43,7 @@ class ViewDocumentArguments(Arguments):
 
     file: str | None = Field(None, description="Document path")
     slug: str | None = Field(None, description="Section or task address; without it, the outline")
-    offset: Integer | None = Field(None, description="Character to go on from in a long section", ge=0)
+    offset: Natural | None = Field(None, description="Character to go on from in a long section")
     operations: Objects | None = Field(None, description="Several views: [{file, slug}, ...]")
 
 

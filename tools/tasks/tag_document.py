@@ -43,7 +43,8 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 def _example(given: Given) -> dict[str, Any]:
     values = arguments_of(given, ("file", "tags"))
-    return {"file": "search-api.md", **values, "tags": values.get("tags") or ["backend", "search"]}
+    tags = values.get("tags") or ["backend", "search"]
+    return {"file": "search-api.md", **values, "tags": tags if isinstance(tags, list) else [tags]}
 
 
 def _run(context: Context, given: Given) -> Answer:

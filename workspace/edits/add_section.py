@@ -26,6 +26,7 @@ from workspace.edits.edit import Edit, Style
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import insert_block
 from workspace.edits.update_content import UpdateContent
+from workspace.lines import BLANK
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
@@ -101,7 +102,7 @@ class AddSection(DocumentOperation):
         """The section of the same title in the same place, if it is empty; one with text is an error."""
         for child in document.children(parent):
             if child.title.casefold() == title.casefold():
-                if not document.data[child.body : child.tree_end].strip():
+                if not document.data[child.body : child.tree_end].strip(BLANK):
                     return child
                 raise SectionExists(
                     f"{document.path} already has the section '{child.address}', and it is not empty",

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from workspace.document import Document, Task
 
-_CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\][ \t]+")
-_MARKER = re.compile(
-    rb"[ \t]*(?:(?P<bullet>[-*+])|(?P<number>\d{1,9})(?P<delimiter>[.)]))(?P<space>[ \t]+)\["
-)
+_CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
+# CommonMark §5.2: the number of a list item has at most nine digits.
+_LAST_NUMBER = 999_999_999
+_MARKER = re.compile(rb"[ \t]*(?:[-*+]|(?P<number>\d{1,9})[.)])[ \t]+\[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +100,11 @@ def _task_text(
     found = _MARKER.match(line)
     if found is None:
         return _lines(b"- ", "  ", title, fields)
-    indent = line[: len(line) - len(line.lstrip(b" \t"))]
-    if found["bullet"]:
-        marker = found["bullet"] + b" "
-    else:
-        number = int(found["number"]) + following
-        marker = f"{number}{found['delimiter'].decode()} ".encode()
-    return _lines(indent + marker, indent.decode() + " " * len(marker), title, fields)
+    marker = line[:-1]
+    if found["number"]:
+        number = min(int(found["number"]) + following, _LAST_NUMBER)
+        marker = line[: found.start("number")] + b"%d" % number + line[found.end("number") : -1]
+    return _lines(marker, re.sub(rb"[^\t]", b" ", marker).decode(), title, fields)
 
 
 def _lines(marker: bytes, indent: str, title: str, fields: Sequence[tuple[str, str]]) -> str:

@@ -13,7 +13,7 @@ from workspace.edits.front_matter import replace_front_matter_key
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import insert_block, start_of_text
 from workspace.headings import rewritten
-from workspace.lines import with_ending
+from workspace.lines import BLANK, with_ending
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
@@ -61,7 +61,7 @@ class RenameSection(DocumentOperation):
             return Edit((splice,), answer, summary, renamed=position, is_front_matter=True)
         address = free_address(None, title, taken_names(document))
         line = heading_line(1, title, address, document.form or style.form)
-        if preamble and document.source(preamble).strip():
+        if preamble and document.source(preamble).strip(BLANK):
             start = start_of_text(document.data, preamble.start, preamble.end)
             splice = Splice(start, start, with_ending(f"{line}\n\n", document.ending))
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.edits.edit import Splice
+from workspace.edits.spacing import blank_line
 from workspace.lines import before_ending
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -
     text = b"".join(
         document.ending + task.field_prefix + f"{name}: {value}".encode() for name, value in fields
     )
-    return Splice(place, place, text)
+    return Splice(place, place, text + blank_line(document, "- x", place, task.fields_at))
 
 
 def without_fields(document: Document, task: Task, name: str) -> list[Splice]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore, IndexFile
+from workspace.git import DamagedRepository, GitStore, IndexFile, SplitIndex
 from workspace.publishing.batch import FileChange
 from workspace.publishing.files import Changed, WorkFiles
 from workspace.publishing.locks import LinkedLock
@@ -135,13 +135,10 @@ class Checkout:
     def _open(self, path: Path) -> IndexFile:
         try:
             index = IndexFile(path)
-        except DamagedRepository:
-            # The extensions' names stand at the end, each before its own data (index-format).
-            if b"link" in (self._before or b""):
-                raise WorktreeBusy(
-                    "its index is split", fix="Run `git update-index --no-split-index`."
-                ) from None
-            raise WorktreeBusy("its index cannot be read", fix="Run `git status` there.") from None
+        except SplitIndex as error:
+            raise WorktreeBusy("its index is split", fix=f"Run `{error.fix}`.") from None
+        except DamagedRepository as error:
+            raise WorktreeBusy("its index cannot be read", fix=f"Run `{error.fix}` there.") from None
         if index.conflicted:
             raise WorktreeBusy("it has unmerged files", fix="Resolve them, then try again.")
         return index

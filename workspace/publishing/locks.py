@@ -15,6 +15,7 @@ from workspace.errors import WorkspaceError
 
 WAIT_FOR_GIT = 2.0
 WAIT_FOR_DOCYARD = 10.0
+LOCK = "docyard/write.lock"
 _PAUSE = 0.02
 
 
@@ -49,12 +50,12 @@ class CannotWrite(WorkspaceError):
 @contextmanager
 def docyard_lock(common_dir: Path) -> Iterator[None]:
     """Hold the lock that all of Docyard's writers of a repository share; the system frees it in a crash."""
-    folder = common_dir / "docyard"
-    folder.mkdir(exist_ok=True)
-    handle = os.open(folder / "write.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    file = common_dir / LOCK
+    file.parent.mkdir(exist_ok=True)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         if not _wait(lambda: _flock(handle), WAIT_FOR_DOCYARD, pause=0.002):
-            name = shown(folder / "write.lock", common_dir)
+            name = shown(file, common_dir)
             raise Locked(name, fix="Another Docyard is writing. Try again when it has finished.")
         yield
     finally:

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+PENDING = "docyard/pending"
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -36,7 +38,7 @@ class Prepared:
 @contextmanager
 def prepared(common_dir: Path, *, durable: bool) -> Iterator[Prepared]:
     """Make the private folder, and remove it with all it holds at the end."""
-    folder = common_dir / "docyard" / "pending" / secrets.token_hex(8)
+    folder = common_dir / PENDING / secrets.token_hex(8)
     folder.mkdir(parents=True)
     try:
         yield Prepared(folder, durable)

@@ -1,0 +1,54 @@
+"""Examples written as documents: `tests/cases/*.md`, each a heading, fences that say what happens, and prose.
+
+What cannot be seen in a fence is written so: `␍` a carriage return, `␉` a tab, `␠` a space, `␀` a NUL, `⟨BOM⟩` a
+byte-order mark, and `⟨end⟩` at the end where the last line has no line ending.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+FOLDER = Path(__file__).resolve().parents[1] / "cases"
+_SIGNS = {"␍": "\r", "␉": "\t", "␠": " ", "␀": "\0", "⟨BOM⟩": "\ufeff", "⟨end⟩\n": "", "⟨end⟩": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An example: its name, and what its fences hold by their first word."""
+
+    name: str
+    line: int
+    fences: Mapping[str, str]
+
+    def data(self, fence: str) -> bytes:
+        """The bytes of a document."""
+        text = self.fences[fence]
+        for sign, meaning in _SIGNS.items():
+            text = text.replace(sign, meaning)
+        return text.encode()
+
+    def json(self, fence: str) -> Any:
+        """What a fence of JSON says."""
+        return json.loads(self.fences[fence])
+
+
+def read_cases(name: str) -> Iterator[Any]:
+    """The examples of a file, as parameters of a test."""
+    tokens = MarkdownIt("commonmark").parse((FOLDER / name).read_text(encoding="utf-8"))
+    title, line, fences = "", 0, dict[str, str]()
+    for position, token in enumerate([*tokens, Token("heading_open", "", 1)]):
+        if token.type == "heading_open":
+            if fences:
+                yield pytest.param(Case(title, line, fences), id=title)
+            if position < len(tokens):
+                title, line, fences = tokens[position + 1].content, (token.map or [0])[0] + 1, {}
+        elif token.type == "fence":
+            fences[token.info.strip()] = token.content

@@ -1,0 +1,69 @@
+"""Documents that begin without a heading: their introduction has no line of its own, and may be empty."""
+
+from __future__ import annotations
+
+import pytest
+
+from workspace.anchors import AnchorForm
+from workspace.document import Document
+from workspace.edits import (
+    AddSection,
+    AppendContent,
+    DocumentOperation,
+    RemoveSection,
+    RenameSection,
+    UpdateContent,
+)
+from workspace.edits.edit import Edit, Splice, StructureChanged, Style, apply_edit
+
+STYLE = Style(AnchorForm.BRACES, "2000-01-01")
+
+FRONT_MATTER = "---\ntitle: Architecture\n---"
+DOCUMENTS = {
+    "no line end": FRONT_MATTER,
+    "one": f"{FRONT_MATTER}\n",
+    "a blank line": f"{FRONT_MATTER}\n\n",
+    "blank lines": f"{FRONT_MATTER}\n\n\n",
+    "CRLF": f"{FRONT_MATTER}\n\n".replace("\n", "\r\n"),
+    "text": f"{FRONT_MATTER}\n\nAn introduction.\n",
+    "a section": f"{FRONT_MATTER}\n\n## Nodes\n\nText.\n",
+    "text and a section": f"{FRONT_MATTER}\nAn introduction.\n\n## Nodes\n\nText.\n",
+}
+documents = pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
+
+
+def edited(document: Document, operation: DocumentOperation) -> Document:
+    return apply_edit(document, operation.edit(document, STYLE))
+
+
+@documents
+def test_a_section_added_and_removed_leaves_no_trace(text: str) -> None:
+    document = Document.parse(text.encode(), "a.md")
+    longer = edited(document, AddSection(file="a.md", title="Control plane"))
+    assert [section.address for section in longer.sections][-1] == "control-plane"
+    assert edited(longer, RemoveSection(file="a.md", slug="control-plane")).data == document.data
+
+
+@documents
+@pytest.mark.parametrize("operation", [UpdateContent, AppendContent])
+def test_text_can_be_written_there(text: str, operation: type[UpdateContent] | type[AppendContent]) -> None:
+    document = Document.parse(text.encode(), "a.md")
+    written = edited(document, operation(file="a.md", slug="_preamble", content="Words."))
+    assert written.preamble
+    assert b"Words." in written.source(written.preamble)
+    assert written.title == "Architecture"
+    assert len(written.sections) == len(document.sections)
+
+
+@documents
+def test_its_title_can_be_changed(text: str) -> None:
+    document = Document.parse(text.encode(), "a.md")
+    assert edited(document, RenameSection(file="a.md", slug="_preamble", new_title="Plan")).title == "Plan"
+
+
+def test_an_open_fence_there_is_refused() -> None:
+    document = Document.parse(DOCUMENTS["a section"].encode(), "a.md")
+    assert document.preamble
+    start = document.preamble.start
+    with pytest.raises(StructureChanged):
+        apply_edit(document, Edit((Splice(start, start, b"\n```\n"),), {}, "Open a fence"))

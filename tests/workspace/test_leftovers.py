@@ -1,0 +1,91 @@
+"""A process that dies in the middle of a publication: what it leaves is found, told from others' files, and enough."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from workspace.git import GitStore
+from workspace.publishing import Batch, publish
+from workspace.publishing.leftovers import leftovers
+from workspace.publishing.locks import docyard_lock
+
+# Publishes a change, and dies at the n-th call of one of the system's.
+DYING = """
+import os, sys
+from pathlib import Path
+from tests.repositories import signature
+from workspace.git import GitStore
+from workspace.publishing import Batch, publish
+repository, base, call, number = sys.argv[1:]
+real, left = getattr(os, call), int(number)
+def die(*arguments, **named):
+    global left
+    left -= 1
+    if not left:
+        os._exit(9)
+    return real(*arguments, **named)
+setattr(os, call, die)
+changes = {"README.md": b"# Changed\\n", "new.md": b"# New\\n"}
+publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signature()), durable=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "locks", "committed"),
+    [
+        ("link", 1, (), False),
+        ("link", 2, ("index.lock",), False),
+        ("link", 3, ("index.lock", "refs/heads/main.lock"), False),
+        ("rename", 1, ("index.lock", "refs/heads/main.lock"), False),
+        ("rename", 2, ("index.lock", "refs/heads/main.lock"), False),
+        ("rename", 3, ("index.lock", "refs/heads/main.lock"), False),
+        ("write", 2, ("index.lock",), True),
+    ],
+)
+def test_a_death_is_read_from_its_traces(
+    tmp_path: Path, call: str, number: int, locks: tuple[str, ...], committed: bool
+) -> None:
+    repo = repositories.normal(tmp_path)
+    base = repo.head()
+    died = subprocess.run(
+        (sys.executable, "-c", DYING, str(tmp_path), base, call, str(number)),
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert died.returncode == 9, died.stderr
+    common = tmp_path / ".git"
+    left = leftovers(common)
+    assert len(left.folders) == 1
+    assert left.locks == locks
+    assert (repo.head() != base) == committed
+    # What `docyard doctor` says to do: remove them, and put the work tree back.
+    for lock in left.locks:
+        (common / lock).unlink()
+    repo.git("reset", "-q", "--hard")
+    batch = Batch("main", repo.head(), {"README.md": b"# Again\n"}, "Agent", repositories.signature())
+    publish(GitStore(tmp_path), batch, durable=False)
+    assert [line for line in repo.status().splitlines() if ".docyard-" not in line] == []
+    assert repo.fsck() == ""
+
+
+def test_files_of_a_writer_at_work_and_locks_of_others_are_not_leftovers(tmp_path: Path) -> None:
+    repositories.normal(tmp_path)
+    common = tmp_path / ".git"
+    pending = common / "docyard" / "pending" / "0123456789abcdef"
+    pending.mkdir(parents=True)
+    (pending / "index").write_bytes(b"")
+    (common / "index.lock").write_bytes(b"")
+    assert leftovers(common).locks == ()
+    (common / "index.lock").unlink()
+    os.link(pending / "index", common / "index.lock")
+    assert leftovers(common).locks == ("index.lock",)
+    with docyard_lock(common):
+        assert leftovers(common).folders == leftovers(common).locks == ()

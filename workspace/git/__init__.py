@@ -1,0 +1,37 @@
+"""The one door to pygit2: a repository's commits, trees, blobs, branches, configuration and index.
+
+Ids are 40 hexadecimal digits everywhere outside this package.
+
+    repository.py   a repository is found, opened or refused, and made
+    reader.py       what can be read; it has no method that writes
+    store.py        objects are added, never a ref moved, and what a checkout needs
+    index_file.py   a private copy of Git's index
+"""
+
+from __future__ import annotations
+
+from workspace.git.index_file import IndexEntry, IndexFile, SplitIndex
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository, initialise
+from workspace.git.store import GitStore, durable_objects
+from workspace.objects import Commit, Entry, Head, Signature
+from workspace.opening import NotARepository, UnsupportedRepository
+from workspace.worktrees import Worktree
+
+__all__ = [
+    "Commit",
+    "DamagedRepository",
+    "Entry",
+    "GitReader",
+    "GitStore",
+    "Head",
+    "IndexEntry",
+    "IndexFile",
+    "NotARepository",
+    "Signature",
+    "SplitIndex",
+    "UnsupportedRepository",
+    "Worktree",
+    "durable_objects",
+    "initialise",
+]

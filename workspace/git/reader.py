@@ -1,0 +1,185 @@
+"""Reading a repository: commits, trees, blobs, branches and configuration.
+
+A `GitReader` has no method that writes, so a read-only server that holds one cannot. It may be shared by
+threads: each call takes the repository's lock, because libgit2's handles are not safe to share without one.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import ObjectType, ReferenceType
+
+from workspace import objects, worktrees
+from workspace.git.repository import DamagedRepository, missing, open_repository
+from workspace.objects import Commit, Entry, Head
+from workspace.worktrees import Worktree, common_dir_of
+
+_HEADS = "refs/heads/"
+
+
+def _branch(ref: str) -> str | None:
+    return ref.removeprefix(_HEADS) if ref.startswith(_HEADS) else None
+
+
+class GitReader:
+    """A repository opened for reading: normal, bare, or a linked work tree, also when unborn or detached.
+
+    `git_dir` is this work tree's own Git directory, `common_dir` the one that all its work trees share, and
+    `worktree` the folder of files (None in a bare repository).
+
+    Raises:
+        NotARepository: `path` is not inside a repository.
+        UnsupportedRepository: Docyard does not open repositories of this kind.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.RLock()
+        self._repo = open_repository(path)
+        self.git_dir = Path(self._repo.path or "")
+        self.common_dir = common_dir_of(self.git_dir)
+        self.worktree = Path(self._repo.workdir) if self._repo.workdir else None
+        self.bare = self._repo.is_bare
+
+    def head(self) -> Head:
+        """What this work tree has checked out."""
+        with self._lock:
+            name = "HEAD"
+            for _ in range(worktrees.SYMBOLIC_DEPTH):
+                ref = self._ref(name)
+                if ref is None:
+                    break
+                if ref.type != ReferenceType.SYMBOLIC:
+                    return Head(_branch(name), str(ref.target))
+                name = str(ref.target)
+            return Head(_branch(name), None)
+
+    def branches(self) -> tuple[str, ...]:
+        """The names of the local branches, sorted."""
+        with self._lock:
+            raw = self._repo.raw_listall_branches()
+        return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in raw))
+
+    def tip(self, branch: str) -> str | None:
+        """The id of a local branch's commit, read afresh; None if it is unborn or a symbolic ref."""
+        with self._lock:
+            return self._target(_HEADS + branch)
+
+    def is_branch_name(self, branch: str) -> bool:
+        """Whether Git accepts this as a branch's name (git-check-ref-format)."""
+        try:
+            return not branch.startswith("-") and pygit2.reference_is_valid_name(_HEADS + branch)
+        except ValueError:
+            return False
+
+    def commit(self, id: str) -> Commit:
+        """A commit by its id; `DamagedRepository` if it is not there or is something else."""
+        return objects.parse_commit(id, self._read(id, ObjectType.COMMIT))
+
+    def has(self, id: str) -> bool:
+        """Whether an object of any kind is here."""
+        with self._lock:
+            return id in self._repo.odb
+
+    def tree(self, id: str) -> tuple[Entry, ...]:
+        """A tree's entries, in Git's order."""
+        return objects.parse_tree(self._read(id, ObjectType.TREE))
+
+    def entry(self, tree: str, name: str) -> Entry | None:
+        """The entry of one name in a tree, found without reading the others; None if there is none."""
+        with self._lock:
+            try:
+                found = self._tree(tree)[name]
+            except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is no path
+                return None
+            return Entry(name, str(found.id), int(found.filemode))
+
+    def blob(self, id: str) -> bytes:
+        """A blob's bytes."""
+        return self._read(id, ObjectType.BLOB)
+
+    def blob_size(self, id: str) -> int:
+        """A blob's length in bytes, without reading it."""
+        with self._lock:
+            try:
+                return self._repo.odb.read_header(id)[1]
+            except (KeyError, pygit2.GitError):
+                raise missing(id) from None
+
+    def config(self, name: str) -> str | None:
+        """A value of Git's configuration, such as `core.autocrlf`, the system's and the user's included."""
+        with self._lock:
+            try:
+                return str(self._repo.config[name])
+            except (KeyError, ValueError):
+                return None
+
+    def config_flag(self, name: str, default: bool = False) -> bool:
+        """A value of Git's configuration as a boolean (git-config "boolean")."""
+        with self._lock:
+            try:
+                return self._repo.config.get_bool(name)
+            except (KeyError, ValueError, pygit2.GitError):
+                return default
+
+    def identity(self) -> tuple[str, str] | None:
+        """The configured `user.name` and `user.email`, or None unless both are set."""
+        name, email = self.config("user.name"), self.config("user.email")
+        return (name, email) if name and email else None
+
+    def worktree_of(self, branch: str) -> Worktree | None:
+        """The first work tree, main or linked, in which a branch is checked out or being rebased."""
+        return next(iter(self.worktrees_of(branch)), None)
+
+    def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
+        """Every work tree, main or linked, in which a branch is checked out or being rebased."""
+        return worktrees.worktrees_of(branch, self.common_dir, self._main)
+
+    @cached_property
+    def _main(self) -> Path | None:
+        if self.git_dir == self.common_dir:
+            return self.worktree
+        folder = pygit2.Repository(str(self.common_dir)).workdir
+        if folder and self.common_dir.name != ".git" and self.config("core.worktree") is None:
+            # A Git directory that stands apart: only its own work tree knows where that is, so it counts as
+            # missing from here.
+            return self.common_dir / "worktree"
+        return Path(folder) if folder else None
+
+    def _target(self, name: str) -> str | None:
+        ref = self._ref(name)
+        return None if ref is None or ref.type == ReferenceType.SYMBOLIC else str(ref.target)
+
+    def _ref(self, name: str) -> pygit2.Reference | None:
+        try:
+            return self._repo.lookup_reference(name)
+        except (KeyError, ValueError):
+            return None
+        except pygit2.GitError:
+            raise DamagedRepository(
+                f"`{name}` of the repository cannot be read",
+                fix="Its file in the Git folder is damaged; the end of its file in `logs` says what it held.",
+                ref=name,
+            ) from None
+
+    def _tree(self, id: str) -> pygit2.Tree:
+        try:
+            found = self._repo[id]
+        except (KeyError, ValueError, pygit2.GitError):
+            raise missing(id) from None
+        if not isinstance(found, pygit2.Tree):
+            raise missing(id)
+        return found
+
+    def _read(self, id: str, kind: ObjectType) -> bytes:
+        with self._lock:
+            try:
+                found, data = self._repo.odb.read(id)
+            except (KeyError, ValueError, pygit2.GitError):
+                raise missing(id) from None
+        if found != kind:
+            raise missing(id)
+        return data

@@ -1,0 +1,72 @@
+"""A repository is found and opened, refused with the reason, or made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import pygit2
+
+from workspace import opening
+from workspace.errors import WorkspaceError
+from workspace.worktrees import common_dir_of
+
+
+class DamagedRepository(WorkspaceError):
+    """An object or a ref that ought to be in the repository is missing or broken."""
+
+    code: ClassVar[str] = "DAMAGED_REPO"
+
+    def __init__(
+        self, message: str, *, fix: str = "Run `git fsck` in the repository.", **details: object
+    ) -> None:
+        super().__init__(message, fix=fix, **details)
+
+
+def missing(id: str) -> DamagedRepository:
+    """The error for an object that is not there, or is not what its place asks for."""
+    return DamagedRepository("an object of the repository is missing or broken", id=id)
+
+
+def open_repository(path: Path) -> pygit2.Repository:
+    """Open the repository that a folder belongs to. Raises NotARepository, UnsupportedRepository."""
+    try:
+        found = pygit2.discover_repository(str(path))
+    except (KeyError, ValueError, pygit2.GitError):
+        found = None
+    if not found:
+        raise opening.not_a_repository(path)
+    git_dir = Path(found)
+    settings: dict[str, str] = {}
+    try:
+        for file in (common_dir_of(git_dir) / "config", git_dir / "config.worktree"):
+            if file.exists():
+                settings |= {entry.name: entry.value or "" for entry in pygit2.Config(str(file))}
+    except (ValueError, OSError, pygit2.GitError):
+        raise opening.unreadable_config() from None
+    refusal = opening.unsupported(settings)
+    if refusal is not None:
+        raise refusal
+    try:
+        # Not `found`: a Git directory that stands apart does not know its work tree.
+        return pygit2.Repository(str(path))
+    except (OSError, pygit2.GitError):
+        raise opening.refused(git_dir) from None
+
+
+def initialise(path: Path, branch: str | None = None) -> None:
+    """Make a repository in a folder, which is made too. Nothing is committed; no template or hook is copied.
+
+    Its branch is the one given, else the user's `init.defaultBranch`, else `main`. Errors: OSError if the
+    folder cannot be written.
+    """
+    if branch is None:
+        try:
+            branch = pygit2.Config.get_global_config()["init.defaultBranch"]
+        except (KeyError, OSError, pygit2.GitError):
+            branch = "main"
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        pygit2.init_repository(str(path), initial_head=branch)
+    except (ValueError, pygit2.GitError) as error:
+        raise OSError(str(error)) from error

@@ -1,0 +1,112 @@
+"""Writing objects into a repository, and bytes as its work trees hold them. No ref is moved here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import BlobFilter, FilterMode, ObjectType
+
+from workspace import objects
+from workspace.git.reader import GitReader
+from workspace.objects import Entry, Signature
+from workspace.worktrees import Worktree
+
+
+class GitStore(GitReader):
+    """A repository opened for writing objects, with what a checkout of its work tree needs.
+
+    It never moves a ref: that is `workspace.publishing`.
+    """
+
+    def put_blob(self, data: bytes) -> str:
+        """Write a blob and return its id."""
+        return self._write(ObjectType.BLOB, data)
+
+    def put_tree(self, entries: Iterable[Entry]) -> str:
+        """Write a tree of entries in any order and return its id."""
+        return self._write(ObjectType.TREE, objects.tree_bytes(entries))
+
+    def edit_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
+        """Write a tree with entries set, or removed (None), and return its id; None if nothing is left."""
+        with self._lock:
+            builder = self._repo.TreeBuilder(self._tree(tree)) if tree else self._repo.TreeBuilder()
+            for name, entry in changes.items():
+                if entry is not None:
+                    builder.insert(name, entry.id, entry.mode)
+                elif builder.get(name) is not None:
+                    builder.remove(name)
+            return str(builder.write()) if len(builder) else None
+
+    def put_commit(
+        self, tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
+    ) -> str:
+        """Write a commit and return its id; no ref moves."""
+        data = objects.commit_bytes(tree, parents, author, committer, message)
+        return self._write(ObjectType.COMMIT, data)
+
+    def at(self, worktree: Worktree) -> GitStore:
+        """The same repository seen from one of its work trees, whose attributes and settings count."""
+        return self if worktree.git_dir == self.git_dir else GitStore(worktree.git_dir)
+
+    def foreign_filter(self, path: str) -> bool:
+        """Whether Git would run a program or change the encoding when it checks this path out."""
+        with self._lock:
+            names = ("filter", "working-tree-encoding")
+            return any(isinstance(self._repo.get_attr(path, name), str) for name in names)
+
+    def checked_out(self, id: str, path: str) -> bytes:
+        """A blob's bytes as Git writes them to a path of the work tree, by its end-of-line rules."""
+        with self._lock:
+            if self._repo.load_filter_list(path, FilterMode.TO_WORKTREE) is None:
+                return self.blob(id)
+            # FilterList.apply_to_blob would cut the text at its first NUL.
+            blob = self._repo[id]
+            assert isinstance(blob, pygit2.Blob)
+            with pygit2.BlobIO(blob, as_path=path, flags=BlobFilter(0)) as stream:
+                return bytes(stream.read())
+
+    def checked_in(self, data: bytes, file: Path, path: str) -> str | None:
+        """The id of the blob that Git would make of a file's bytes; None where Git refuses (safecrlf)."""
+        with self._lock:
+            if self._repo.load_filter_list(path, FilterMode.TO_ODB) is None:
+                return objects.blob_id(data)
+            # Text that has CR in the index is left alone, so the index must be the present one.
+            self._repo.index.read(force=False)
+            try:
+                return str(self._repo.hashfile(str(file), as_path=path))
+            except (OSError, pygit2.GitError):
+                return None
+
+    def _write(self, kind: ObjectType, data: bytes) -> str:
+        with self._lock:
+            return str(self._repo.odb.write(kind, data))
+
+
+_fsync_lock = threading.Lock()
+_fsync_users = 0
+
+
+@contextmanager
+def durable_objects(durable: bool = True) -> Iterator[None]:
+    """While it lasts, objects are synced to disk as they are written.
+
+    libgit2 has one such switch for the process, so it stays on until the last durable writer has left.
+    """
+    global _fsync_users
+    if not durable:
+        yield
+        return
+    with _fsync_lock:
+        _fsync_users += 1
+        pygit2.settings.enable_fsync_gitdir(True)
+    try:
+        yield
+    finally:
+        with _fsync_lock:
+            _fsync_users -= 1
+            if not _fsync_users:
+                pygit2.settings.enable_fsync_gitdir(False)
