@@ -82,7 +82,9 @@ class WorkspaceConfig(_Settings):
         try:
             return cls.model_validate(tomllib.loads(data.decode()))
         except UnicodeDecodeError as error:
-            raise InvalidConfig(f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8 and commit it.") from error
+            raise InvalidConfig(
+                f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8 and commit it."
+            ) from error
         except RecursionError as error:
             raise InvalidConfig(f"{CONFIG_PATH} is nested too deeply", fix="Keep its values flat.") from error
         except tomllib.TOMLDecodeError as error:
@@ -99,9 +101,9 @@ class WorkspaceConfig(_Settings):
                     fix=f"Take it out or mend its name, and commit that. Known settings: {known}.",
                     field=field,
                 ) from error
-            reason = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list of strings")
+            reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
             raise InvalidConfig(
-                f"{CONFIG_PATH}: {field}: {reason[:1].lower()}{reason[1:]}",
+                f"{CONFIG_PATH}: {field}: {reason.replace('valid tuple', 'list of strings')}",
                 fix="Mend it and commit it.",
                 field=field,
             ) from error

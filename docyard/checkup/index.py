@@ -32,8 +32,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"in the index's folder, {' and '.join(status.blocked)} should be plain files and are not, so "
-            "nothing can be searched",
+            "nothing can be searched: a folder or a link stands where the index has its file "
+            + " and its file ".join(status.blocked),
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )

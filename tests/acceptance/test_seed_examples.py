@@ -115,14 +115,30 @@ def test_the_schemas_are_those_of_the_contract(told: Told) -> None:
     assert search["required"] == ["query"]
     assert search["additionalProperties"] is get["additionalProperties"] is False
     assert get["required"] == ["chunk_id"]
-    for schema, name, expected in (
-        (search, "query", {"type": "string"}),
-        (search, "limit", {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}),
-        (search, "cursor", {"type": "string"}),
-        (get, "chunk_id", {"type": "string"}),
-        (get, "context", {"type": "integer", "minimum": 0, "maximum": 5, "default": 0}),
-    ):
-        assert mismatch({**expected, "description": "<string>"}, schema["properties"][name]) is None
+    query = "The search query (e.g., 'how to paginate', 'RateLimitError')."
+    limit = "Maximum number of results to return. Default is 10."
+    cursor = (
+        "Opaque pagination token returned from a previous search. Omit for the first page. "
+        "Returns an error if invalid or malformed."
+    )
+    chunk = (
+        "The exact ID of the chunk to retrieve, as returned by search_docs "
+        "(e.g., 'guides/retries.md#backoff-strategy')."
+    )
+    context = (
+        "Number of adjacent chunks to include before and after the target chunk. Default is 0. "
+        "Use this to read the surrounding file context."
+    )
+    number = {"type": "integer"}
+    assert search["properties"] | {
+        "query": {"type": "string", "description": query},
+        "limit": {**number, "description": limit, "minimum": 1, "maximum": 50, "default": 10},
+        "cursor": {"type": "string", "description": cursor},
+    } == search["properties"]
+    assert get["properties"] == {
+        "chunk_id": {"type": "string", "description": chunk},
+        "context": {**number, "description": context, "minimum": 0, "maximum": 5, "default": 0},
+    }
     if told.name == "seed_000":
         assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
         assert search["properties"]["tags"]["enum"] == ["sdk"]

@@ -171,7 +171,10 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (changed, "warning | repository | 1 document has changes that are not committed"),
     (staged, "warning | repository | 1 document has changes that are not committed"),
     (removed, "warning | repository | 1 document has changes that are not committed"),
-    (commit_file("docyard.toml", b"rooot = 'x'"), "error | repository | docyard.toml: there is no setting 'rooot'"),
+    (
+        commit_file("docyard.toml", b"rooot = 'x'"),
+        "error | repository | docyard.toml: there is no setting 'rooot'",
+    ),
     (commit_file("docyard.toml", b"root = "), "error | repository | docyard.toml is not TOML"),
     (commit_file("old.md", b"# caf\xe9\n"), "warning | repository | 1 document is not UTF-8: old.md"),
     (
@@ -185,9 +188,15 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (filtered, "warning | repository | 1 document has a filter or an encoding"),
     (lost_blob, "error | repository | the contents of 1 document are missing or broken"),
     (empty_head, "error | repository | `HEAD` of the repository cannot be read"),
-    (commit_file("docyard.toml", b"root = 'nope'"), "warning | repository | docyard.toml says that documents"),
+    (
+        commit_file("docyard.toml", b"root = 'nope'"),
+        "warning | repository | docyard.toml says that documents",
+    ),
     (died, "error | repository | a docyard died in the middle of a commit, and its locks"),
-    (folder_as_lock, "error | index | in the index's folder, lock should be plain files"),
+    (
+        folder_as_lock,
+        "error | index | nothing can be searched: a folder or a link stands where the index has its file lock",
+    ),
     (sha256, "error | repository | this Git repository is not supported"),
     (damaged_index, "error | index | the index is damaged"),
     (other_indexes, "warning | index | 1 index folder of earlier versions or of deleted branches"),
@@ -219,7 +228,9 @@ def test_private_folders_without_a_lock_are_only_mentioned(repo: Path, git: Git)
     died(repo, git)
     (repo / ".git" / "index.lock").unlink()
     assert problems(repo) == []
-    assert "note | repository | a docyard died in the middle of a commit and left a private folder" in words(repo)
+    assert "note | repository | a docyard died in the middle of a commit and left a private folder" in words(
+        repo
+    )
 
 
 def test_a_fresh_lock_is_somebody_at_work(repo: Path) -> None:

@@ -7,7 +7,7 @@ byte-order mark, and `⟨end⟩` at the end where the last line has no line endi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,15 +40,17 @@ class Case:
         return json.loads(self.fences[fence])
 
 
-def read_cases(name: str) -> Iterator[Any]:
+def read_cases(name: str) -> list[Any]:
     """The examples of a file, as parameters of a test."""
     tokens = MarkdownIt("commonmark").parse((FOLDER / name).read_text(encoding="utf-8"))
+    cases: list[Any] = []
     title, line, fences = "", 0, dict[str, str]()
     for position, token in enumerate([*tokens, Token("heading_open", "", 1)]):
         if token.type == "heading_open":
             if fences:
-                yield pytest.param(Case(title, line, fences), id=title)
+                cases.append(pytest.param(Case(title, line, fences), id=title))
             if position < len(tokens):
                 title, line, fences = tokens[position + 1].content, (token.map or [0])[0] + 1, {}
         elif token.type == "fence":
             fences[token.info.strip()] = token.content
+    return cases

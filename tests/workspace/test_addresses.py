@@ -86,7 +86,7 @@ def test_what_several_sections_answer_to_is_an_error_with_candidates() -> None:
 def test_an_unknown_slug_is_answered_with_the_nearest() -> None:
     with pytest.raises(SectionNotFound) as caught:
         resolve_section(GUIDE, "setup/erors")
-    assert caught.value.details["candidates"] == ["setup/errors", "usage/errors"]
+    assert caught.value.fix == "Did you mean 'setup/errors'?"
     with pytest.raises(SectionNotFound) as caught:
         resolve_section(GUIDE, "x" * 5000)
     assert len(caught.value.message) < 300

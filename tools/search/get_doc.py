@@ -33,7 +33,8 @@ class GetDocArguments(Arguments):
     )
     context: Integer = Field(
         0,
-        description="Number of adjacent chunks to include before and after the target chunk.",
+        description="Number of adjacent chunks to include before and after the target chunk. Default is 0. "
+        "Use this to read the surrounding file context.",
         ge=0,
         le=MAX_CONTEXT,
     )

@@ -28,9 +28,11 @@ class SearchDocsArguments(Arguments):
     """The input of search_docs; the taxonomy's values are put into the schema as they are indexed."""
 
     query: str = Field(description="The search query (e.g., 'how to paginate', 'RateLimitError').")
-    limit: Integer = Field(10, description="Maximum number of results to return.", ge=1, le=MAX_LIMIT)
+    limit: Integer = Field(10, description="Maximum number of results to return. Default is 10.", ge=1, le=MAX_LIMIT)
     cursor: str | None = Field(
-        None, description="Opaque pagination token returned from a previous search. Omit for the first page."
+        None,
+        description="Opaque pagination token returned from a previous search. Omit for the first page. "
+        "Returns an error if invalid or malformed.",
     )
     path: str | None = Field(None, description="Only this folder, document or glob.")
     type: str | None = Field(None, description="Filter results by type.")

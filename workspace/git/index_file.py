@@ -50,9 +50,7 @@ class IndexFile:
         except (OSError, pygit2.GitError):
             # The extensions' names stand at the end, each before its own data.
             if path.is_file() and b"link" in path.read_bytes():
-                raise SplitIndex(
-                    "Git's index is split", fix="git update-index --no-split-index"
-                ) from None
+                raise SplitIndex("Git's index is split", fix="git update-index --no-split-index") from None
             raise DamagedRepository("Git's index cannot be read", fix=_REBUILD) from None
 
     def __len__(self) -> int:
