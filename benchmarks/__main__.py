@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks import fts5, startup, tantivy
-from benchmarks.child import environment, measure
-from benchmarks.corpus import Corpus, draw_queries, make_repository
+from benchmarks.child import MeasurementFailed, environment, measure
+from benchmarks.corpus import Corpus, TooSmall, draw_queries, make_repository
 from benchmarks.figures import about, figures
 from benchmarks.report import figures_table
 
@@ -77,7 +77,7 @@ def _stages() -> Iterator[Callable[[str], None]]:
 
 
 def main() -> int:
-    """Measures and prints a table; returns 1 if a target was missed, 2 if there is no Markdown."""
+    """Measures and prints a table; returns 1 if a target was missed, 2 if nothing could be measured."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measurements over a folder of Markdown, beside SQLite FTS5 (and tantivy, if installed).",
@@ -88,8 +88,12 @@ def main() -> int:
     if not any(arguments.folder.rglob("*.md")):
         print(f"There is no *.md file in {arguments.folder}.", file=sys.stderr)
         return 2
-    with _stages() as stage:
-        results = run(arguments.folder, stage)
+    try:
+        with _stages() as stage:
+            results = run(arguments.folder, stage)
+    except (TooSmall, MeasurementFailed) as error:
+        print(error, file=sys.stderr)
+        return 2
     found = figures(results)
     print("\n".join(about(results)), end="\n\n")
     print(figures_table(found))

@@ -23,6 +23,10 @@ _AUTHOR = Signature("Benchmark", "benchmark@example.org", 1_700_000_000)
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
+class TooSmall(Exception):
+    """A corpus that cannot be measured with."""
+
+
 class Text(NamedTuple):
     """A section as an engine without a document model would be given it."""
 
@@ -93,13 +97,18 @@ def make_repository(corpus: Corpus, path: Path) -> None:
 
 
 def draw_queries(texts: Sequence[Text], count: int) -> list[list[str]]:
-    """Two to six words each, all from one section: the same ones for the same corpus, always."""
+    """Two to six words each, all from one section: the same ones for the same corpus, always.
+
+    Raises TooSmall where hardly a section has six words.
+    """
     chance = random.Random(SEED)
     queries: list[list[str]] = []
-    while len(queries) < count:
+    for _ in range(count * 100 if texts else 0):
         text = chance.choice(texts)
         found = {word.lower() for word in _WORD.findall(f"{text.title} {text.body}")}
         words = sorted(found - STOP_WORDS)
         if len(words) >= 6:
             queries.append(chance.sample(words, chance.randint(2, 6)))
-    return queries
+        if len(queries) == count:
+            return queries
+    raise TooSmall("There is too little text in the folder to draw queries from.")

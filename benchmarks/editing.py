@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +49,21 @@ def measure(repository: str, count: int, durable: bool) -> dict[str, Any]:
 
 
 def _places(workspace: Workspace, count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Documents that are UTF-8, none twice, and one section of each."""
+    """Documents in an order drawn by chance, over again if there are too few, and a section of each."""
     chance = random.Random(seed)
     documents = workspace.snapshot().documents
-    paths = list(documents)
-    chance.shuffle(paths)
-    for path in paths:
+    places: list[tuple[str, str]] = []
+    for path in chance.sample(list(documents), len(documents)):
         data = workspace.git.blob(documents[path])
         sections = Document.parse(data, path).sections
         # An open fence or comment would swallow what is appended after it, so such a file is refused.
-        if not sections or b"```" in data or b"<!--" in data:
-            continue
-        yield path, chance.choice(sections).key
-        count -= 1
-        if not count:
-            return
+        if sections and b"```" not in data and b"<!--" not in data:
+            places.append((path, chance.choice(sections).key))
+        if len(places) == count:
+            break
+    if not places:
+        raise NotFound("There is no document that could be edited.")
+    return islice(cycle(places), count)
 
 
 def _write(workspace: Workspace, operation: AppendContent) -> None:

@@ -56,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = docyard.main(
             args=None if arguments is None else list(arguments), prog_name="docyard", standalone_mode=False
         )
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return Exit.USAGE
     except click.UsageError as error:
         complain(error.format_message().rstrip("."), _usage_fix(error))
         return Exit.USAGE

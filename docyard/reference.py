@@ -1,7 +1,7 @@
 """The references in `docs/`, made from the tools and the commands themselves.
 
-    python -m docyard.reference          writes docs/tools.md and docs/commands.md
-    python -m docyard.reference --check  says which of them are stale, and exits with 1
+python -m docyard.reference          writes docs/tools.md and docs/commands.md
+python -m docyard.reference --check  says which of them are stale, and exits with 1
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ def tools_page() -> str:
     lines = [
         "# Tools",
         "",
-        "Made from the tools themselves by `make docs`. Fields that are not marked as required may be left out.",
-        f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served unless `--toolsets` says otherwise.",
-        "Every answer also has `commit`, the commit that was read or made, and `next_step`, a call that follows from it.",
+        "Made from the tools themselves by `make docs`. "
+        "Fields that are not marked as required may be left out.",
+        f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served unless `--toolsets` "
+        "says otherwise.",
+        "Every answer also has `commit`, the commit that was read or made, "
+        "and `next_step`, a call that follows from it.",
         "An error has `error`, `code`, `fix`, `usage` and an `example` that would have worked.",
     ]
     for toolset, family in FAMILIES.items():
@@ -95,8 +98,8 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the commands themselves by `make docs`. Exit codes: 0 done, 1 found problems, 2 wrong usage, "
-        "3 cannot, with the reason.",
+        "Made from the commands themselves by `make docs`. "
+        "Exit codes: 0 done, 1 found problems, 2 wrong usage, 3 cannot, with the reason.",
     ]
     context = click.Context(docyard, info_name="docyard")
     for name in COMMANDS:
@@ -118,7 +121,8 @@ def _command(command: click.Command, context: click.Context, title: str) -> Iter
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            yield from _command(inner, click.Context(inner, info_name=name, parent=context), f"{title} {name}")
+            below = click.Context(inner, info_name=name, parent=context)
+            yield from _command(inner, below, f"{title} {name}")
 
 
 def pages() -> Mapping[str, str]:

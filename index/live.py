@@ -57,7 +57,7 @@ class View:
 class Status:
     """What there is of an index, found without changing it. `folder` is None for an index in memory.
 
-    `blocked` names what stands as a folder or a link where the index keeps its own files.
+    `blocked` names the index's own files that cannot be used, such as a folder in a file's place.
     """
 
     folder: Path | None
@@ -196,8 +196,8 @@ class LiveIndex:
                 old = self._workspace.snapshot(known)
                 return self._show(advance(self._index, generation, old, target, progress))
         except (IndexDamaged, DamagedRepository):
-            # An index at a commit whose objects are pruned, by halves perhaps, cannot be followed either. If it
-            # is the target that is damaged, building finds that again.
+            # From a commit whose objects are pruned, perhaps by halves, no way leads on either. If it is the
+            # target that is damaged, building finds that again.
             self._index = None
         return self._build(progress)
 
@@ -212,6 +212,9 @@ class LiveIndex:
             if folder != self._opened or self._index is None:
                 from index.engine import Index
 
+                # We hold the lock, so what else stands there was left by a process that died.
+                with suppress(OSError):
+                    self._location.sweep(keep=folder)
                 self._index, self._opened = Index.open(folder), folder
         if self._index is None:
             return None

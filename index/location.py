@@ -48,7 +48,7 @@ class IndexUnwritable(WorkspaceError):
         """Give the reason without the path that the system names."""
         return cls(
             f"the search index cannot be written: {error.strerror or type(error).__name__}",
-            fix="Make room or mend the permissions of the index's folder (see `docyard doctor`), then try again.",
+            fix="Make room, or mend the permissions of the index's folder; `docyard doctor` looks at it.",
         )
 
 
@@ -88,11 +88,13 @@ class Location:
         return None
 
     def blocked(self) -> tuple[str, ...]:
-        """Name the files of the index in whose place something else stands."""
+        """Name the files of the index that cannot be used: permissions forbid it, or they are no files."""
         return tuple(
             file.name
             for file in (self.lock, self.folder / _CURRENT)
-            if (file.is_symlink() and file == self.lock) or file.is_dir()
+            if file.is_symlink()
+            or file.is_dir()
+            or (file.exists() and not os.access(file, os.R_OK | os.W_OK))
         )
 
     def prepare(self) -> Path:

@@ -70,7 +70,12 @@ def test_the_wheel_holds_five_typed_packages_and_their_data(wheel: Path) -> None
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name.partition("/")[0] for name in names} == {*PACKAGES, f"docyard-{__version__}.dist-info"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
-    data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "templates").glob("*/[dt]*.*")}
+    data = {
+        path.relative_to(ROOT).as_posix()
+        for pattern in ("*/type.toml", "*/document.md")
+        for path in (ROOT / "templates").glob(pattern)
+    }
+    assert data
     assert data <= names
 
 

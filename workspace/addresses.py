@@ -17,7 +17,7 @@ from workspace.errors import WorkspaceError
 from workspace.sections import PREAMBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     from workspace.document import Document, Section, Task
 
@@ -61,7 +61,7 @@ class Fragment:
 
 
 def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]:
-    """A path and a fragment; the longest path that exists wins, so `C#.md#setup` is read as people mean it."""
+    """A path and a fragment. The longest path that exists wins, so `C#.md#setup` reads as people mean it."""
     cut = len(address)
     while (cut := address.rfind("#", 0, cut)) != -1:
         if address[:cut] in paths:
@@ -80,7 +80,7 @@ def read_fragment(fragment: str) -> Fragment:
 
 
 def resolve_section(document: Document, slug: str) -> Section:
-    """The section that a slug names: by address, else by alias, else by its own heading's slug where that is unique.
+    """The section that a slug names: by address, else alias, else its own heading's slug if that is unique.
 
     Raises SectionNotFound, AmbiguousAddress, or InvalidAddress for a task's address.
     """
@@ -93,22 +93,21 @@ def resolve_section(document: Document, slug: str) -> Section:
             wanted=slug,
         )
     wanted = fragment.section
-    sections = document.sections
-    for matches in (
-        [section for section in sections if section.address == wanted],
-        [section for section in sections if section.key == wanted],
-        [
-            section
-            for section in sections
-            if wanted in section.aliases or (section.is_preamble and wanted == section.anchor)
-        ],
-        [section for section in sections if section.slug == wanted != PREAMBLE and not section.is_preamble],
-    ):
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            raise _ambiguous(document, wanted, matches)
-    raise section_not_found(document, wanted)
+    known = document.section_by_key(wanted)
+    matches = document.sections_by_address(wanted) or ((known,) if known else _answering(document, wanted))
+    if len(matches) > 1:
+        raise _ambiguous(document, wanted, matches)
+    if not matches:
+        raise section_not_found(document, wanted)
+    return matches[0]
+
+
+def _answering(document: Document, name: str) -> Sequence[Section]:
+    """The sections that have a name as an alias; else those whose own heading has it as its slug."""
+    if name == PREAMBLE:
+        return ()
+    aliases = [item for item in document.sections if name in item.aliases or name == item.anchor]
+    return aliases or [item for item in document.sections if item.slug == name and not item.is_preamble]
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
@@ -151,7 +150,7 @@ def full_address(path: str, section: Section) -> str:
 
 
 def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
-    """The known names that are most like a word, best first: close spellings, then names that end or begin alike."""
+    """The known names most like a word, best first: close spellings, then names that hold its last part."""
     names = list(dict.fromkeys(known))
     if len(word) > 200:
         return names[:count]
@@ -190,7 +189,7 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
     )
 
 
-def _ambiguous(document: Document, slug: str, matches: list[Section]) -> AmbiguousAddress:
+def _ambiguous(document: Document, slug: str, matches: Sequence[Section]) -> AmbiguousAddress:
     candidates = [
         {
             "slug": section.key,

@@ -55,7 +55,7 @@ class HeadingText:
 
 
 def read_heading(source: str) -> HeadingText:
-    """Takes a heading's anchors off its words. Braces or an angle at the end name it, else its last HTML anchor."""
+    """Takes a heading's anchors off its words. Braces or an angle name it, else its last HTML anchor."""
     source = source.strip()
     if "<" not in source and not source.endswith("}"):
         return HeadingText("", source, "", None, None, ())
@@ -84,7 +84,7 @@ def _is_escaped(text: str, position: int) -> bool:
 
 
 def _html_parted(text: str) -> tuple[str, str, str]:
-    """The HTML anchors before a text, the text without any, and those after it; one amid the words counts as before."""
+    """The HTML anchors before a text, the text, and those after it; one amid the words counts as before."""
     tags = []
     if len(text) <= _MAX_HEADING and _HTML.search(text):
         tags = [found for found in _LITERAL_OR_HTML.finditer(text) if found["tag"]]

@@ -1,7 +1,7 @@
 """The document model: bytes in, spans out.
 
-A document is parsed, never rendered: every value here points back at the bytes it was read from, so that an edit
-can replace just these.
+A document is parsed, never rendered: every value here points back at the bytes it was read from, so that an
+edit can replace just these.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
-        """Reads a document. Never fails: bytes that are not UTF-8 are read as U+FFFD, and stay as they are."""
+        """Reads a document. Never fails: bytes that are not UTF-8 are read as U+FFFD and stay as they are."""
         lines = Lines(data)
         metadata, error = {}, None
         count = frontmatter.last_line(lines)
@@ -113,6 +113,17 @@ class Document:
     def section_by_key(self, key: str) -> Section | None:
         """The section that the index knows by this key."""
         return self._by_key.get(key)
+
+    @cached_property
+    def _by_address(self) -> Mapping[str, tuple[Section, ...]]:
+        found: dict[str, list[Section]] = {}
+        for section in self.sections:
+            found.setdefault(section.address, []).append(section)
+        return {address: tuple(sections) for address, sections in found.items()}
+
+    def sections_by_address(self, address: str) -> tuple[Section, ...]:
+        """The sections of an address: more than one where headings carry the same anchor."""
+        return self._by_address.get(address, ())
 
     def children(self, section: Section | None) -> tuple[Section, ...]:
         """The sections directly below one; of None, the top ones (the preamble is not one of them)."""

@@ -7,8 +7,8 @@
     │                AmbiguousAddress, InvalidFrontMatter
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
     │                LevelConflict, StructureChanged, LimitExceeded
-    ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict, PathBlocked,
-    │                WorktreeConflict, WorktreeBusy, Locked, CannotWrite
+    ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
+    │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked, CannotWrite
     ├── searching    EmptyQuery, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, ChunkNotFound,
     │                InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
     └── asking       InvalidArguments, ToolsetUnknown

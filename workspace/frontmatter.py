@@ -115,8 +115,10 @@ def write_scalar(key: str, value: str) -> str:
 def replace_key(source: str, key: str, line: str) -> str:
     """Front matter with the lines of one key replaced by `line`, or with `line` added at the end.
 
-    `line` carries its own line ending; an empty one removes the key. A comment behind a value of one line stays.
-    Raises InvalidFrontMatter where the source is not a block of `key: value` lines, or where another key would change.
+    `line` carries its own line ending; an empty one removes the key. A comment behind a value of one line
+    stays.
+    Raises InvalidFrontMatter where the source is not a block of `key: value` lines, or where another key
+    would change.
     """
     before = read(source)
     lines = [text for text in _LINE.findall(source) if text]
@@ -147,7 +149,7 @@ def replace_key(source: str, key: str, line: str) -> str:
 
 
 def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int, str] | None:
-    """The lines [first, end) on which a top-level key and its value stand, and the comment behind a value of one line."""
+    """The lines [first, end) of a top-level key and its value, and the comment behind a value of one line."""
     import yaml
 
     node = yaml.compose(source, _loader())
@@ -167,7 +169,7 @@ def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int, str] 
             comment = behind if behind.startswith("#") else ""
         if value.end_mark.column > 0 or end == first:
             end += 1
-        # A block value ends where the next key begins; comments and blank lines before that key are not its own.
+        # A block value ends where the next key begins; comments and blank lines above that are not its own.
         while end - 1 > first and _is_blank_or_comment(lines[end - 1]):
             end -= 1
         return first, end, comment

@@ -22,7 +22,7 @@ _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 @dataclass(frozen=True, slots=True)
 class AnchoredHeading:
-    """A heading, its words and anchors, and its title as a reader sees it. It begins on `first_line`, counted from 0."""
+    """A heading, its words and anchors, and its title as a reader sees it; `first_line` counts from 0."""
 
     block: Heading
     text: HeadingText
@@ -67,7 +67,7 @@ def read_headings(lines: Lines, outline: Outline, first_line: int = 0) -> list[A
 
 
 def _anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
-    """The first of the lines just above a heading that hold its HTML anchors, and their names from the top down.
+    """The first of the lines above a heading that hold its HTML anchors, and their names from the top down.
 
     One blank line may stand between them and the heading.
     """
@@ -105,8 +105,8 @@ def inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
 def rewritten(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
     """The bytes [start, end) that say a heading's words, and what says others.
 
-    Where an underline would not make a heading of the words (`- a list`, `> a quote`), or where none stand yet, the
-    whole heading is written anew with #s.
+    Where an underline would not make a heading of the words (`- a list`, `> a quote`), or where none stand
+    yet, the whole heading is written anew with #s.
     """
     start, end = inline_span(lines, heading)
     if start < end and (not heading.is_setext or _underlines(inline)):

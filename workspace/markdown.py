@@ -1,7 +1,8 @@
 """The one door to markdown-it-py: which lines are headings and list items, and what a heading says.
 
-Blocks are found by CommonMark 0.31 with the inline rules off, which gives the same blocks several times faster.
-Line numbers count from 0, line ends are exclusive, and a line ends at LF, CRLF or CR (CommonMark §2.1).
+Blocks are found by CommonMark 0.31 with the inline rules off, which gives the same blocks several times
+faster. Line numbers count from 0, line ends are exclusive, and a line ends at LF, CRLF or CR (CommonMark
+§2.1).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """A list item outside quotations. `source` is its first paragraph, on lines [paragraph, paragraph_end)."""
+    """A list item outside quotations. `source` is its first paragraph, lines [paragraph, paragraph_end)."""
 
     line: int
     end: int
@@ -72,7 +73,7 @@ def _inline_parser() -> MarkdownIt:
 
 
 def outline(text: str, *, first_line: int = 0) -> Outline:
-    """The headings and list items of a text whose first line has this number (front matter may stand before it)."""
+    """The headings and list items of a text. Front matter may take the lines before `first_line`."""
     tokens = _block_parser().parse("\n" * first_line + text)
     headings: list[Heading] = []
     for position, token in enumerate(tokens):
@@ -83,7 +84,7 @@ def outline(text: str, *, first_line: int = 0) -> Outline:
 
 
 def absorbs(text: str, following: str) -> bool:
-    """Whether headings on the lines after a text would be read as a part of it: one in an open code fence, say."""
+    """Whether headings right after a text would be read as a part of it: in an open code fence, say."""
     first = text.count("\n") + 1
     expected = outline(following, first_line=first).headings
     found = outline(f"{text}\n{following}").headings
@@ -91,7 +92,7 @@ def absorbs(text: str, following: str) -> bool:
 
 
 def closed_outline(text: str) -> Outline | None:
-    """The outline of a text; None if it ends inside a code fence, comment or HTML block that takes in what follows."""
+    """The outline of a text; None if it ends in an open code fence, comment or HTML block."""
     found = outline(f"{text}\n\n# x")
     if not found.headings or found.headings[-1].line != text.count("\n") + 2:
         return None

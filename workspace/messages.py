@@ -36,7 +36,7 @@ def _clean(text: str) -> str:
 
 
 def _short(subject: str) -> str:
-    """A generated subject fits the line that Git's tools show; what a caller wrote over several lines stays."""
+    """A subject that fits the line that Git's tools show; what a caller wrote over several lines stays."""
     if "\n" in subject or len(subject) <= MAX_SUBJECT:
         return subject
     return subject[: MAX_SUBJECT - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT - 1 :].lstrip()

@@ -35,7 +35,8 @@ class Overlay:
             document = self._documents[path]
             if document is None:
                 raise DocumentNotFound(
-                    f"'{path}' was removed by an earlier operation of this batch", fix="Leave this operation out."
+                    f"'{path}' was removed by an earlier operation of this batch",
+                    fix="Leave this operation out.",
                 )
             return document
         return self.snapshot.document(path)
@@ -74,15 +75,15 @@ class Overlay:
             where = f" under '{config.root}'" if config.root else ""
             raise InvalidPath(
                 path,
-                f"documents of this workspace are .md files{where} in folders that do not begin with a dot and are not excluded",
+                f"documents are .md files{where}, in folders that are not excluded and begin with no dot",
             )
         if self._documents.get(path) is not None or (
             path not in self._documents and self.snapshot.entry(path)
         ):
             raise PathExists(
                 f"'{path}' already exists",
-                fix=f'View it with view_document {{"file": "{path}"}} and change it with edit_document, or choose '
-                "another title or folder.",
+                fix=f'View it with view_document {{"file": "{path}"}} and change it with edit_document, '
+                "or choose another title or folder.",
                 path=path,
             )
         self._check_folders(path)
@@ -100,7 +101,9 @@ class Overlay:
                 raise PathExists(
                     f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
                 )
-            twin = next((other for other in self._names(folder) if other != name and _is_twin(other, name)), None)
+            twin = next(
+                (other for other in self._names(folder) if other != name and _is_twin(other, name)), None
+            )
             if twin is not None:
                 shown = f"{folder}/{twin}" if folder else twin
                 raise PathExists(

@@ -1,7 +1,8 @@
 """Sections: the parts of a document that have an address, and how they get it.
 
-The address rule in short: an explicit anchor is the address, whole; else it is the parent's address, a slash and the
-heading's slug, numbered among siblings. The first H1 is the title: it stands in `_preamble`, not in any address.
+The address rule in short: an explicit anchor is the address, whole; else it is the parent's address, a slash
+and the heading's slug, numbered among siblings. The first H1 is the title: it stands in `_preamble`, not in
+any address.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 class Section:
     """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
-    Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just above
-    it), [body, end) the same without them, [start, tree_end) also holds its subsections. `heading_start` is where the
-    heading's own line begins. Lines count from 1 and are inclusive; `line` is the heading's.
-    `key` is the address made unique in the file (`errors~2` for a repeat).
+    Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just
+    above it), [body, end) the same without them, [start, tree_end) also holds its subsections.
+    `heading_start` is where the heading's own line begins. Lines count from 1 and are inclusive; `line` is
+    the heading's. `key` is the address made unique in the file (`errors~2` for a repeat).
     """
 
     position: int
@@ -92,10 +93,10 @@ class _Block:
 def build_sections(
     lines: Lines, outline: Outline, front_matter_lines: int, metadata_title: str | None
 ) -> tuple[tuple[Section, ...], str | None]:
-    """The sections of a document in order, and the title that it states (its first H1, else its front matter's).
+    """The sections of a document in order, and the title that it states: its first H1, else front matter's.
 
-    The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text before the
-    first heading is the preamble already; then that H1 still gives the title, and is a section.
+    The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text
+    before the first heading is the preamble already; then that H1 still gives the title, and is a section.
     """
     body = lines.offset(front_matter_lines)
     blocks = [
@@ -117,7 +118,7 @@ def build_sections(
 
 
 def _nest(blocks: list[_Block], size: int) -> None:
-    """Gives each block its parent, and the end of what stands below it. The title closes all that went before it."""
+    """Gives each block its parent, and the end of what stands below it. The title closes all before it."""
     open_blocks: list[int] = []
     for position, block in enumerate(blocks):
         while open_blocks and blocks[open_blocks[-1]].level >= block.level:

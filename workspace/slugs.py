@@ -75,7 +75,7 @@ class Names:
 
 
 def file_slug(title: str) -> str:
-    """The stem of a file's name for a title, in ASCII and at most 80 characters; empty if no letter or digit is left."""
+    """The stem of a title's file name: ASCII, at most 80 characters; empty if no letter or digit is left."""
     from slugify import slugify
 
     return slugify(title, max_length=MAX_FILE_STEM, word_boundary=True)

@@ -57,10 +57,11 @@ class DocumentCache:
         from workspace.document import Document
 
         document = Document.parse(git.blob(blob), path)
+        weight = _weight(document)
         with self._lock:
-            if key not in self._documents:
+            if key not in self._documents and weight <= self._size:
                 self._documents[key] = document
-                self._held += _weight(document)
+                self._held += weight
             while self._held > self._size:
                 _, dropped = self._documents.popitem(last=False)
                 self._held -= _weight(dropped)
@@ -86,7 +87,7 @@ class Snapshot:
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
-        # An earlier listing helps to make this one; one that was never made would only keep its own past alive.
+        # An earlier listing helps to make this one; one never made would only keep its own past alive.
         listed = previous is None or "documents" in vars(previous)
         self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
 
@@ -194,7 +195,8 @@ class Snapshot:
 def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[tuple[str, str | None, str | None]]:
     """Path, old blob and new blob of each document that was added, changed or removed between two snapshots.
 
-    Only the folders in which something differs are read, unless the settings changed what counts as a document.
+    Only the folders in which something differs are read, unless the settings changed what counts as a
+    document.
     """
     if old.config != new.config:
         for path in sorted({*old.documents, *new.documents}):

@@ -121,7 +121,7 @@ def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> byt
 
 
 def _fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
-    """The line for the first sub-item: below the task's text, unless it would take what stands there as its own."""
+    """The line for the first sub-item: below the task's text, unless it would take in what stands there."""
     last = _last_line(lines, item)
     below = (lines.raw(line) for line in range(item.paragraph_end, last))
     following = next((line for line in below if line.strip(BLANK)), b"")

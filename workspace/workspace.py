@@ -59,7 +59,7 @@ class Busy(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a batch: the commit that now holds it (or the one that was read), and each step's story."""
+    """What became of a batch: the commit that holds it (or the one that was read), and each step's story."""
 
     commit: str | None
     is_committed: bool
@@ -99,7 +99,7 @@ class Workspace:
     def open(
         cls, path: Path, *, branch: str | None = None, read_only: bool = False, durable: bool = True
     ) -> Workspace:
-        """Opens the repository that a folder belongs to. Unless a branch is named, the checked-out one is served.
+        """Opens the repository of a folder. Unless a branch is named, the checked-out one is served.
 
         A read-only workspace holds an object that has no write methods.
         Raises NotARepository, UnsupportedRepository, BranchNotFound.
@@ -108,7 +108,13 @@ class Workspace:
         if branch is not None:
             branch = branch.removeprefix("refs/heads/")
             if branch != git.head().branch and git.tip(branch) is None:
-                close = nearest(branch, git.branches())
+                branches = git.branches()
+                if branch in branches:
+                    raise BranchNotFound(
+                        f"'{branch}' is only another name (a symbolic ref) for a branch",
+                        fix="Name the branch that it leads to.",
+                    )
+                close = nearest(branch, branches)
                 fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
                 raise BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
         return cls(git, branch=branch, durable=durable)
@@ -164,7 +170,8 @@ class Workspace:
     ) -> Written:
         """Runs operations over the tip and commits what they change, as one commit.
 
-        If another writer moves the branch first, the operations (not their bytes) are run again on the new tip.
+        If another writer moves the branch first, the operations (not their bytes) are run again on the new
+        tip.
         Raises ReadOnly, DetachedHead, SigningRequired, LimitExceeded, Busy, and what `publish` raises.
         """
         from workspace.edits.edit import Style

@@ -32,8 +32,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR,
             AREA,
-            "nothing can be searched: a folder or a link stands where the index has its file "
-            + " and its file ".join(status.blocked),
+            f"nothing can be searched: of the index's files, {' and '.join(status.blocked)} cannot be used "
+            "(a folder or a link in its place, or its permissions)",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )

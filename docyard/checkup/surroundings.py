@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -30,8 +31,15 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
             f"Install docyard with Python {wanted}.",
         )
     yield from check_libraries(_requirements())
-    for folder, what in ((common_dir, "the repository's Git folder"), (worktree, "the work tree")):
-        if folder is not None and not environment.writable(folder):
+    for folder, what in _written(common_dir, worktree):
+        if not folder.is_dir():
+            yield Finding(
+                Severity.WARNING,
+                AREA,
+                f"{what} is no folder, so nothing can be committed",
+                "Move what stands there aside.",
+            )
+        elif not environment.writable(folder):
             yield Finding(
                 Severity.WARNING,
                 AREA,
@@ -49,6 +57,19 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
         yield Finding(
             Severity.NOTE, AREA, "the git program is not installed; docyard does not need it, people often do"
         )
+
+
+def _written(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[Path, str]]:
+    """The folders that a commit writes into, with words for them."""
+    if common_dir is not None:
+        yield common_dir, "the repository's Git folder"
+        for name in ("objects", "refs/heads"):
+            yield common_dir / name, f"{name} in the repository's Git folder"
+        for name in ("docyard", "docyard/pending"):  # these are made when they are needed
+            if os.path.lexists(common_dir / name):
+                yield common_dir / name, f"{name} in the repository's Git folder"
+    if worktree is not None:
+        yield worktree, "the work tree"
 
 
 def check_libraries(requirements: list[str]) -> Iterator[Finding]:

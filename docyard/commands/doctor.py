@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from docyard import console
-from docyard.checkup.finding import Finding
+from docyard.checkup.finding import Finding, Severity
 from docyard.commands import options
 from docyard.exits import Exit
 from workspace.errors import WorkspaceError
@@ -61,4 +61,10 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
             yield from part
         except WorkspaceError as error:  # such as an object that is missing: it ends this part only
             yield refusal(error)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            name = Path(str(error.filename or "a file")).name
+            yield Finding(
+                Severity.ERROR, "repository", f"{name} cannot be read: {reason}", "Mend its permissions."
+            )
     yield from check_surroundings(workspace.git.common_dir, workspace.git.worktree)

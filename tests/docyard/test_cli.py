@@ -152,3 +152,11 @@ def test_commands_import_nothing_heavy_before_they_run(statement: str, late: tup
     code = f"{statement}; import sys; print([name for name in {late!r} if name in sys.modules])"
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_command_shows_the_help_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Usage: docyard")
+    assert "fix:" not in shown.err

@@ -195,7 +195,7 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (died, "error | repository | a docyard died in the middle of a commit, and its locks"),
     (
         folder_as_lock,
-        "error | index | nothing can be searched: a folder or a link stands where the index has its file lock",
+        "error | index | nothing can be searched: of the index's files, lock cannot be used",
     ),
     (sha256, "error | repository | this Git repository is not supported"),
     (damaged_index, "error | index | the index is damaged"),
@@ -216,6 +216,11 @@ def test_what_is_wrong_is_named_with_what_to_type(
     line = next((line for line in found.splitlines() if line.startswith(expected)), None)
     assert line is not None, found
     assert not line.endswith("| "), "a problem without a word on what to do"
+
+
+def test_what_stands_in_the_way_of_a_commit(repo: Path) -> None:
+    (repo / ".git" / "docyard").write_text("")
+    assert "docyard in the repository's Git folder is no folder" in words(repo)
 
 
 def test_a_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> None:

@@ -337,3 +337,11 @@ def test_a_commit_that_is_pruned_while_we_serve_is_left_behind(index: SearchInde
     assert repo.git("cat-file", "-t", lost, check=False) == ""
     assert ids(index, "quagga") == []
     assert index.search("retries").commit == first
+
+
+def test_what_a_killed_rebuild_left_is_swept_away(open_index: Open, repo: Repo) -> None:
+    open_index().follow()
+    (home(repo) / "0123456789abcdef").mkdir()
+    (home(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
+    assert ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
+    assert [entry for entry in home(repo).iterdir() if entry.is_dir()] == [built(repo)]

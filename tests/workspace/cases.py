@@ -1,7 +1,7 @@
 """Examples written as documents: `tests/cases/*.md`, each a heading, fences that say what happens, and prose.
 
-What cannot be seen in a fence is written so: `␍` a carriage return, `␉` a tab, `␠` a space, `␀` a NUL, `⟨BOM⟩` a
-byte-order mark, and `⟨end⟩` at the end where the last line has no line ending.
+What cannot be seen in a fence is written so: `␍` a carriage return, `␉` a tab, `␠` a space, `␀` a NUL,
+`⟨BOM⟩` a byte-order mark, and `⟨end⟩` at the end where the last line has no line ending.
 """
 
 from __future__ import annotations

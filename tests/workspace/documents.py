@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from workspace.anchors import AnchorForm
+from workspace.document import Document
 from workspace.edits import DocumentOperation
 from workspace.edits.edit import Style
-from workspace.document import Document
 
 STYLE = Style(AnchorForm.BRACES, "2000-01-02")
 

@@ -31,7 +31,8 @@ def shown(document: Document) -> str:
         also = f" (also {', '.join(other)})" if other else ""
         lines.append(f"{section.line:>2} H{section.level} {depth}{section.key} = {section.title}{also}")
         lines += [
-            f"      [{task.index}] {'x' if task.is_done else ' '} {task.title}" for task in document.tasks(section)
+            f"      [{task.index}] {'x' if task.is_done else ' '} {task.title}"
+            for task in document.tasks(section)
         ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -42,8 +43,8 @@ def test_the_addresses_of_a_document(case: Case) -> None:
 
 
 GUIDE = Document.parse(
-    b"# Guide {#top}\n\n## Setup\n\n- [ ] one\n  - [ ] inner\n\n### Errors\n\n## Usage\n\n### Errors\n\n## Faults <#f>\n"
-    b'\n<a id="one"></a><a id="two"></a>\n\n## Last\n\n## A {#same}\n\n## B {#same}\n',
+    b"# Guide {#top}\n\n## Setup\n\n- [ ] one\n  - [ ] inner\n\n### Errors\n\n## Usage\n\n### Errors\n\n"
+    b'## Faults <#f>\n\n<a id="one"></a><a id="two"></a>\n\n## Last\n\n## A {#same}\n\n## B {#same}\n',
     "guide.md",
 )
 
@@ -138,4 +139,6 @@ def test_nearest_names() -> None:
     assert nearest("setpu", ["usage", "setup", "Setup"])[0].lower() == "setup"
     assert nearest("guide.md", ["docs/guide.md", "x.md"]) == ["docs/guide.md"]
     assert nearest("x" * 1000, ["a", "b"]) == ["a", "b"]
-    assert "docs/page-77.md" in nearest("docs/pge-77.md", [f"docs/p{'age' if n % 2 else 'g'}-{n}.md" for n in range(5000)])
+    assert "docs/page-77.md" in nearest(
+        "docs/pge-77.md", [f"docs/p{'age' if n % 2 else 'g'}-{n}.md" for n in range(5000)]
+    )

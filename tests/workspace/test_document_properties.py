@@ -31,7 +31,11 @@ pytestmark = pytest.mark.smoke
 FILE = "doc.md"
 
 
-@given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))))
+@given(
+    st.one_of(
+        st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
+    )
+)
 def test_anything_parses(data: bytes) -> None:
     document = Document.parse(data, FILE)
     assert document.data == data
@@ -99,7 +103,9 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
 
 
 @given(documents, st.data())
-def test_adding_a_section_and_removing_it_gives_back_the_bytes(document: Document, data: st.DataObject) -> None:
+def test_adding_a_section_and_removing_it_gives_back_the_bytes(
+    document: Document, data: st.DataObject
+) -> None:
     others = [item for item in document.sections if resolvable(document, item) and not item.is_preamble]
     beside = data.draw(st.sampled_from([None, *others]))
     where = data.draw(st.sampled_from(["parent_slug", "before", "after"]))
@@ -112,7 +118,9 @@ def test_adding_a_section_and_removing_it_gives_back_the_bytes(document: Documen
         return
     added = min(set(sections(changed)) - set(sections(document)), key=len)
     gone = revised(changed, RemoveSection(file=FILE, slug=added))
-    assert gone.data == document.data or not document.data.removeprefix(BOM).strip() or is_spaced(gone, document)
+    assert (
+        gone.data == document.data or not document.data.removeprefix(BOM).strip() or is_spaced(gone, document)
+    )
 
 
 @given(documents)
@@ -146,16 +154,33 @@ def test_adding_a_tag_and_removing_it_gives_back_the_words(document: Document) -
 
 
 CONTENTS = st.sampled_from(
-    ["", "Text.", "text\n\n###### Deep\n\nmore", "```\nopen", "- [ ] a", "<div>", "---", "===", "# H1", "#### Errors", "<!--"]
+    [
+        "",
+        "Text.",
+        "text\n\n###### Deep\n\nmore",
+        "```\nopen",
+        "- [ ] a",
+        "<div>",
+        "---",
+        "===",
+        "# H1",
+        "#### Errors",
+        "<!--",
+    ]
 )
 
 
 @settings(max_examples=300)
 @given(documents, st.data())
-def test_an_edit_keeps_the_bytes_of_every_section_it_does_not_name(document: Document, data: st.DataObject) -> None:
+def test_an_edit_keeps_the_bytes_of_every_section_it_does_not_name(
+    document: Document, data: st.DataObject
+) -> None:
     assume(document.sections)
     section = data.draw(st.sampled_from(document.sections))
-    content, title = data.draw(CONTENTS), data.draw(st.sampled_from(["New", "- x", "> q", "# x", "C #", "a\\"]))
+    content, title = (
+        data.draw(CONTENTS),
+        data.draw(st.sampled_from(["New", "- x", "> q", "# x", "C #", "a\\"])),
+    )
     operation: DocumentOperation = data.draw(
         st.sampled_from(
             [
@@ -192,7 +217,7 @@ def test_line_numbers_count_lines(data: bytes) -> None:
 
 
 def is_spaced(later: Document, earlier: Document) -> bool:
-    """Whether a blank line came in before a heading, which would else have become a part of the text before it."""
+    """Whether a blank line came in before a heading that would else have become a part of the text."""
     if len(later.data) - len(earlier.data) != len(earlier.ending):
         return False
     return any(

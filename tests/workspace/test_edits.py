@@ -9,16 +9,21 @@ import pytest
 from tests.workspace.cases import Case, read_cases
 from workspace.anchors import AnchorForm
 from workspace.document import Document
-from workspace.edits import EDIT_OPERATIONS, CompleteTask, DocumentOperation, RemoveSection, ReopenTask, TagDocument
+from workspace.edits import (
+    EDIT_OPERATIONS,
+    CompleteTask,
+    DocumentOperation,
+    RemoveSection,
+    ReopenTask,
+    TagDocument,
+)
 from workspace.edits.edit import Style
 from workspace.errors import WorkspaceError
 
 pytestmark = pytest.mark.smoke
 
-OPERATIONS: dict[str, type[DocumentOperation]] = {
-    operation.name: operation
-    for operation in (*EDIT_OPERATIONS, CompleteTask, RemoveSection, ReopenTask, TagDocument)
-}
+OTHERS: tuple[type[DocumentOperation], ...] = (CompleteTask, RemoveSection, ReopenTask, TagDocument)
+OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTHERS)}
 
 
 def perform(case: Case) -> tuple[bytes, dict[str, object]]:

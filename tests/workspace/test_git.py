@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import shutil
 import threading
 from pathlib import Path
 
+import pygit2
 import pytest
 
 from tests import repositories
 from workspace.git import DamagedRepository, GitReader, GitStore, Head, IndexFile, Signature, SplitIndex
+from workspace.git.repository import writing
 from workspace.opening import NotARepository, UnsupportedRepository, refused, unsupported
+from workspace.workspace import BranchNotFound, Workspace
 
 WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
 
@@ -62,6 +66,8 @@ def test_an_alias_of_a_branch_leads_to_the_branch(tmp_path: Path) -> None:
     assert git.head() == Head("main", repo.head())
     assert git.worktree_of("main") is not None
     assert git.tip("master") is None
+    with pytest.raises(BranchNotFound, match="another name"):
+        Workspace.open(repo.path, branch="master")
 
 
 def test_a_circle_of_symbolic_refs_is_no_branch(tmp_path: Path) -> None:
@@ -300,3 +306,15 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert faults == []
+
+
+def test_a_full_disk_is_the_systems_error_and_holds_no_path(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left on device") as caught, writing():
+        raise pygit2.GitError(f"failed to write out file '{tmp_path}': No space left on device")
+    assert caught.value.errno == errno.ENOSPC
+    assert str(tmp_path) not in str(caught.value)
+    repo = repositories.normal(tmp_path / "repo")
+    index = IndexFile(repo.path / ".git" / "index")
+    shutil.rmtree(repo.path)
+    with pytest.raises(OSError, match="No such file"):
+        index.write()

@@ -1,4 +1,4 @@
-"""A process that dies in the middle of a publication: what it leaves is found, and told from others' files."""
+"""What a process leaves that dies in the middle of a publication: found, and told from others' files."""
 
 from __future__ import annotations
 

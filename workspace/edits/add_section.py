@@ -38,7 +38,8 @@ TOP_LEVEL = 2
 class AddSection(DocumentOperation):
     """Adds a section at the end of `parent_slug` (or of the document), or before or after a sibling.
 
-    An empty section of the same title in the same place is answered with `created: false` and takes the content.
+    An empty section of the same title in the same place is answered with `created: false` and takes the
+    content.
     """
 
     name: ClassVar[str] = "add_section"

@@ -28,7 +28,7 @@ class AppendContent(DocumentOperation):
     content: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit. Raises InvalidContent for an empty text, SectionNotFound, LevelConflict, SectionExists."""
+        """The edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
         text = strip_blank_lines(checked_text(self.content, "content"))
         if not text:
             raise InvalidContent("'content' is empty", fix="Give the text that is to be added.")

@@ -29,7 +29,7 @@ _SHOWN_HINTS = 3
 
 
 class InvalidContent(WorkspaceError):
-    """A text that cannot stand in a document: empty, with a NUL or lone surrogate, or with a code fence left open."""
+    """A text that cannot be put in: empty, with a NUL or lone surrogate, or with a fence left open."""
 
     code = "INVALID_CONTENT"
 
@@ -54,7 +54,7 @@ class SectionExists(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Content ready to be put in: LF line ends, no blank lines around it, anchors written; the addresses it adds."""
+    """Content ready to be put in: LF line ends, no blank lines around it, anchors; what it adds."""
 
     text: str
     addresses: tuple[str, ...]
@@ -166,7 +166,8 @@ def without_heading(text: str, title: str, level: int) -> str:
     headings = markdown.outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
         first = markdown.plain_text(anchors.read_heading(headings[0].source).words)
-        if first.casefold() == title.casefold():
+        # A title such as `C #`, given as a heading, loses its last mark (CommonMark §4.2).
+        if first.casefold() in (title.casefold(), re.sub(r"[ \t]+#+$", "", title).casefold()):
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))
     return text
 
@@ -185,7 +186,8 @@ def prepare_content(
 ) -> Content:
     """Gives each heading of a content an anchor, below a section of this level and address.
 
-    `below` is that section where it is already there: its children (less those replaced) may not be named again.
+    `below` is that section where it is already there: its children (less those replaced) may not be named
+    again.
     Raises InvalidContent, LevelConflict and SectionExists.
     """
     lines = Lines(text.encode())
@@ -195,10 +197,11 @@ def prepare_content(
     taken = taken_names(document, replaced) | set(reserved)
     _reserve_anchors(headings, taken)
     names = Names("-", 1, taken)
+    left_out = {section.position for section in replaced}
     children = {
         child.title.casefold(): child.address
         for child in (document.children(None if below.is_preamble else below) if below else ())
-        if child not in replaced
+        if child.position not in left_out
     }
     open_sections: list[tuple[int, str | None]] = [(level, address)]
     parts: list[bytes] = []
@@ -246,7 +249,7 @@ def _reserve_anchors(headings: list[AnchoredHeading], taken: set[str]) -> None:
         brought = {heading.text.name, heading.anchor, *heading.aliases} - {None}
         for name in brought & taken:
             raise SectionExists(
-                f"line {heading.block.line + 1} of the content carries an anchor that this document already has",
+                f"line {heading.block.line + 1} of the content carries an anchor that is taken already",
                 fix="Leave the anchor out; one is written for you.",
                 slug=name,
             )

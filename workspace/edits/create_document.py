@@ -65,7 +65,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDocument:
-    """Creates a document named after its title. `content` fills the introduction and, by title, the sections."""
+    """Creates a document named after its title. `content` fills the introduction and, by title, sections."""
 
     name: ClassVar[str] = "create_document"
 
@@ -75,7 +75,7 @@ class CreateDocument:
     folder: str = ""
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the document over its path. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict, and more."""
+        """Lays the document over its path. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
         title = checked_title(self.title)
         path = self._path(title, overlay)
         written = self._write(title, style.form)
@@ -105,8 +105,7 @@ class CreateDocument:
         shown = markdown.plain_text(title)
         content = strip_blank_lines(checked_text(self.content, "initial_content"))
         introduction, brought = _parts(without_heading(content, shown, 1), is_nested=True)
-        skeleton = strip_blank_lines(self.type.structure.replace(TITLE_MARK, title, 1))
-        lead, planned = _parts(without_heading(skeleton, shown, 1))
+        lead, planned = _parts(without_heading(strip_blank_lines(self.type.structure), TITLE_MARK, 1))
         for part in brought:
             _check_level(part.heading)
         blocks = [lead, introduction]
@@ -133,7 +132,7 @@ class CreateDocument:
 
 
 def _parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part]]:
-    """The text before the first heading, and the parts after it: each with its own text, or with all that is nested."""
+    """The text before the first heading, and the parts after it: each by itself, or with what is nested."""
     lines = text.split("\n")
     headings = read_headings(Lines(text.encode()), closed_outline(text, "initial_content"))
     if is_nested:

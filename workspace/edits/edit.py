@@ -1,7 +1,8 @@
 """What an edit is: bytes replaced in one document, checked by reading the result.
 
-An edit names spans and what goes there. It never parses and renders, so bytes outside the spans stay as they were.
-After it, the document is parsed again: every section that the edit did not name must stand where it stood.
+An edit names spans and what goes there. It never parses and renders, so bytes outside the spans stay as they
+were. After it, the document is parsed again: every section that the edit did not name must stand where it
+stood.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StructureChanged(WorkspaceError):
-    """The edit would change a section that it did not name: an open code fence or comment swallows it, for example."""
+    """The edit would change a section that it did not name: an open code fence takes it in, say."""
 
     code = "STRUCTURE_CHANGED"
 
@@ -38,7 +39,8 @@ class Splice:
 class Edit:
     """The splices of one operation, what it answers, and one line that says what happened.
 
-    `renamed` is the position of the one section whose title may change; only an edit of front matter may change that.
+    `renamed` is the position of the one section whose title may change; `is_front_matter` says that
+    front matter may come or go.
     """
 
     splices: tuple[Splice, ...]
@@ -58,7 +60,7 @@ class Style:
 
 
 def apply_edit(document: Document, edit: Edit) -> Document:
-    """The document after an edit. Raises StructureChanged where the edit breaks a section that it did not name."""
+    """The document after an edit. Raises StructureChanged if a section that it did not name would change."""
     splices = sorted(edit.splices, key=lambda splice: (splice.start, splice.end))
     parts: list[bytes] = []
     position = 0
@@ -151,7 +153,7 @@ def _broken(document: Document, section: Section | None) -> StructureChanged:
     where = f"the section '{section.address}'" if section else "the headings"
     return StructureChanged(
         f"this edit would also change {where} of {document.path}, which it does not name",
-        fix="Close every code fence (```) and comment (<!-- -->) in the content and in the text before it, and nest "
+        fix="Close every code fence (```) and comment (<!-- -->) in the content and before it, and nest "
         "headings below the section's own level.",
         section=section.address if section else None,
     )

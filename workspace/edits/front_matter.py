@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def replace_front_matter_key(document: Document, key: str, line: str) -> Splice:
-    """Replaces a key's lines, or adds it; a document without front matter gets one. An empty `line` removes the key.
+    """Replaces a key's lines, or adds them; an empty `line` removes the key.
 
     Front matter that holds nothing any more goes altogether, with the blank line after it.
     Raises InvalidFrontMatter where the block that is there is no mapping.

@@ -89,7 +89,7 @@ def _check_answer(document: Document, edit: Edit) -> None:
         except WorkspaceError as error:
             raise StructureChanged(
                 f"after this edit '{name}' would not be found in {document.path}",
-                fix="Close every code fence (```) and comment (<!-- -->) in the content and in the text before it.",
+                fix="Close every code fence (```) and comment (<!-- -->) in the content and before it.",
                 section=name,
             ) from error
     title = edit.answer.get("title")

@@ -35,7 +35,7 @@ class RenameSection(DocumentOperation):
     new_title: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where the title is that already. Raises InvalidTitle, SectionNotFound, AmbiguousAddress."""
+        """The edit; none where that is the title. Raises InvalidTitle, SectionNotFound, AmbiguousAddress."""
         title = checked_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return self._title(document, title, style)

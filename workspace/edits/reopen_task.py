@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReopenTask(DocumentOperation):
-    """Unticks a task and removes its `Completed:` line; notes stay. One that is open already stays as it is."""
+    """Unticks a task and removes its `Completed:` line; notes stay. An open one stays as it is."""
 
     name: ClassVar[str] = "reopen_task"
 

@@ -1,7 +1,7 @@
 """Where new text goes: after the last line that says something, so that blank lines stay where they were.
 
-Text is put in before the blank lines that end a section, and taken out together with the blank lines before it.
-So adding a section and removing it gives back the first bytes.
+Text is put in before the blank lines that end a section, and taken out together with the blank lines before
+it. So adding a section and removing it gives back the first bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LIST_ITEM = re.compile(rb"[ \t]*([-*+]|\d{1,9}[.)])[ \t]")
 
 
 def end_of_text(data: bytes, floor: int, end: int) -> int:
-    """The byte after the last line of [floor, end) that is not blank, its line ending left out; `floor` if none is."""
+    """The byte after the last line of [floor, end) that is not blank, less its line ending; else `floor`."""
     place = floor + len(data[floor:end].rstrip(BLANK))
     if place == floor:
         return floor
@@ -40,7 +40,7 @@ def start_of_text(data: bytes, floor: int, end: int) -> int:
 
 
 def insert_block(document: Document, offset: int, text: str) -> Splice:
-    """Puts a block after what stands before `offset`, with one blank line between (none between items of one list).
+    """Puts a block after what stands before `offset`, with a blank line between (none within one list).
 
     Raises StructureChanged where the document ends inside an open code fence, which would take the block in.
     """
@@ -97,8 +97,8 @@ def _heading_at(document: Document, offset: int) -> Section | None:
 def _check_closed(document: Document, section: Section) -> None:
     if markdown.closed_outline(with_newlines(document.text(section.start, section.end))) is None:
         raise StructureChanged(
-            f"{document.path} ends inside a code fence, comment or HTML block that is still open, which would take in "
-            "what is added after it",
+            f"{document.path} ends inside a code fence, comment or HTML block that is still open, "
+            "which would take in what is added after it",
             fix=f"Close it first: rewrite the text of '{section.address}' with update_content.",
             section=section.address,
         )

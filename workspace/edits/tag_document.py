@@ -75,8 +75,8 @@ def _check_words(document: Document) -> None:
     ):
         raise frontmatter.InvalidFrontMatter(
             "the tags in the front matter are not all words",
-            fix='Write them as a list of words (`tags: [backend, "on"]`; YAML reads a bare `on` as true), or set '
-            "replace.",
+            fix='Write them as a list of words (`tags: [backend, "on"]`; YAML reads a bare `on` as true), '
+            "or set replace.",
         )
 
 

@@ -1,7 +1,7 @@
 """The sub-items of a task: written below it, and taken out again.
 
-A line takes the line ending before it along rather than the one behind it, so that a file without a final newline
-keeps having none.
+A line takes the line ending before it along rather than the one behind it, so that a file without a final
+newline keeps having none.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class UpdateContent(DocumentOperation):
     include_subsections: bool = False
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where the text is there already. Raises SectionNotFound, LevelConflict, SectionExists."""
+        """The edit; none where that is the text. Raises SectionNotFound, LevelConflict, SectionExists."""
         text = strip_blank_lines(checked_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return write_first_preamble(document, text, style, self.file)

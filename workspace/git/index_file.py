@@ -10,7 +10,7 @@ import pygit2
 from pygit2.enums import FileMode
 from pygit2.ffi import C, ffi
 
-from workspace.git.repository import DamagedRepository
+from workspace.git.repository import DamagedRepository, writing
 
 
 class SplitIndex(DamagedRepository):
@@ -31,6 +31,13 @@ class IndexEntry:
 _REBUILD = 'mv "$(git rev-parse --git-path index)" broken-index && git reset'
 
 
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
 class _Index(pygit2.Index):
     # pygit2 frees this also when it could not be opened.
     _index = ffi.NULL
@@ -49,7 +56,7 @@ class IndexFile:
             self._index = _Index(str(path))
         except (OSError, pygit2.GitError):
             # The extensions' names stand at the end, each before its own data.
-            if path.is_file() and b"link" in path.read_bytes():
+            if b"link" in _bytes(path):
                 raise SplitIndex("Git's index is split", fix="git update-index --no-split-index") from None
             raise DamagedRepository("Git's index cannot be read", fix=_REBUILD) from None
 
@@ -81,4 +88,5 @@ class IndexFile:
 
     def write(self) -> None:
         """Write the file, under another name first."""
-        self._index.write()
+        with writing():
+            self._index.write()

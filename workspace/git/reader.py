@@ -158,7 +158,7 @@ class GitReader:
             return self._repo.lookup_reference(name)
         except (KeyError, ValueError):
             return None
-        except pygit2.GitError:
+        except (OSError, pygit2.GitError):
             raise DamagedRepository(
                 f"`{name}` of the repository cannot be read",
                 fix="Its file in the Git folder is damaged; the end of its file in `logs` says what it held.",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,6 +30,19 @@ class DamagedRepository(WorkspaceError):
 def missing(id: str) -> DamagedRepository:
     """The error for an object that is not there, or is not what its place asks for."""
     return DamagedRepository("an object of the repository is missing or broken", id=id)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn libgit2's failures to write into OSError, with the system's reason where libgit2 tells it."""
+    try:
+        yield
+    except (OSError, pygit2.GitError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        # Its messages end with the system's words, and hold paths before them.
+        told = next((code for code in errno.errorcode if str(error).endswith(os.strerror(code))), errno.EIO)
+        raise OSError(told, os.strerror(told)) from error
 
 
 def open_repository(path: Path) -> pygit2.Repository:

@@ -12,6 +12,7 @@ from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
 from workspace import objects
 from workspace.git.reader import GitReader
+from workspace.git.repository import writing
 from workspace.objects import Entry, Signature
 from workspace.worktrees import Worktree
 
@@ -32,7 +33,7 @@ class GitStore(GitReader):
 
     def edit_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
         """Write a tree with entries set, or removed (None), and return its id; None if nothing is left."""
-        with self._lock:
+        with self._lock, writing():
             builder = self._repo.TreeBuilder(self._tree(tree)) if tree else self._repo.TreeBuilder()
             for name, entry in changes.items():
                 if entry is not None:
@@ -82,7 +83,7 @@ class GitStore(GitReader):
                 return None
 
     def _write(self, kind: ObjectType, data: bytes) -> str:
-        with self._lock:
+        with self._lock, writing():
             return str(self._repo.odb.write(kind, data))
 
 

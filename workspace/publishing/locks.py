@@ -27,7 +27,9 @@ class Locked(WorkspaceError):
     def __init__(self, file: str, *, fix: str = "") -> None:
         super().__init__(
             f"another program is using the repository: it holds `{file}`",
-            fix=fix or "Try again when it has finished. If no program is running there, remove that file.",
+            fix=fix
+            or "Try again when it has finished. If no program is running there, remove that file "
+            "(`docyard doctor` tells whether it was left by a docyard that died).",
             file=file,
         )
         self.file = file
@@ -42,7 +44,7 @@ class CannotWrite(WorkspaceError):
         reason = os.strerror(error.errno) if error.errno else "input/output error"
         super().__init__(
             f"the repository could not be written: {reason}",
-            fix="Mend that and try again; nothing was changed.",
+            fix="Nothing was changed. Mend that and try again; `docyard doctor` looks for the cause.",
             reason=reason,
         )
 

@@ -1,0 +1,134 @@
+"""create_document: the skeleton of a type, filled with the content that is there from the beginning."""
+
+from __future__ import annotations
+
+import pytest
+
+from templates import builtin_types, parse_type
+from tests.repositories import Repo
+from tests.workspace.documents import STYLE
+from workspace.document import Document
+from workspace.edits import CreateDocument
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.overlay import Overlay
+from workspace.snapshot import Snapshot
+
+pytestmark = pytest.mark.smoke
+
+TYPE = parse_type(
+    "note",
+    b'title = "Note"\nsummary = "A note"\ninstructions = ["Write"]\n',
+    b"# {title}\n\n## Context\n\n## Steps\n\n### First\n\n## Links\n",
+)
+
+
+@pytest.fixture
+def overlay(repo: Repo) -> Overlay:
+    return Overlay(Snapshot(GitReader(repo.path), repo.head()))
+
+
+def create(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
+    outcome = CreateDocument(type=TYPE, title=title, content=content, folder=folder).apply(overlay, STYLE)
+    document = overlay.document(outcome.path)
+    assert outcome.answer["path"] == outcome.path == document.path
+    assert outcome.answer["sections"] == [item.address for item in document.sections if not item.is_preamble]
+    assert all(section.anchor for section in document.sections)
+    return document
+
+
+def test_the_skeleton(overlay: Overlay) -> None:
+    assert create(overlay, "Search API").data.decode() == (
+        "---\ntype: note\n---\n\n# Search API {#search-api}\n\n## Context {#context}\n\n## Steps {#steps}\n\n"
+        "### First {#steps/first}\n\n## Links {#links}\n"
+    )
+
+
+def test_content_fills_sections_and_adds_others(overlay: Overlay) -> None:
+    content = (
+        "# Search API\n\nAn introduction.\n\n### steps\n\nOne by one.\n\n#### Deeper\n\nText.\n\n"
+        '<a id="named"></a>\n## Other\n\n- [ ] a task\n\nSetext\n------\n\n## Links {#l}\n\nHere.\n'
+    )
+    assert create(overlay, "Search API", content).data.decode() == (
+        "---\ntype: note\n---\n\n# Search API {#search-api}\n\nAn introduction.\n\n## Context {#context}\n\n"
+        "## steps {#steps}\n\nOne by one.\n\n### Deeper {#steps/deeper}\n\nText.\n\n"
+        "### First {#steps/first}\n\n"
+        '## Links {#l}\n\nHere.\n\n<a id="named"></a>\n## Other\n\n- [ ] a task\n\n## Setext {#setext}\n'
+    )
+
+
+@pytest.mark.parametrize("name", sorted(builtin_types()))
+def test_every_built_in_type(overlay: Overlay, name: str) -> None:
+    kind = builtin_types()[name]
+    outcome = CreateDocument(type=kind, title="Über {title}: 数据 #", content="Text.").apply(overlay, STYLE)
+    document = overlay.document(outcome.path)
+    assert document.type == name
+    assert document.title == "Über {title}: 数据 #"
+    wanted = [section.title for section in kind.sections]
+    assert [section.title for section in document.sections[1:]] == wanted
+
+
+def test_a_title_that_yaml_and_markdown_would_misread(overlay: Overlay) -> None:
+    assert create(overlay, "`a` & <b>: *c* \\# #").title == "`a` & <b>: *c* \\# #".replace("`", "").replace(
+        "<b>", ""
+    ).replace("*", "").replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("title", "content", "folder", "code"),
+    [
+        ("", "", "", "INVALID_TITLE"),
+        ("🚀", "", "", "INVALID_TITLE"),
+        ("...", "", "", "INVALID_TITLE"),
+        ("a\nb", "", "", "INVALID_TITLE"),
+        ("x" * 301, "", "", "INVALID_TITLE"),
+        ("T {#a}", "", "", "INVALID_TITLE"),
+        ("Con", "", "", "INVALID_PATH"),
+        ("T", "a\0b", "", "INVALID_CONTENT"),
+        ("T", "a\udfffb", "", "INVALID_CONTENT"),
+        ("a\ud800b", "", "", "INVALID_CONTENT"),
+        ("T", "```\nopen", "", "INVALID_CONTENT"),
+        ("T", "<!-- open", "", "INVALID_CONTENT"),
+        ("T", "Text.\n\n# Another H1\n", "", "LEVEL_CONFLICT"),
+        ("T", "## Steps\n\n### a\n\n## First\n\n### x {#same}\n\n### y {#same}\n", "", "SECTION_EXISTS"),
+        ("T", "## A\n\n## A {#a}\n\n## B {#a}\n", "", "SECTION_EXISTS"),
+        ("T", "", "../up", "INVALID_PATH"),
+        ("T", "", "/etc", "INVALID_PATH"),
+        ("T", "", ".git", "INVALID_PATH"),
+        ("T", "", ".hidden", "INVALID_PATH"),
+        ("T", "", "a\\b", "INVALID_PATH"),
+        ("T", "", "README.md", "PATH_EXISTS"),
+        ("Setup", "", "guides", "PATH_EXISTS"),
+        ("Setup", "", "Guides", "PATH_EXISTS"),
+        ("Readme", "", "", "PATH_EXISTS"),
+        ("T", "x" * 10_000_001, "", "LIMIT_EXCEEDED"),
+    ],
+)
+def test_what_cannot_be_created(overlay: Overlay, title: str, content: str, folder: str, code: str) -> None:
+    with pytest.raises(WorkspaceError) as caught:
+        create(overlay, title, content, folder)
+    assert caught.value.code == code
+    assert caught.value.fix
+    assert len(caught.value.message) < 400
+    assert dict(overlay.changes()) == {}
+
+
+@pytest.mark.parametrize(
+    ("folder", "path"),
+    [
+        ("", "t.md"),
+        (".", "t.md"),
+        ("guides/", "guides/t.md"),
+        ("new/deep", "new/deep/t.md"),
+        (" a b ", "a b/t.md"),
+    ],
+)
+def test_folders(overlay: Overlay, folder: str, path: str) -> None:
+    assert create(overlay, "T", folder=folder).path == path
+
+
+def test_a_path_is_taken_within_the_batch(overlay: Overlay) -> None:
+    create(overlay, "T", folder="New")
+    for folder in ("New", "new"):
+        with pytest.raises(WorkspaceError, match="already exists"):
+            create(overlay, "T", folder=folder)

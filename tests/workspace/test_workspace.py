@@ -1,0 +1,343 @@
+"""The workspace: reading the served branch, and writing batches to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from templates import builtin_types
+from tests import repositories
+from tests.repositories import Repo
+from workspace.config import InvalidConfig
+from workspace.edits import (
+    AddSection,
+    AddTask,
+    AppendContent,
+    CompleteTask,
+    CreateDocument,
+    RemoveDocument,
+    UpdateContent,
+)
+from workspace.edits.edit import Style
+from workspace.edits.operation import Operation, Outcome
+from workspace.errors import WorkspaceError
+from workspace.overlay import Overlay
+from workspace.plan import Mode, Status
+from workspace.workspace import (
+    BranchNotFound,
+    Busy,
+    DetachedHead,
+    ReadOnly,
+    SigningRequired,
+    Workspace,
+    Written,
+)
+
+pytestmark = pytest.mark.smoke
+
+README = "README.md"
+MORE = AppendContent(file=README, slug="_preamble", content="More.")
+BAD = UpdateContent(file=README, slug="nothing", content="x")
+
+
+def opened(repo: Repo, **options: Any) -> Workspace:
+    return Workspace.open(repo.path, durable=False, **options)
+
+
+def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH, **options: Any) -> Written:
+    return workspace.write(operations, mode=mode, tool="edit_document", client="agent", **options)
+
+
+def clean(repo: Repo) -> bool:
+    return repo.status() == "" and repo.fsck() == ""
+
+
+def test_a_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
+    workspace = opened(repo)
+    first = repo.head()
+    done = write(workspace, MORE, AddSection(file=README, title="Part"))
+    assert done.is_committed
+    assert done.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
+    assert repo.git("rev-parse", "HEAD^").strip() == first
+    assert repo.git("log", "-1", "--format=%an %ae %cn").strip() == "Ada ada@example.org Ada"
+    assert repo.git("log", "-1", "--format=%B").strip().splitlines() == [
+        "2 changes by edit_document",
+        "",
+        "- Append to _preamble of README.md",
+        "- Add section part to README.md",
+        "",
+        "Docyard-Tool: edit_document",
+        "Docyard-Client: agent",
+    ]
+    assert repo.git("log", "-1", "--format=%(trailers:only,valueonly)").split() == ["edit_document", "agent"]
+    assert (repo.path / README).read_text() == "# Example\n\nText.\n\nMore.\n\n## Part {#part}\n"
+    assert clean(repo)
+
+
+def test_the_callers_message(repo: Repo) -> None:
+    write(opened(repo), MORE, message="Why this is done")
+    assert repo.git("log", "-1", "--format=%s").strip() == "Why this is done"
+
+
+def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
+    workspace, before = opened(repo), repo.head()
+    same = UpdateContent(file=README, slug="_preamble", content="Text.")
+    back = UpdateContent(file=README, slug="_preamble", content="Text.")
+    for operations in ([same], [MORE, back], [BAD], []):
+        done = write(workspace, *operations)
+        assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
+
+
+def test_mode_each_and_all(repo: Repo) -> None:
+    workspace = opened(repo)
+    before = repo.head()
+    done = write(workspace, MORE, BAD, mode=Mode.ALL)
+    assert [step.status for step in done.steps] == [Status.UNDONE, Status.FAILED]
+    assert (done.is_committed, repo.head()) == (False, before)
+    done = write(workspace, MORE, BAD)
+    assert [step.status for step in done.steps] == [Status.DONE, Status.FAILED]
+    assert done.is_committed
+    assert clean(repo)
+
+
+def test_a_dry_run_gives_the_answer_and_commits_nothing(repo: Repo) -> None:
+    before = repo.head()
+    done = write(opened(repo), MORE, dry_run=True)
+    assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
+    assert done.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
+    shown = done.document(README)
+    assert shown is not None
+    assert shown.data == done.changes[README]
+    assert clean(repo)
+
+
+def test_a_removed_document_is_gone(repo: Repo) -> None:
+    done = write(opened(repo), RemoveDocument(path="guides/deep/only.md"))
+    assert done.document("guides/deep/only.md") is None
+    assert not (repo.path / "guides/deep").exists()
+    assert clean(repo)
+
+
+class Meanwhile:
+    """An operation during which, once or always, something else happens: a person's commit, for example."""
+
+    name: ClassVar[str] = "meanwhile"
+
+    def __init__(self, inner: Operation, happen: Callable[[], object], times: int = 1) -> None:
+        self.inner, self.happen, self.times, self.runs = inner, happen, times, 0
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        self.runs += 1
+        if self.runs <= self.times:
+            self.happen()
+        return self.inner.apply(overlay, style)
+
+
+def test_operations_are_run_again_where_a_person_commits_in_between(repo: Repo) -> None:
+    workspace = opened(repo)
+    between = Meanwhile(
+        AddSection(file=README, title="Ours"),
+        lambda: repo.commit({README: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
+    )
+    done = write(workspace, between)
+    assert between.runs == 2
+    assert (repo.path / README).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
+    assert repo.git("log", "--format=%s").splitlines() == [
+        "Add section ours to README.md",
+        "A person's commit",
+        "First",
+    ]
+    assert done.commit == repo.head()
+    assert clean(repo)
+
+
+def test_two_workspaces_write_one_branch(repo: Repo) -> None:
+    one, two = opened(repo), opened(repo)
+    between = Meanwhile(
+        AddTask(file=README, slug="_preamble", title="ours"),
+        lambda: write(two, AddTask(file=README, slug="_preamble", title="theirs")),
+    )
+    write(one, between)
+    assert between.runs == 2
+    assert (repo.path / README).read_text() == "# Example\n\nText.\n\n- [ ] theirs\n- [ ] ours\n"
+    assert clean(repo)
+
+
+def test_an_operation_that_fails_on_the_new_tip_fails(repo: Repo) -> None:
+    workspace = opened(repo)
+    done = write(workspace, Meanwhile(MORE, lambda: (repo.git("rm", "-q", README), repo.commit({}))))
+    assert not done.is_committed
+    error = done.steps[0].error
+    assert error is not None
+    assert error.code == "DOCUMENT_NOT_FOUND"
+
+
+def test_a_branch_that_never_rests_is_busy(repo: Repo) -> None:
+    numbers = iter(range(100))
+    between = Meanwhile(MORE, lambda: repo.commit({"x.txt": str(next(numbers))}), times=100)
+    with pytest.raises(Busy) as caught:
+        write(opened(repo), between)
+    assert caught.value.details["retry_after_ms"]
+    assert (repo.path / README).read_text() == "# Example\n\nText.\n"
+    assert clean(repo)
+
+
+def test_many_writers_lose_nothing_and_double_nothing(repo: Repo) -> None:
+    failures: list[WorkspaceError] = []
+
+    def work(name: str) -> None:
+        workspace = opened(repo)
+        for number in range(4):
+            try:
+                write(workspace, AddTask(file=README, slug="_preamble", title=f"{name}{number}"))
+            except WorkspaceError as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    titles = [task.title for task in opened(repo).snapshot().document(README).all_tasks]
+    assert len(titles) + len(failures) == 12
+    assert len(set(titles)) == len(titles)
+    assert len(repo.git("log", "--format=%h").split()) == 1 + len(titles)
+    assert clean(repo)
+
+
+def test_an_unborn_branch_is_made_by_the_first_write(tmp_path: Path) -> None:
+    repo = repositories.unborn(tmp_path / "r")
+    workspace = opened(repo)
+    assert (workspace.tip(), workspace.branch, workspace.snapshot().commit) == (None, "main", None)
+    done = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
+    assert done.commit == repo.head()
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
+    assert clean(repo)
+
+
+def test_a_bare_repository(tmp_path: Path) -> None:
+    repo = repositories.bare(tmp_path / "r.git")
+    workspace = opened(repo)
+    assert (workspace.name, workspace.branch) == ("r", "main")
+    write(workspace, MORE)
+    assert repo.git("show", "main:README.md") == "# Example\n\nText.\n\nMore.\n"
+    assert repo.fsck() == ""
+
+
+def test_a_detached_head_is_read_and_not_written(tmp_path: Path) -> None:
+    repo = repositories.detached(tmp_path / "r")
+    workspace, before = opened(repo), repo.head()
+    assert workspace.branch is None
+    assert workspace.snapshot().commit == before
+    with pytest.raises(DetachedHead):
+        write(workspace, MORE)
+    assert write(workspace, MORE, dry_run=True).changes
+    done = write(opened(repo, branch="main"), MORE)
+    assert repo.git("rev-parse", "main").strip() == done.commit
+    assert repo.head() == before
+    assert clean(repo)
+
+
+def test_the_checked_out_branch_is_followed(repo: Repo) -> None:
+    workspace, named = opened(repo), opened(repo, branch="refs/heads/main")
+    main = repo.head()
+    repo.git("switch", "-q", "-c", "other")
+    other = repo.commit({README: "# Other\n"})
+    assert (workspace.branch, workspace.snapshot().commit) == ("other", other)
+    assert (named.branch, named.snapshot().commit) == ("main", main)
+    repo.git("reset", "-q", "--hard", main)
+    assert workspace.snapshot().document(README).title == "Example"
+    assert workspace.snapshot(other).document(README).title == "Other"
+    assert workspace.snapshot() is workspace.snapshot()
+    assert workspace.exists(other)
+    assert not workspace.exists("0" * 40)
+
+
+def test_an_unknown_branch_is_refused(repo: Repo) -> None:
+    with pytest.raises(BranchNotFound) as caught:
+        opened(repo, branch="mian")
+    assert "main" in caught.value.fix
+
+
+def test_a_read_only_workspace_has_no_way_to_write(repo: Repo) -> None:
+    workspace = opened(repo, read_only=True)
+    assert workspace.read_only
+    assert not hasattr(workspace.git, "put_blob")
+    for dry_run in (False, True):
+        with pytest.raises(ReadOnly):
+            write(workspace, MORE, dry_run=dry_run)
+
+
+def test_signed_commits_are_not_made_up_for(repo: Repo) -> None:
+    repo.git("config", "commit.gpgsign", "true")
+    before = repo.head()
+    with pytest.raises(SigningRequired):
+        write(opened(repo), MORE)
+    assert repo.head() == before
+    repo.git("config", "commit.gpgsign", "false")
+    repo.commit({"docyard.toml": 'signing = "off"\n'})
+    repo.git("config", "commit.gpgsign", "true")
+    assert write(opened(repo), MORE).is_committed
+
+
+def test_without_an_identity_docyard_signs_with_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = repositories.normal(tmp_path / "r")
+    repo.git("config", "--unset", "user.name")
+    repo.git("config", "--unset", "user.email")
+    workspace = opened(repo)
+    monkeypatch.setattr(workspace.git, "identity", lambda: None)
+    write(workspace, MORE)
+    assert repo.git("log", "-1", "--format=%an <%ae>").strip() == "Docyard <docyard@localhost>"
+
+
+def test_settings_of_the_served_commit(repo: Repo) -> None:
+    repo.commit({"docyard.toml": 'root = "guides"\nanchors = "html"\n[limits]\noperations = 1\n'})
+    workspace = opened(repo)
+    done = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
+    assert list(done.changes) == ["guides/new.md"]
+    assert b'<a id="new"></a>New' in (repo.path / "guides/new.md").read_bytes()
+    with pytest.raises(WorkspaceError, match="at most 1"):
+        write(workspace, MORE, MORE)
+    step = write(workspace, MORE).steps[0]
+    assert step.error is not None
+    assert step.error.code == "DOCUMENT_NOT_FOUND"
+    repo.commit({"docyard.toml": "root = "})
+    with pytest.raises(InvalidConfig):
+        write(workspace, MORE)
+    assert clean(repo)
+
+
+def test_a_persons_own_change_to_the_file_refuses_the_batch(repo: Repo) -> None:
+    repo.write({README: "# Mine\n"})
+    before = repo.head()
+    with pytest.raises(WorkspaceError) as caught:
+        write(opened(repo), MORE)
+    assert caught.value.code == "WORKTREE_CONFLICT"
+    assert (repo.path / README).read_text() == "# Mine\n"
+    assert repo.head() == before
+
+
+def test_the_seed_workflow_keeps_a_persons_words(repo: Repo) -> None:
+    workspace = opened(repo)
+    steps: Sequence[Operation] = (
+        CreateDocument(type=builtin_types()["process_checklist"], title="Release", content="How we release."),
+        AddSection(file="release.md", title="Rollout"),
+        AddTask(file="release.md", slug="rollout", title="Announce", criteria="Posted"),
+    )
+    assert write(workspace, *steps).is_committed
+    text = (repo.path / "release.md").read_text()
+    repo.commit({"release.md": text.replace("How we release.", "How *I* release.\n\n*  odd  bullet  ")})
+    write(workspace, CompleteTask(file="release.md", slug="rollout[0]", note="Done"))
+    now = (repo.path / "release.md").read_text()
+    assert "How *I* release.\n\n*  odd  bullet  \n" in now
+    lines = now.splitlines()[-4:]
+    assert lines[:2] == ["- [x] Announce", "  - Criteria: Posted"]
+    assert lines[2].startswith("  - Completed: 20")
+    assert lines[3] == "  - Note: Done"
+    assert clean(repo)
