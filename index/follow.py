@@ -67,7 +67,7 @@ def _apply(
             files += (new is not None) - (old is not None)
             if old is not None:
                 writing.remove(path)
-            if new is not None:
+            if new is not None and target.git.blob_size(new) <= target.config.limits.document_bytes:
                 for chunk in chunks(_document(target.git, path, new), new):
                     writing.add(chunk)
         if progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workspace.addresses import nearest, resolve_section, resolve_task, split_address, task_address
+from workspace.config import LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.sections import PREAMBLE
 
@@ -43,9 +44,9 @@ def with_removable(example: Data, error: WorkspaceError, snapshot: Snapshot) -> 
         close = nearest(found["path"], snapshot.documents) or list(snapshot.documents)
         found = {**found, "path": close[0]} if close else found
     if found.get("slug") == PREAMBLE:
-        document = snapshot.document(found["file"])
-        others = [section.key for section in document.sections if not section.is_preamble]
-        found = {**found, "slug": others[0]} if others else {"path": document.path}
+        document = _readable(snapshot, found["file"])
+        others = [section.key for section in document.sections if not section.is_preamble] if document else []
+        found = {**found, "slug": others[0]} if others else {"path": found["file"]}
     return found if found == example else {**found, "dry_run": True}
 
 
@@ -58,9 +59,9 @@ def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     try:
         resolve_task(document, example["slug"])
     except WorkspaceError:
-        for other in (document, *(snapshot.document(path) for path in list(snapshot.documents)[:20])):
-            found = _tasks(other)
-            if found:
+        for other in (document, *(_readable(snapshot, path) for path in list(snapshot.documents)[:20])):
+            found = _tasks(other) if other else []
+            if other and found:
                 beside = [task for task in found if section and task.startswith(section + "[")]
                 return {**example, "file": other.path, "slug": (beside or found)[0]}
     return example
@@ -91,7 +92,15 @@ def _with_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | 
         if not close:
             return example, None
         path = close[0]
-    return {**example, "file": path}, snapshot.document(path)
+    return {**example, "file": path}, _readable(snapshot, path)
+
+
+def _readable(snapshot: Snapshot, path: str) -> Document | None:
+    """A document; None if it is too large to be read, and so no example."""
+    try:
+        return snapshot.document(path)
+    except LimitExceeded:
+        return None
 
 
 def _first(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:

@@ -14,6 +14,7 @@ from tools.reading import page_after
 from tools.tool import Tool
 from tools.writing import arguments_of
 from workspace.addresses import nearest
+from workspace.config import LimitExceeded
 from workspace.paths import check_path
 from workspace.snapshot import DocumentNotFound
 
@@ -70,13 +71,18 @@ def _run(context: Context, given: Given) -> Answer:
     found: list[Data] = []
     next_cursor = None
     for path in page_after(paths, last):
-        document = snapshot.document(path)
-        if not _matches(document, asked):
+        try:
+            document = snapshot.document(path)
+            entry = _entry(document) if _matches(document, asked) else None
+        except LimitExceeded as error:
+            # What is in it is not known, so that only a list without filters holds it.
+            entry = None if any(search[1:]) else {"path": path, "hints": [error.message]}
+        if entry is None:
             continue
         if len(found) == asked.limit:
             next_cursor = write_place(found[-1]["path"], snapshot.commit, search)
             break
-        found.append(_entry(document))
+        found.append(entry)
     data: Data = {
         "documents": found,
         "total": len(paths),

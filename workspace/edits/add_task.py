@@ -65,7 +65,7 @@ class AddTask(DocumentOperation):
         elif tasks:
             splice = _after(document, tasks, title, fields)
         else:
-            splice = insert_block(document, section.end, _lines(b"- ", "  ", title, fields))
+            splice = insert_block(document, section.end, _lines(b"- ", b"  - ", title, fields))
         address = f"{section.address}[{index}]"
         answer: dict[str, object] = {"slug": section.address, "task_index": index, "task": address}
         return Edit((splice,), answer, f"Add task {address} to {self.file}")
@@ -99,15 +99,17 @@ def _task_text(
     line = document.data[beside.start : beside.box]
     found = _MARKER.match(line)
     if found is None:
-        return _lines(b"- ", "  ", title, fields)
-    marker = line[:-1]
+        return _lines(b"- ", b"  - ", title, fields)
+    marker, prefix = line[:-1], beside.field_prefix
     if found["number"]:
         number = min(int(found["number"]) + following, _LAST_NUMBER)
         marker = line[: found.start("number")] + b"%d" % number + line[found.end("number") : -1]
-    return _lines(marker, re.sub(rb"[^\t]", b" ", marker).decode(), title, fields)
+        # The fields stand below the text, and a number of one more digit moves that.
+        prefix = re.sub(rb"[^\t]", b" ", marker) + b"- "
+    return _lines(marker, prefix, title, fields)
 
 
-def _lines(marker: bytes, indent: str, title: str, fields: Sequence[tuple[str, str]]) -> str:
+def _lines(marker: bytes, prefix: bytes, title: str, fields: Sequence[tuple[str, str]]) -> str:
     return "\n".join(
-        [f"{marker.decode()}[ ] {title}", *(f"{indent}- {name}: {value}" for name, value in fields)]
+        [f"{marker.decode()}[ ] {title}", *(f"{prefix.decode()}{name}: {value}" for name, value in fields)]
     )
