@@ -118,7 +118,7 @@ def spans(document: Document) -> Outcomes:
 
 def replace(document: Document, count: int) -> Outcomes:
     """Whole, as `view_document` shows it, and without its heading."""
-    for section in _spread(document.sections, count):
+    for section in _spread(_nameable(document), count):
         for source in (document.source(section), document.data[section.body : section.end]):
             update = UpdateContent(file=document.path, slug=section.key, content=source.decode())
             yield _same(document, section, partial(_apply, document, update))
@@ -126,7 +126,7 @@ def replace(document: Document, count: int) -> Outcomes:
 
 def rewrite(document: Document, count: int) -> Outcomes:
     """Sections with text only: emptying one that was empty may leave another number of blank lines."""
-    with_text = [section for section in document.sections if _body(document, section).strip()]
+    with_text = [section for section in _nameable(document) if _body(document, section).strip()]
     for section in _spread(with_text, count):
         away = UpdateContent(file=document.path, slug=section.key, content=OTHER)
         back = UpdateContent(file=document.path, slug=section.key, content=_body(document, section))
@@ -135,10 +135,20 @@ def rewrite(document: Document, count: int) -> Outcomes:
 
 def add(document: Document, count: int) -> Outcomes:
     """At the end of the document, and at the end of sections that may have subsections."""
-    parents = [section for section in document.sections if 0 < section.level < MAX_LEVEL]
+    parents = [section for section in _nameable(document) if 0 < section.level < MAX_LEVEL]
     for parent in (None, *_spread(parents, count)):
         operation = AddSection(file=document.path, title=TITLE, parent_slug=parent.key if parent else None)
         yield _same(document, parent, partial(_add_and_remove, document, operation))
+
+
+def _nameable(document: Document) -> list[Section]:
+    """All sections but those whose key is an address that they share: `addresses` sees that it is refused."""
+    times = Counter(section.address for section in document.sections)
+    return [
+        section
+        for section in document.sections
+        if section.key != section.address or times[section.address] == 1
+    ]
 
 
 def _body(document: Document, section: Section) -> str:
@@ -212,7 +222,9 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
     parser.add_argument(
-        "--every", action="store_true", help="rewrite and add at every section, however long it takes"
+        "--every",
+        action="store_true",
+        help=f"try every section, not {SPREAD} of a file (or {MOST:,} where that is quick)",
     )
     arguments = parser.parse_args()
     root: Path = arguments.folder

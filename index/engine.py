@@ -41,6 +41,7 @@ _NAME = "MAIN"
 _STATE_TERM = "state"
 _RECORD = "record"
 _LARGE = 20_000
+_FEW = 7
 _COMPRESSION, _COMPRESSED = 3, 16
 _CACHED_POSTINGS = 2_000_000
 
@@ -315,8 +316,10 @@ def _merge(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
     """Swallow small segments while the next is at most twice what is gathered, and mostly dead ones.
 
     Few segments remain, and each chunk is copied a number of times that grows only with the logarithm of
-    the index.
+    the index. While there are few, nothing is done, so that most commits write only what they changed.
     """
+    if len(segments) < _FEW and all(segment.deleted_count() <= _live(segment) for segment in segments):
+        return segments
     gathered = max(writer.doc_count(), 16)
     kept = []
     for segment in sorted(segments, key=_live):

@@ -41,6 +41,15 @@ def sections_in_full(document: Document) -> dict[str, Any]:
     return full
 
 
+def telling_titles(document: Document) -> dict[str, str]:
+    """The titles of the sections whose addresses do not say them, by address."""
+    return {
+        section.key: section.title
+        for section in document.sections
+        if not section.is_preamble and section.key.rpartition("/")[2] != section.slug
+    }
+
+
 def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if tasks:

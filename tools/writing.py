@@ -37,7 +37,7 @@ class WriteFields(Arguments):
     """What every tool that writes takes beside its operations."""
 
     operations: Objects | None = Field(
-        None, description="Batch: objects with the fields above, in one commit"
+        None, description="Batch: objects with the fields above (file in each), run in order, one commit"
     )
     mode: Literal["each", "all"] = Field("each", description="Batch: keep what succeeds, or all or nothing")
     dry_run: Boolean = Field(False, description="Answer with a diff, commit nothing")

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
 from workspace.sections import PREAMBLE
+from workspace.slugs import heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from workspace.document import Document, Section, Task
 
-_TASK = re.compile(r"(?P<section>.*)\[(?P<index>\d{1,9}(?:\.\d{1,9})*)\]$", re.DOTALL)
+_TASK = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
 _NEAREST = 5
 
 # Comparing spellings takes time, and a workspace may hold a hundred thousand paths.
@@ -73,10 +74,12 @@ def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]
 
 
 def read_fragment(fragment: str) -> Fragment:
-    """Parts `tasks[0]` into section and task; a leading `#` is dropped."""
+    """Parts `tasks[0]` into section and task; a leading `#` is dropped. `[1][0]` is read as `[1.0]`."""
     text = fragment.strip().removeprefix("#")
     found = _TASK.match(text)
-    return Fragment(found["section"], found["index"]) if found else Fragment(text, None)
+    if found is None:
+        return Fragment(text, None)
+    return Fragment(found["section"], found["index"][1:-1].replace("][", "."))
 
 
 def resolve_section(document: Document, slug: str) -> Section:
@@ -173,8 +176,11 @@ def _likely(word: str, names: list[str]) -> list[str]:
 def section_not_found(document: Document, slug: str) -> SectionNotFound:
     """The error for a slug that names no section, with the nearest addresses."""
     known = [section.address for section in document.sections]
-    close = nearest(slug, known)
-    if close:
+    renamed = [section for section in document.sections if _titled(document, section) == slug]
+    close = [section.key for section in renamed] or nearest(slug, known)
+    if renamed:
+        fix = f"Use '{close[0]}': the section of that title has this address."
+    elif close:
         fix = f"Did you mean '{close[0]}'?"
     elif known:
         fix = "View the document to see its sections."
@@ -187,6 +193,11 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
         candidates=close or [name for name in known if name != PREAMBLE][:_NEAREST] or known,
         wanted=shown,
     )
+
+
+def _titled(document: Document, section: Section) -> str:
+    """The address that a section would have if its own title and those above it gave it."""
+    return "/".join(heading_slug(title) for title in document.breadcrumb(section))
 
 
 def _ambiguous(document: Document, slug: str, matches: Sequence[Section]) -> AmbiguousAddress:

@@ -15,11 +15,14 @@ MAX_CLIENT = 100
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-def commit_message(summaries: Sequence[str], *, message: str | None, tool: str, client: str) -> str:
-    """The caller's own words if there are any, else the one thing or the number of things that were done."""
+def commit_message(
+    summaries: Sequence[str], *, paths: Sequence[str], message: str | None, tool: str, client: str
+) -> str:
+    """The caller's own words if there are any, else the one thing that was done, or how many and where."""
     words = _clean(message or "").strip()[:MAX_MESSAGE]
     single = len(summaries) == 1
-    subject = words or (summaries[0] if single else f"{len(summaries)} changes by {tool}")
+    place = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
+    subject = words or (summaries[0] if single else f"{place} {len(summaries)} changes")
     listed = [] if single and not words else [f"- {summary}" for summary in summaries]
     body = "\n".join(_clean(line) for line in listed)
     trailers = f"Docyard-Tool: {tool}\nDocyard-Client: {client_name(client)}"

@@ -51,11 +51,13 @@ class Overlay:
         self._check_free(document.path)
         self.put(document)
 
-    def remove(self, path: str) -> Document:
-        """Takes a document away, and returns it."""
-        document = self.document(path)
+    def remove(self, path: str) -> None:
+        """Takes a document away, however large it is. Raises DocumentNotFound."""
+        if path in self._documents:
+            self.document(path)
+        else:
+            self.snapshot.blob(path)
         self._documents[path] = None
-        return document
 
     def changes(self) -> Mapping[str, bytes | None]:
         """The new bytes of each document that differs from the snapshot; None for one that is gone."""

@@ -196,7 +196,13 @@ class Workspace:
                 author = Signature(
                     name, email, int(now.timestamp()), int(offset.total_seconds() // 60) if offset else 0
                 )
-                text = commit_message(planned.summaries, message=message, tool=tool, client=client)
+                text = commit_message(
+                    planned.summaries,
+                    paths=sorted(planned.changes),
+                    message=message,
+                    tool=tool,
+                    client=client,
+                )
                 batch = Batch(branch, snapshot.commit, planned.changes, text, author)
                 try:
                     commit = publish(store, batch, durable=self.durable and snapshot.config.fsync)

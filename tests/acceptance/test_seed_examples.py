@@ -130,11 +130,15 @@ def test_the_schemas_are_those_of_the_contract(told: Told) -> None:
         "Use this to read the surrounding file context."
     )
     number = {"type": "integer"}
-    assert search["properties"] | {
-        "query": {"type": "string", "description": query},
-        "limit": {**number, "description": limit, "minimum": 1, "maximum": 50, "default": 10},
-        "cursor": {"type": "string", "description": cursor},
-    } == search["properties"]
+    assert (
+        search["properties"]
+        | {
+            "query": {"type": "string", "description": query},
+            "limit": {**number, "description": limit, "minimum": 1, "maximum": 50, "default": 10},
+            "cursor": {"type": "string", "description": cursor},
+        }
+        == search["properties"]
+    )
     assert get["properties"] == {
         "chunk_id": {"type": "string", "description": chunk},
         "context": {**number, "description": context, "minimum": 0, "maximum": 5, "default": 0},

@@ -142,3 +142,26 @@ def test_a_next_step_names_only_tools_that_are_offered(repo: Repo) -> None:
     ):
         step = box.call(tool, arguments, client="tester").data["next_step"]
         assert not {name for name in NAMES - offered if re.search(rf"\b{name}\b", step)}, step
+
+
+def test_a_section_is_read_with_all_that_stands_below_it(ask: Ask) -> None:
+    own = ask("view_document", file="api.md", slug="endpoints").data
+    whole = ask("view_document", file="api.md", slug="endpoints", include_subsections=True).data
+    below = ask("view_document", file="api.md", slug="endpoints/search").data
+    assert whole["content"] == own["content"] + below["content"]
+    assert whole["lines"] == [own["lines"][0], below["lines"][1]]
+    document = ask("view_document", file="api.md", slug="_preamble", include_subsections=True).data
+    assert whole["content"] in document["content"]
+
+
+def test_a_title_that_its_address_does_not_tell_is_shown(ask: Ask) -> None:
+    assert "titles" not in ask("view_document", file="api.md").data
+    renamed = ask("edit_document", file="api.md", slug="endpoints/search", new_title="Find").data
+    assert renamed["hints"] == ["the address stays 'endpoints/search', so no link breaks"]
+    assert ask("view_document", file="api.md").data["titles"] == {"endpoints/search": "Find"}
+
+
+def test_a_filtered_list_counts_what_it_found(ask: Ask) -> None:
+    assert ask("list_documents").data["total"] == 2
+    assert ask("list_documents", type="api_spec").data["total"] == 1
+    assert ask("list_documents", tag="none").data["total"] == 0

@@ -26,7 +26,7 @@ def test_a_batch_is_one_commit_that_says_what_was_done(ask: Ask, repo: Repo) -> 
     assert answer.data["commit"] == repo.head()
     assert count(repo) == 2
     assert message(repo) == (
-        "2 changes by edit_document\n\n"
+        "Edit 2 documents: 2 changes\n\n"
         "- Add task tasks[3] to api.md\n- Add section limits to notes/plain.md\n\n"
         "Docyard-Tool: edit_document\nDocyard-Client: tester"
     )

@@ -7,6 +7,7 @@ import pytest
 from tests.workspace.cases import Case, read_cases
 from workspace.addresses import (
     AmbiguousAddress,
+    Fragment,
     InvalidAddress,
     SectionNotFound,
     TaskNotFound,
@@ -131,7 +132,7 @@ def test_fragments() -> None:
     assert read_fragment("tasks[1.0]").task == "1.0"
     assert read_fragment("tasks[]").section == "tasks[]"
     assert read_fragment("[0]").section == ""
-    assert read_fragment("a[0][1]").section == "a[0]"
+    assert read_fragment("a[0][1]") == Fragment("a", "0.1")
     assert full_address("guide.md", GUIDE.sections[1]) == "guide.md#setup"
 
 
@@ -142,3 +143,14 @@ def test_nearest_names() -> None:
     assert "docs/page-77.md" in nearest(
         "docs/pge-77.md", [f"docs/p{'age' if n % 2 else 'g'}-{n}.md" for n in range(5000)]
     )
+
+
+def test_a_renamed_section_is_proposed_by_its_title() -> None:
+    document = Document.parse(
+        b"# T\n\n## Get {#get}\n\n### Errors {#get/errors}\n\n"
+        b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n"
+    )
+    with pytest.raises(SectionNotFound) as found:
+        resolve_section(document, "withdraw/errors")
+    assert found.value.details["candidates"] == ["cancel/errors"]
+    assert found.value.fix == "Use 'cancel/errors': the section of that title has this address."

@@ -65,7 +65,7 @@ def test_a_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> N
     assert repo.git("rev-parse", "HEAD^").strip() == first
     assert repo.git("log", "-1", "--format=%an %ae %cn").strip() == "Ada ada@example.org Ada"
     assert repo.git("log", "-1", "--format=%B").strip().splitlines() == [
-        "2 changes by edit_document",
+        "Edit README.md: 2 changes",
         "",
         "- Append to _preamble of README.md",
         "- Add section part to README.md",

@@ -31,7 +31,8 @@ _DESCRIPTIONS = {
         for name, operation in operations.by_name().items()
     ),
     "file": "Document path",
-    "slug": "Section address, such as endpoints/search; _preamble is the introduction",
+    "slug": "Section address, such as endpoints/search; _preamble is the introduction; "
+    "of add_task also a task (tasks[0]), for a sub-task",
     "title": "Of the new section or task",
     "content": "Markdown; deeper headings become subsections",
     "parent_slug": "Section to add to; default: top level",

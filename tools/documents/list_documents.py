@@ -76,19 +76,22 @@ def _run(context: Context, given: Given) -> Answer:
             entry = _entry(document) if _matches(document, asked) else None
         except LimitExceeded as error:
             # What is in it is not known, so that only a list without filters holds it.
-            entry = None if any(search[1:]) else {"path": path, "hints": [error.message]}
+            entry = (
+                None
+                if any(value is not None for value in search[1:])
+                else {"path": path, "hints": [error.message]}
+            )
         if entry is None:
             continue
         if len(found) == asked.limit:
             next_cursor = write_place(found[-1]["path"], snapshot.commit, search)
             break
         found.append(entry)
-    data: Data = {
-        "documents": found,
-        "total": len(paths),
-        "next_cursor": next_cursor,
-        "commit": snapshot.commit,
-    }
+    data: Data = {"documents": found, "next_cursor": next_cursor, "commit": snapshot.commit}
+    if not any(value is not None for value in search[1:]):
+        data["total"] = len(paths)
+    elif next_cursor is None and last is None:
+        data["total"] = len(found)
     return Answer(
         {**data, "next_step": _next_step(found, next_cursor, bool(paths), context.offers("create_document"))}
     )

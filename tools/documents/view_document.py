@@ -10,6 +10,7 @@ from tools.answers import Answer, Data, call, failure
 from tools.arguments import (
     OPERATIONS,
     Arguments,
+    Boolean,
     InvalidArguments,
     Natural,
     Objects,
@@ -18,7 +19,7 @@ from tools.arguments import (
     without_nulls,
 )
 from tools.examples import with_sections, with_task
-from tools.outline import sections_in_full, task_data
+from tools.outline import sections_in_full, task_data, telling_titles
 from tools.reading import cut
 from tools.targets import target
 from tools.tool import Tool
@@ -43,6 +44,7 @@ class ViewDocumentArguments(Arguments):
 
     file: str | None = Field(None, description="Document path")
     slug: str | None = Field(None, description="Section or task address; without it, the outline")
+    include_subsections: Boolean = Field(False, description="With all that stands below it")
     offset: Natural | None = Field(None, description="Character to go on from in a long section")
     operations: Objects | None = Field(None, description="Several views: [{file, slug}, ...]")
 
@@ -50,7 +52,7 @@ class ViewDocumentArguments(Arguments):
 def _usage(given: Given) -> Mapping[str, object]:
     return {
         "document": "Call with {file} for its outline",
-        "section": "Call with {file, slug} for a section's source, or a task (tasks[0])",
+        "section": "Call with {file, slug, include_subsections?} for a section's source or a task",
         "batch": "Call with {operations: [{file, slug?}, ...]}",
     }
 
@@ -116,7 +118,7 @@ def _view(context: Context, snapshot: Snapshot, item: Given) -> Data:
         return _outline(context, document)
     if read_fragment(slug).task is not None:
         return _task(context, document, slug)
-    return _section(context, document, slug, asked.offset or 0)
+    return _section(context, document, slug, asked.offset or 0, whole=asked.include_subsections)
 
 
 def _outline(context: Context, document: Document) -> Data:
@@ -128,6 +130,8 @@ def _outline(context: Context, document: Document) -> Data:
     if document.preamble:
         data["preamble"] = document.preamble.address
     data["sections"] = sections_in_full(document)
+    if titles := telling_titles(document):
+        data["titles"] = titles
     if document.front_matter_error:
         data["hints"] = [document.front_matter_error.message]
     first = next((section.key for section in document.sections), None)
@@ -147,9 +151,11 @@ def _outline(context: Context, document: Document) -> Data:
     return data
 
 
-def _section(context: Context, document: Document, slug: str, offset: int) -> Data:
+def _section(context: Context, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
+    """A section's own text, or all below it too: of the preamble, the whole document."""
     section = resolve_section(document, slug)
-    text, rest = cut(document.source(section).decode("utf-8", "replace"), offset)
+    below = len(document.data) if section.is_preamble else section.tree_end
+    text, rest = cut(document.text(section.start, below if whole else section.end), offset)
     data: Data = {
         "slug": section.key,
         "content": text,
@@ -157,17 +163,17 @@ def _section(context: Context, document: Document, slug: str, offset: int) -> Da
         if section.level
         else [],
         "parent": None if section.parent is None else document.sections[section.parent].key,
-        "lines": [section.line, section.end_line],
+        "lines": [section.line, document.lines.line_at(max(below - 1, 0)) + 1 if whole else section.end_line],
     }
     tasks = document.tasks(section)
     if tasks:
         data["tasks"] = [task_data(section, task) for task in tasks]
     if rest is not None:
-        step = (
-            f"Read the rest with {call('view_document', file=document.path, slug=section.key, offset=rest)}"
-        )
+        more = {"include_subsections": True} if whole else {}
+        view = call("view_document", file=document.path, slug=section.key, offset=rest, **more)
+        step = f"Read the rest with {view}"
         return {**data, "truncated": True, "offset": rest, "next_step": step}
-    return {**data, "next_step": _after(context, document, section)}
+    return {**data, "next_step": _after(context, document, section, whole=whole)}
 
 
 def _relative(parent: Section, child: Section) -> str:
@@ -175,13 +181,13 @@ def _relative(parent: Section, child: Section) -> str:
     return child.key.removeprefix(parent.address + "/")
 
 
-def _after(context: Context, document: Document, section: Section) -> str:
+def _after(context: Context, document: Document, section: Section, *, whole: bool) -> str:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
     if open_task and context.offers("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
         return f"Finish a task: {call('complete_task', file=document.path, slug=slug)}"
     children = document.children(section) if section.level else ()
-    if children:
+    if children and not whole:
         return f"Go deeper: {call('view_document', file=document.path, slug=children[0].key)}"
     if context.offers("edit_document"):
         return "Change it: " + call(
@@ -216,7 +222,7 @@ TOOL = Tool(
     title="View a document or section",
     toolset="documents",
     description="A document's outline with task progress ({file}), or the source of a section or task "
-    "({file, slug}).",
+    "({file, slug}). get_doc {chunk_id: file#slug, context} reads with neighbours.",
     arguments=ViewDocumentArguments,
     run=_run,
     usage=_usage,

@@ -28,7 +28,9 @@ class SearchDocsArguments(Arguments):
     """The input of search_docs; the taxonomy's values are put into the schema as they are indexed."""
 
     query: str = Field(description="The search query (e.g., 'how to paginate', 'RateLimitError').")
-    limit: Integer = Field(10, description="Maximum number of results to return. Default is 10.", ge=1, le=MAX_LIMIT)
+    limit: Integer = Field(
+        10, description="Maximum number of results to return. Default is 10.", ge=1, le=MAX_LIMIT
+    )
     cursor: str | None = Field(
         None,
         description="Opaque pagination token returned from a previous search. Omit for the first page. "

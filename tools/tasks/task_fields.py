@@ -42,8 +42,12 @@ def progress_after(written: Written, step: Step) -> Data:
 
 
 def next_open(document: Document, section: Section) -> Task | None:
-    """The first open task of a section."""
-    return next((task for task in document.tasks(section) if not task.is_done), None)
+    """The first open task of a section that has no open task below it."""
+    waiting = [task for task in document.tasks(section) if not task.is_done]
+    return next(
+        (task for task in waiting if not any(other.index.startswith(f"{task.index}.") for other in waiting)),
+        None,
+    )
 
 
 def next_step_after(context: Context, written: Written, done: Sequence[Step]) -> str:

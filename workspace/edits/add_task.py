@@ -1,4 +1,4 @@
-"""add_task: a further checkbox in a section."""
+"""add_task: a further checkbox in a section, or below another task."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import InvalidAddress, resolve_section, resolve_task
+from workspace.addresses import (
+    InvalidAddress,
+    read_fragment,
+    resolve_section,
+    resolve_task,
+    task_address,
+)
 from workspace.edits.content import InvalidTitle, checked_text, checked_title
 from workspace.edits.edit import Edit, Splice, Style
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import insert_block
+from workspace.edits.task_fields import with_lines
 from workspace.lines import with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Document, Task
+    from workspace.document import Document, Section, Task
 
 _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
 # CommonMark §5.2: the number of a list item has at most nine digits.
@@ -26,7 +33,7 @@ _MARKER = re.compile(rb"[ \t]*(?:[-*+]|(?P<number>\d{1,9})[.)])[ \t]+\[")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddTask(DocumentOperation):
-    """Adds a task after the last one of a section, or before another; it begins open."""
+    """Adds an open task after the last one of a section (of a task: a sub-task), or before another."""
 
     name: ClassVar[str] = "add_task"
     implied_by: ClassVar[frozenset[str]] = frozenset({"criteria", "assignee"})
@@ -43,8 +50,12 @@ class AddTask(DocumentOperation):
         title = _CHECKBOX.sub("", checked_title(self.title))
         if not title.strip():
             raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
-        section = resolve_section(document, self.slug)
-        tasks = [task for task in document.tasks(section) if task.depth == 0]
+        section, parent = self._place(document)
+        prefix = f"{parent.index}." if parent else ""
+        depth = parent.depth + 1 if parent else 0
+        tasks = [
+            task for task in document.tasks(section) if task.depth == depth and task.index.startswith(prefix)
+        ]
         fields = [
             (name, " ".join(checked_text(value, name.lower()).split()))
             for name, value in (("Criteria", self.criteria), ("Assignee", self.assignee))
@@ -53,10 +64,11 @@ class AddTask(DocumentOperation):
         index = len(tasks)
         if self.before:
             owner, task = resolve_task(document, self.before)
-            if owner.position != section.position or task.depth:
+            if owner.position != section.position or task not in tasks:
                 raise InvalidAddress(
-                    f"'{self.before}' is no task directly in '{section.address}'",
-                    fix=f"Name one of its own tasks: '{section.address}[0]' is the first.",
+                    f"'{self.before}' is no task directly in '{self.slug}'",
+                    fix="Name one of its own tasks, or for 'slug' what that task stands in.",
+                    tasks=[task_address(section, task) for task in tasks[:20]],
                 )
             index = tasks.index(task)
             text = _task_text(document, task, title, fields, following=False)
@@ -64,11 +76,20 @@ class AddTask(DocumentOperation):
             splice = Splice(task.start, task.start, with_ending(text, document.ending) + between)
         elif tasks:
             splice = _after(document, tasks, title, fields)
+        elif parent:
+            below = re.sub(rb"[^\t]", b" ", parent.field_prefix) + b"- "
+            splice = with_lines(document, parent, _lines(parent.field_prefix, below, title, fields))
         else:
             splice = insert_block(document, section.end, _lines(b"- ", b"  - ", title, fields))
-        address = f"{section.address}[{index}]"
+        address = f"{section.address}[{prefix}{index}]"
         answer: dict[str, object] = {"slug": section.address, "task_index": index, "task": address}
         return Edit((splice,), answer, f"Add task {address} to {self.file}")
+
+    def _place(self, document: Document) -> tuple[Section, Task | None]:
+        """The section, and the task that is to have a sub-task."""
+        if read_fragment(self.slug).task is None:
+            return resolve_section(document, self.slug), None
+        return resolve_task(document, self.slug)
 
 
 def _after(

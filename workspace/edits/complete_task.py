@@ -42,4 +42,7 @@ class CompleteTask(DocumentOperation):
         answer: dict[str, object] = {"completed": True, "slug": address}
         if task.is_done:
             answer["already_completed"] = True
-        return Edit(tuple(splices), answer, f"Complete {address} of {self.file}")
+        below = [item for item in document.tasks(section) if item.index.startswith(f"{task.index}.")]
+        waiting = [task_address(section, item) for item in below if not item.is_done]
+        hints = (f"sub-tasks are still open: {', '.join(waiting[:5])}",) if waiting else ()
+        return Edit(tuple(splices), answer, f"Complete {address} of {self.file}", hints)

@@ -48,7 +48,8 @@ class RenameSection(DocumentOperation):
             return self._title(document, title, style)
         inline = _inline(section, section.heading, title, document.form or style.form)
         splice = Splice(*rewritten(document.lines, section.heading.block, inline))
-        return Edit((splice,), answer, summary, renamed=section.position)
+        hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
+        return Edit((splice,), answer, summary, hints, renamed=section.position)
 
     def _title(self, document: Document, title: str, style: Style) -> Edit:
         """The title of a document that does not begin with one: as its front matter has it, else as an H1."""

@@ -32,4 +32,5 @@ class ReopenTask(DocumentOperation):
             answer["already_open"] = True
             return Edit((), answer, f"Reopen {address} of {self.file}")
         splices = (Splice(task.box, task.box + 1, b" "), *without_fields(document, task, "completed"))
-        return Edit(splices, answer, f"Reopen {address} of {self.file}")
+        hints = ("its note stays, and was written when the task was completed",) if task.field("note") else ()
+        return Edit(splices, answer, f"Reopen {address} of {self.file}", hints)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workspace.edits.edit import Splice
 from workspace.edits.spacing import blank_line
-from workspace.lines import before_ending
+from workspace.lines import before_ending, with_ending
 
 if TYPE_CHECKING:
     from workspace.document import Document, Task
@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 
 def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
     """Further sub-items of a task, after those it has."""
-    place = before_ending(document.data, task.fields_at)
-    text = b"".join(
-        document.ending + task.field_prefix + f"{name}: {value}".encode() for name, value in fields
+    return with_lines(
+        document, task, "\n".join(f"{task.field_prefix.decode()}{name}: {value}" for name, value in fields)
     )
+
+
+def with_lines(document: Document, task: Task, lines: str) -> Splice:
+    """Further lines below a task, after the sub-items it has; they bring their own indentation."""
+    place = before_ending(document.data, task.fields_at)
+    text = document.ending + with_ending(lines, document.ending)
     return Splice(place, place, text + blank_line(document, "- x", place, task.fields_at))
 
 
