@@ -46,15 +46,14 @@ class Document:
         """Reads a document. Never fails: bytes that are not UTF-8 are read as U+FFFD and stay as they are."""
         lines = Lines(data)
         metadata, error = {}, None
-        count = frontmatter.last_line(lines)
-        body = lines.offset(count)
+        outline = markdown.outline(data[lines.offset(0) :].decode("utf-8", "replace"), is_document=True)
+        count = outline.front_matter_lines
         if count:
             source = data[lines.offset(1) : lines.offset(count - 1)].decode("utf-8", "replace")
             try:
                 metadata = dict(frontmatter.read(source))
             except frontmatter.InvalidFrontMatter as invalid:
                 error = invalid
-        outline = markdown.outline(data[body:].decode("utf-8", "replace"), first_line=count)
         sections, title = build_sections(lines, outline, count, _text(metadata.get("title")))
         return cls(
             data=data,

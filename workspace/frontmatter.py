@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import yaml
 
-    from workspace.lines import Lines
 
 # Longer front matter is not metadata but data; parsing it would let one document slow down every reader.
 MAX_FRONT_MATTER = 64 * 1024
@@ -31,17 +30,6 @@ class InvalidFrontMatter(WorkspaceError):
     """Front matter that is not a YAML mapping, where an edit needs one."""
 
     code = "INVALID_FRONT_MATTER"
-
-
-def last_line(lines: Lines) -> int:
-    """How many lines the front matter takes, its two marks included; 0 if the text has none.
-
-    As static site generators read it: the first line is `---`, and a later line is `---` or `...`.
-    """
-    if not len(lines) or lines.raw(0).rstrip(b" \t") != b"---":
-        return 0
-    closing = (line for line in range(1, len(lines)) if lines.raw(line).rstrip(b" \t") in (b"---", b"..."))
-    return next(closing, -1) + 1
 
 
 def _loader() -> type[yaml.SafeLoader]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+_FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~\n]")
 
 # Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
@@ -49,18 +50,25 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The blocks that a document's structure rests on, in order."""
+    """The blocks that a document's structure rests on, in order.
 
+    `front_matter_lines` counts the lines of its front matter, both marks included; 0 if it has none.
+    """
+
+    front_matter_lines: int
     headings: tuple[Heading, ...]
     items: tuple[ListItem, ...]
 
 
 @cache
-def _block_parser() -> MarkdownIt:
+def _block_parser(*, front_matter: bool) -> MarkdownIt:
     # Imported here because a server answers its first questions without reading a document.
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark").disable("inline")
+    if front_matter:
+        parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
     return parser
 
@@ -72,15 +80,20 @@ def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def outline(text: str, *, first_line: int = 0) -> Outline:
-    """The headings and list items of a text. Front matter may take the lines before `first_line`."""
-    tokens = _block_parser().parse("\n" * first_line + text)
+def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
+    """The headings and list items of a text that stands at `first_line`. Only a document has front matter."""
+    # The plugin also takes `--- x` for a mark, with which CommonMark begins a paragraph.
+    marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
+    tokens = _block_parser(front_matter=marked).parse("\n" * first_line + text)
     headings: list[Heading] = []
+    front_matter_lines = 0
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             (line, end), source = token.map, tokens[position + 1].content
             headings.append(Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-")))
-    return Outline(tuple(headings), _list_items(tokens))
+        elif token.type == "front_matter" and token.map:
+            front_matter_lines = token.map[1]
+    return Outline(front_matter_lines, tuple(headings), _list_items(tokens))
 
 
 def absorbs(text: str, following: str) -> bool:
@@ -96,7 +109,7 @@ def closed_outline(text: str) -> Outline | None:
     found = outline(f"{text}\n\n# x")
     if not found.headings or found.headings[-1].line != text.count("\n") + 2:
         return None
-    return Outline(found.headings[:-1], found.items)
+    return Outline(0, found.headings[:-1], found.items)
 
 
 def _list_items(tokens: Sequence[Token]) -> tuple[ListItem, ...]:
