@@ -101,7 +101,7 @@ def test_a_title_that_yaml_and_markdown_would_misread(overlay: Overlay) -> None:
         ("Setup", "", "guides", "PATH_EXISTS"),
         ("Setup", "", "Guides", "PATH_EXISTS"),
         ("Readme", "", "", "PATH_EXISTS"),
-        ("T", "x" * 10_000_001, "", "LIMIT_EXCEEDED"),
+        pytest.param("T", "x" * 10_000_001, "", "LIMIT_EXCEEDED", id="too large"),
     ],
 )
 def test_what_cannot_be_created(overlay: Overlay, title: str, content: str, folder: str, code: str) -> None:
