@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -60,23 +61,26 @@ NASTY: dict[str, Callable[[int], bytes]] = {
 
 
 def read(data: bytes) -> float:
-    """The seconds that it takes to read all that is in a document."""
-    start = time.perf_counter()
+    """The processor's seconds that it takes to read all that is in a document."""
+    start = time.process_time()
     document = Document.parse(data, "doc.md")
     tasks = sum(len(document.tasks(section)) for section in document.sections)
     assert tasks == len(document.all_tasks)
     assert document.form is None or document.sections
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     read(make(10))
-    single = min(read(make(4000)) for _ in range(2))
-    double = min(read(make(8000)) for _ in range(2))
-    assert double < 3.2 * single + 0.05
-    assert double < 3
+    # What else a machine does can only make a run longer, so the shortest runs are compared.
+    single = double = math.inf
+    for _ in range(5):
+        single, double = min(single, read(make(4000))), min(double, read(make(8000)))
+        if double < 2.5 * single + 0.05:
+            return
+    pytest.fail(f"{double:.2f} s for twice what takes {single:.2f} s")
 
 
 def test_nesting_does_not_overflow() -> None:
@@ -113,9 +117,9 @@ def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() ->
 
 def test_content_with_thousands_of_headings() -> None:
     document = Document.parse(b"# T\n", "doc.md")
-    start = time.perf_counter()
-    changed = revised(
-        document, UpdateContent(file="doc.md", slug="_preamble", content="## Errors\n\n" * 3000)
-    )
-    assert time.perf_counter() - start < 5
+    content = "## Errors\n\n" * 3000
+    reading = read(content.encode())
+    start = time.process_time()
+    changed = revised(document, UpdateContent(file="doc.md", slug="_preamble", content=content))
+    assert time.process_time() - start < 20 * reading + 1
     assert changed.sections[-1].address == "errors-2999"
