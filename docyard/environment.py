@@ -6,7 +6,6 @@ variables that a user may set stand here too, and the command line shows them in
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Mapping
@@ -30,14 +29,6 @@ def home() -> Path | None:
         return Path.home()
     except RuntimeError:
         return None
-
-
-def user_name() -> str:
-    """The name that the user is logged in with; "unknown" where the system has none."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return "unknown"
 
 
 def is_terminal(stream: IO[Any]) -> bool:

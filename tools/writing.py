@@ -196,11 +196,6 @@ def diff(written: Written) -> str:
     return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff goes on)\n"
 
 
-def changed_files(steps: Sequence[Step]) -> list[str]:
-    """The documents that the steps were about, each once."""
-    return list(dict.fromkeys(step.outcome.path for step in steps if step.outcome))
-
-
 def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:
     """The caller's own values for an example: those that are short and can be sent again."""
     return {name: item[name] for name in names if _is_usable(item.get(name))}
