@@ -83,14 +83,13 @@ def make_repository(corpus: Corpus, path: Path) -> None:
         config[name] = value
     store = GitStore(path)
     blobs: dict[str, str | None] = {}
-    index = IndexFile(store.git_dir / "index")
     for name, data in corpus.documents.items():
         blob = blobs[name] = store.put_blob(data)
-        index.put(name, blob, FILE_MODE)
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-    index.write()
+    index = IndexFile.empty().changed({name: (blob, FILE_MODE) for name, blob in blobs.items() if blob})
+    (store.git_dir / "index").write_bytes(index.data)
     tree = trees.rewrite(store, None, blobs)
     commit = store.put_commit(tree, (), _AUTHOR, _AUTHOR, "A corpus")
     (store.git_dir / "refs" / "heads" / BRANCH).write_text(commit + "\n")

@@ -120,9 +120,15 @@ def parse_commit(id: str, data: bytes) -> Commit:
     )
 
 
+def object_id(kind: str, data: bytes) -> str:
+    """The id that an object of these bytes has; `kind` is "blob", "tree" or "commit"."""
+    header = b"%s %d\0" % (kind.encode(), len(data))
+    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+
+
 def blob_id(data: bytes) -> str:
     """The id that a blob of these bytes has."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return object_id("blob", data)
 
 
 def commit_bytes(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import threading
-import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
@@ -16,15 +15,18 @@ from workspace.objects import Signature
 from workspace.snapshot import DocumentCache, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from workspace.document import Document
     from workspace.edits import Operation
     from workspace.plan import Mode, Plan, Step
+    from workspace.publishing import Batch, Recovered
 
 FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
-_ATTEMPTS = 8
+_ATTEMPTS = 4
+_PATIENCE = 30.0  # seconds to wait for the writers of this process
+_RETRY_AFTER = 500  # milliseconds
 
 
 class BranchNotFound(WorkspaceError):
@@ -158,6 +160,15 @@ class Workspace:
         """Name and address that commits carry: Git's configured identity, else Docyard's own."""
         return self.git.identity() or FALLBACK_AUTHOR
 
+    def recover(self) -> Recovered | None:
+        """Mends what a writer that died in the middle of a commit left; each write does so first, too.
+
+        None where this workspace writes nothing. Raises Locked, CannotWrite.
+        """
+        from workspace.publishing import recover
+
+        return recover(self.git) if isinstance(self.git, GitStore) else None
+
     def write(
         self,
         operations: Sequence[Operation | WorkspaceError],
@@ -171,49 +182,82 @@ class Workspace:
         """Runs operations over the tip and commits what they change, as one commit.
 
         If another writer moves the branch first, the operations (not their bytes) are run again on the new
-        tip.
-        Raises ReadOnly, DetachedHead, SigningRequired, LimitExceeded, Busy, and what `publish` raises.
+        tip: in this writer's turn, in which no other Docyard writes, and if a person still is first, with
+        Git's locks held. Raises ReadOnly, DetachedHead, SigningRequired, LimitExceeded, Busy, and what
+        `publish` raises.
         """
-        from workspace.edits.edit import Style
-        from workspace.messages import commit_message
-        from workspace.plan import plan
-        from workspace.publishing import Batch, BranchMoved, publish
+        from workspace.publishing import BranchMoved, Publication
 
-        with self._writing:
-            for attempt in range(_ATTEMPTS):
-                if attempt:
-                    time.sleep(random.uniform(0.5, 1.5) * 0.01 * attempt)
-                store, branch = self._writable(dry_run)
-                snapshot = self.snapshot()
-                now = datetime.now().astimezone()
-                style = Style(snapshot.config.anchors, now.astimezone(UTC).date().isoformat())
-                planned = plan(snapshot, operations, mode, style)
-                if dry_run or not planned.changes:
-                    return Written(snapshot.commit, False, planned)
-                self._check_signing(snapshot)
-                name, email = self.author()
-                offset = now.utcoffset()
-                author = Signature(
-                    name, email, int(now.timestamp()), int(offset.total_seconds() // 60) if offset else 0
-                )
-                text = commit_message(
-                    planned.summaries,
-                    paths=sorted(planned.changes),
-                    message=message,
-                    tool=tool,
-                    client=client,
-                )
-                batch = Batch(branch, snapshot.commit, planned.changes, text, author)
-                try:
-                    commit = publish(store, batch, durable=self.durable and snapshot.config.fsync)
-                except BranchMoved:
-                    continue
-                return Written(commit, True, planned)
+        def planned() -> Written:
+            return self._plan(operations, mode, dry_run=dry_run)
+
+        with self._turn():
+            store, branch = self._writable(dry_run)
+            written = planned()
+            if dry_run or not written.changes:
+                return written
+            durable = self.durable and written.plan.snapshot.config.fsync
+            with Publication(store, branch, durable=durable) as publication:
+                for _ in range(_ATTEMPTS):
+                    if written.commit != store.tip(branch):
+                        written = planned()
+                    if not written.changes:
+                        return written
+                    batch = self._batch(branch, written, tool=tool, client=client, message=message)
+                    try:
+                        commit = publication.publish(batch)
+                    except BranchMoved:
+                        publication.hold()
+                        continue
+                    return Written(commit, True, written.plan)
         raise Busy(
-            f"other writers moved the branch {_ATTEMPTS} times while this was written; nothing was changed",
+            f"other programs moved the branch {_ATTEMPTS} times while this was written; nothing was changed",
             fix="Send the same call again.",
-            retry_after_ms=200,
+            retry_after_ms=_RETRY_AFTER,
         )
+
+    def _plan(
+        self, operations: Sequence[Operation | WorkspaceError], mode: Mode, *, dry_run: bool
+    ) -> Written:
+        """The operations run over the tip, in memory."""
+        from workspace.edits.edit import Style
+        from workspace.plan import plan
+
+        snapshot = self.snapshot()
+        style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
+        planned = plan(snapshot, operations, mode, style)
+        if planned.changes and not dry_run:
+            self._check_signing(snapshot)
+        return Written(snapshot.commit, False, planned)
+
+    def _batch(self, branch: str, written: Written, *, tool: str, client: str, message: str | None) -> Batch:
+        """A plan as what one commit will change."""
+        from workspace.messages import commit_message
+        from workspace.publishing import Batch
+
+        now = datetime.now().astimezone()
+        offset = now.utcoffset()
+        name, email = self.author()
+        text = commit_message(
+            written.plan.summaries, paths=sorted(written.changes), message=message, tool=tool, client=client
+        )
+        minutes = int(offset.total_seconds() // 60) if offset else 0
+        author = Signature(name, email, int(now.timestamp()), minutes)
+        return Batch(branch, written.commit, written.changes, text, author)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One writer of this process at a time. Raises Busy."""
+        if not self._writing.acquire(timeout=_PATIENCE):
+            raise Busy(
+                "other calls are being written, one after the other",
+                fix="Send the same call again.",
+                retry_after_ms=_RETRY_AFTER,
+            )
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def _writable(self, dry_run: bool) -> tuple[GitStore, str]:
         if not isinstance(self.git, GitStore):

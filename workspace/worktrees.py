@@ -41,13 +41,21 @@ def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Work
     if main is not None and _returns_to(common_dir, branch, common_dir):
         found.append(Worktree(main, common_dir))
     for git_dir in _linked(common_dir):
-        pointer = read_line(git_dir / "gitdir")
-        if not pointer or not _returns_to(git_dir, branch, common_dir):
-            continue
-        dot_git = git_dir / pointer
-        if dot_git.exists() or (git_dir / "locked").exists():
-            found.append(Worktree(dot_git.parent, git_dir))
+        linked = worktree_at(git_dir, common_dir, main)
+        if linked is not None and _returns_to(git_dir, branch, common_dir):
+            found.append(linked)
     return tuple(found)
+
+
+def worktree_at(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree | None:
+    """The work tree of a Git directory, whatever it has checked out; None if it has none, or it is gone."""
+    if git_dir == common_dir:
+        return Worktree(main, common_dir) if main is not None else None
+    pointer = read_line(git_dir / "gitdir")
+    dot_git = git_dir / pointer
+    if pointer and (dot_git.exists() or (git_dir / "locked").exists()):
+        return Worktree(dot_git.parent, git_dir)
+    return None
 
 
 def heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:

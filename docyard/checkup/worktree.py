@@ -48,7 +48,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
     index = None
     if (worktree.git_dir / "index").exists():
         try:
-            index = IndexFile(worktree.git_dir / "index")
+            index = IndexFile.read(worktree.git_dir / "index")
         except DamagedRepository as error:
             yield Finding(Severity.ERROR, AREA, f"{error.message}, so nothing can be written", error.fix)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,6 +14,9 @@ from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.exits import Exit
 from docyard.startup import ImportsKept
+from workspace.errors import WorkspaceError
+
+log = logging.getLogger("docyard")
 
 
 @click.command(name="serve", short_help="Serve a repository to an MCP host over stdio.")
@@ -72,8 +76,16 @@ def command(
             "prints how to connect one)",
             err=True,
         )
+
+    def warm(progress: Callable[[int, int, str], None]) -> None:
+        try:
+            workspace.recover()
+        except WorkspaceError as error:  # each write recovers first, and is told
+            log.warning("what a crash left is not mended yet: %s", error.message)
+        index.follow(progress)
+
     try:
-        run_stdio(toolbox, version=__version__, writes=not read_only, warm=index.follow)
+        run_stdio(toolbox, version=__version__, writes=not read_only, warm=warm)
     finally:
         index.close()
     return Exit.DONE

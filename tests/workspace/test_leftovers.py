@@ -11,8 +11,8 @@ import pytest
 
 from tests import repositories
 from workspace.git import GitStore
-from workspace.publishing import Batch, publish
-from workspace.publishing.leftovers import leftovers
+from workspace.publishing import Batch, Recovered, publish, recover
+from workspace.publishing.leftovers import Leftovers, leftovers
 from workspace.publishing.locks import docyard_lock
 
 # Publishes a change, and dies at the n-th call of one of the system's.
@@ -42,13 +42,13 @@ publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signat
         ("link", 1, (), False),
         ("link", 2, ("index.lock",), False),
         ("link", 3, ("index.lock", "refs/heads/main.lock"), False),
-        ("rename", 1, ("index.lock", "refs/heads/main.lock"), False),
         ("rename", 2, ("index.lock", "refs/heads/main.lock"), False),
         ("rename", 3, ("index.lock", "refs/heads/main.lock"), False),
-        ("write", 2, ("index.lock",), True),
+        ("rename", 4, ("index.lock", "refs/heads/main.lock"), False),
+        ("write", 2, ("index.lock", "refs/heads/main.lock"), True),
     ],
 )
-def test_a_death_is_read_from_its_traces(
+def test_a_death_is_read_from_its_traces_and_mended(
     tmp_path: Path, call: str, number: int, locks: tuple[str, ...], committed: bool
 ) -> None:
     repo = repositories.normal(tmp_path)
@@ -66,11 +66,11 @@ def test_a_death_is_read_from_its_traces(
     assert len(left.folders) == 1
     assert left.locks == locks
     assert (repo.head() != base) == committed
-    # What `docyard doctor` says to do: remove them, and put the work tree back.
-    for lock in left.locks:
-        (common / lock).unlink()
-    repo.git("reset", "-q", "--hard")
-    repo.git("clean", "-fdq")
+    assert recover(GitStore(tmp_path)) == Recovered(taken_back=not committed, completed=committed)
+    assert leftovers(common) == Leftovers((), ())
+    assert (repo.head() != base) == committed
+    assert repo.status() == ""
+    assert repo.git("reflog", "-1", "--format=%H").strip() == repo.head()
     batch = Batch("main", repo.head(), {"README.md": b"# Again\n"}, "Agent", repositories.signature())
     publish(GitStore(tmp_path), batch, durable=False)
     assert repo.status() == ""

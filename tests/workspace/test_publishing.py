@@ -27,6 +27,7 @@ from workspace.publishing import (
     checkout,
     files,
     locks,
+    prepared,
     publish,
     refs,
 )
@@ -443,8 +444,8 @@ def test_the_index_is_read_again_when_it_changed_before_the_lock(
 ) -> None:
     prepare, moments = checkout.Checkout.prepare, iter([1])
 
-    def then_a_person_stages(self: checkout.Checkout, prepared: object) -> None:
-        prepare(self, prepared)  # type: ignore[arg-type]
+    def then_a_person_stages(self: checkout.Checkout, *arguments: object) -> None:
+        prepare(self, *arguments)  # type: ignore[arg-type]
         if next(moments, None):
             repo.write({"staged.md": "staged\n"})
             repo.git("add", "staged.md")
@@ -575,15 +576,15 @@ def test_bad_paths_change_nothing(repo: Repo) -> None:
 
 
 STEPS = [
-    (files.WorkFiles, "_write", False),
+    (files.WorkFiles, "write", False),
     *(
         (owner, name, after)
         for owner, name in [
             (checkout.Checkout, "check"),
             (checkout.Checkout, "apply"),
-            (checkout.Checkout, "install"),
-            (refs.RefSwap, "take"),
-            (refs.RefSwap, "commit"),
+            (prepared.Prepared, "install"),
+            (refs.BranchRef, "take"),
+            (refs.BranchRef, "move"),
         ]
         for after in (False, True)
     ),
@@ -600,18 +601,18 @@ def test_a_failure_before_the_commit_point_changes_nothing(
     tip = GitReader(repo.path).tip("main")
     real, calls = getattr(owner, name), iter(range(100))
 
-    def fail(self: object, *arguments: object) -> object:
+    def fail(self: object, *arguments: object, **named: object) -> object:
         # The second file fails, so that there is a first to bring back.
-        if name == "_write" and next(calls) < 1:
-            return real(self, *arguments)
+        if name == "write" and next(calls) < 1:
+            return real(self, *arguments, **named)
         if after:
-            real(self, *arguments)
+            real(self, *arguments, **named)
         monkeypatch.undo()
         raise OSError(28, "full")
 
     monkeypatch.setattr(owner, name, fail)
     changes = {"README.md": NEW, "new/a.md": NEW, "guides/deep/only.md": None}
-    if (name, after) == ("commit", True):
+    if (name, after) == ("move", True):
         id = commit(repo, changes)
         assert repo.head() == id
         check_clean(repo)
@@ -628,12 +629,12 @@ def test_a_failure_before_the_commit_point_changes_nothing(
 def test_what_a_person_writes_during_the_publication_stays(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(self: object) -> None:
+    def interrupted(self: object, name: str) -> None:
         time.sleep(0.01)
         (repo.path / "README.md").write_bytes(b"a person's, just now\n")
         raise OSError(5, "broken")
 
-    monkeypatch.setattr(refs.RefSwap, "commit", interrupted)
+    monkeypatch.setattr(refs.BranchRef, "move", interrupted)
     with pytest.raises(CannotWrite):
         commit(repo, {"README.md": NEW, "guides/setup.md": NEW})
     assert files_of(repo)["README.md"] == b"a person's, just now\n"

@@ -27,9 +27,9 @@ from workspace.edits.operation import Operation, Outcome
 from workspace.errors import WorkspaceError
 from workspace.overlay import Overlay
 from workspace.plan import Mode, Status
+from workspace.publishing import locks
 from workspace.workspace import (
     BranchNotFound,
-    Busy,
     DetachedHead,
     ReadOnly,
     SigningRequired,
@@ -176,14 +176,34 @@ def test_an_operation_that_fails_on_the_new_tip_fails(repo: Repo) -> None:
     assert error.code == "DOCUMENT_NOT_FOUND"
 
 
-def test_a_branch_that_never_rests_is_busy(repo: Repo) -> None:
+def test_who_was_too_late_twice_is_first_the_third_time(repo: Repo) -> None:
     numbers = iter(range(100))
-    between = Meanwhile(MORE, lambda: repo.commit({"x.txt": str(next(numbers))}), times=100)
-    with pytest.raises(Busy) as caught:
-        write(opened(repo), between)
+
+    def a_person_commits() -> None:
+        repo.write({"x.txt": str(next(numbers))})
+        repo.git("add", "-A", check=False)
+        repo.git("commit", "-qm", "A person's", check=False)
+
+    between = Meanwhile(MORE, a_person_commits, times=100)
+    assert write(opened(repo), between).is_committed
+    assert between.runs == 3
+    assert (repo.path / README).read_text().startswith("# Example\n\nText.\n\n")
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
+    assert repo.status() == " M x.txt\n"
+    assert repo.fsck() == ""
+
+
+def test_a_writer_that_does_not_end_keeps_others_waiting_for_a_time(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.05)
+    workspace = opened(repo)
+    with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as caught:
+        write(workspace, MORE)
+    assert caught.value.code == "BUSY"
     assert caught.value.details["retry_after_ms"]
-    assert (repo.path / README).read_text() == "# Example\n\nText.\n"
     assert clean(repo)
+    assert write(workspace, MORE).is_committed
 
 
 def test_many_writers_lose_nothing_and_double_nothing(repo: Repo) -> None:

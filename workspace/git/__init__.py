@@ -5,20 +5,21 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     repository.py   a repository is found, opened or refused, and made
     reader.py       what can be read; it has no method that writes
     store.py        objects are added, never a ref moved, and what a checkout needs
-    index_file.py   a private copy of Git's index
+    index_file.py   Git's index as a value
 """
 
 from __future__ import annotations
 
-from workspace.git.index_file import IndexEntry, IndexFile, SplitIndex
+from workspace.git.index_file import IndexEntry, IndexFile, PathTaken, SplitIndex
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, initialise
-from workspace.git.store import GitStore, durable_objects
+from workspace.git.store import BROKEN_OBJECTS, GitStore, durable_objects
 from workspace.objects import Commit, Entry, Head, Signature
 from workspace.opening import NotARepository, UnsupportedRepository
 from workspace.worktrees import Worktree
 
 __all__ = [
+    "BROKEN_OBJECTS",
     "Commit",
     "DamagedRepository",
     "Entry",
@@ -28,6 +29,7 @@ __all__ = [
     "IndexEntry",
     "IndexFile",
     "NotARepository",
+    "PathTaken",
     "Signature",
     "SplitIndex",
     "UnsupportedRepository",

@@ -1,20 +1,46 @@
-"""A private copy of Git's index (gitformat-index): read, changed entry by entry, and written."""
+"""Git's index (gitformat-index) as a value: its bytes, read entry by entry and changed by splicing.
+
+libgit2 parses and writes all of an index of 10,000 files in 10 ms; most of a batch would be spent there. Here
+the entries of one that is known are not read again, and those that do not change are not written again.
+"""
 
 from __future__ import annotations
 
 import os
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha1
 from pathlib import Path
+from typing import NamedTuple
 
-import pygit2
-from pygit2.enums import FileMode
-from pygit2.ffi import C, ffi
+from workspace.git.repository import DamagedRepository
 
-from workspace.git.repository import DamagedRepository, writing
+_HEADER = struct.Struct(">4sII")
+_EXTENSION = struct.Struct(">4sI")
+_MODE = slice(24, 28)
+_ID = slice(40, 60)
+_FIXED = 62
+_CHECKSUM = 20
+_LONG = 0xFFF  # the length of names that are at least as long
+_EXTENDED, _STAGE = 0x4000, 0x3000
+_INTENT_TO_ADD, _SKIP_WORKTREE = 1 << 13, 1 << 14
+
+# A mixed reset builds the index from HEAD and leaves the files alone.
+_REBUILD = 'mv "$(git rev-parse --git-path index)" broken-index && git reset'
 
 
 class SplitIndex(DamagedRepository):
-    """Git's index is split over two files (git-update-index, "Split index"), which libgit2 does not read."""
+    """Git's index is split over two files (git-update-index, "Split index"), and only one of them is here."""
+
+
+class PathTaken(Exception):
+    """A new path needs a folder where the index has a file, or the reverse."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,66 +53,290 @@ class IndexEntry:
     skip_worktree: bool
 
 
-# A mixed reset builds the index from HEAD and leaves the files alone.
-_REBUILD = 'mv "$(git rev-parse --git-path index)" broken-index && git reset'
+class _Entries(NamedTuple):
+    """The names in their order, where the entry of each begins, and where the extensions begin."""
 
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-class _Index(pygit2.Index):
-    # pygit2 frees this also when it could not be opened.
-    _index = ffi.NULL
+    names: list[bytes]
+    offsets: list[int]
+    end: int
+    conflicted: bool
 
 
 class IndexFile:
-    """A private copy of Git's index; entries that are not touched are written back as they were.
+    """The bytes of an index. A path has one entry, unless the index is `conflicted`.
 
     Raises:
         SplitIndex: the rest of it is in another file.
         DamagedRepository: it cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    __slots__ = ("_entries", "_version", "data")
+
+    def __init__(self, data: bytes, entries: _Entries | None = None) -> None:
+        self.data = data
         try:
-            self._index = _Index(str(path))
-        except (OSError, pygit2.GitError):
-            # The extensions' names stand at the end, each before its own data.
-            if b"link" in _bytes(path):
-                raise SplitIndex("Git's index is split", fix="git update-index --no-split-index") from None
+            _, self._version, _ = _HEADER.unpack_from(data)
+            self._entries = entries or self._parse()
+        except (struct.error, IndexError, ValueError):
             raise DamagedRepository("Git's index cannot be read", fix=_REBUILD) from None
 
+    @classmethod
+    def read(cls, path: Path) -> IndexFile:
+        """Read an index; one that does not exist is empty."""
+        try:
+            return cls(path.read_bytes())
+        except FileNotFoundError:
+            return cls.empty()
+
+    @classmethod
+    def empty(cls) -> IndexFile:
+        """An index without entries."""
+        return cls(_signed(_HEADER.pack(b"DIRC", 2, 0)))
+
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._entries.names)
 
     @property
     def conflicted(self) -> bool:
         """Whether a path is unmerged."""
-        return self._index.conflicts is not None
+        return self._entries.conflicted
 
     def entry(self, path: str) -> IndexEntry | None:
         """The entry of a path, or None."""
-        try:
-            found = self._index[path]
-        except KeyError:
+        at = self._find(os.fsencode(path))
+        if at is None:
             return None
-        # pygit2's own entries leave the flags out (index-format, "16-bit flags", version 3).
-        flags = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0).flags_extended
-        return IndexEntry(str(found.id), int(found.mode), bool(flags & 1 << 13), bool(flags & 1 << 14))
+        start = self._entries.offsets[at]
+        fixed = self.data[start : start + _FIXED + 2]
+        flags = int.from_bytes(fixed[62:64], "big") if _flags(fixed) & _EXTENDED else 0
+        return IndexEntry(
+            fixed[_ID].hex(),
+            int.from_bytes(fixed[_MODE], "big"),
+            bool(flags & _INTENT_TO_ADD),
+            bool(flags & _SKIP_WORKTREE),
+        )
 
-    def put(self, path: str, id: str, mode: int) -> None:
-        """Set a path's blob; Git compares the file itself at its next look, since no times are set."""
-        self._index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=id), FileMode(mode)))
+    def changed(self, changes: Mapping[str, tuple[str, int] | None]) -> IndexFile:
+        """The index with entries of these blobs and modes, or without the paths that have None.
 
-    def remove(self, path: str) -> None:
-        """Take a path out."""
-        self._index.remove(path)
+        A changed entry says nothing of the file's times, so Git compares the file itself at its next look.
+        Other entries stay as they were; of the extensions, the tree cache stays, without what changed.
 
-    def write(self) -> None:
-        """Write the file, under another name first."""
-        with writing():
-            self._index.write()
+        Raises:
+            PathTaken: a new path needs a folder where a file is, or the reverse.
+        """
+        removed = [os.fsencode(path) for path, new in changes.items() if new is None]
+        written = {os.fsencode(path): new for path, new in changes.items() if new is not None}
+        kept = [name for name in removed if self._find(name) is not None]
+        added = [name for name in written if self._find(name) is None]
+        for name in added:
+            self._check_free(name, {*removed})
+        extensions = b"".join(self._extensions(self._entries.end, [*removed, *written]))
+        if not kept and not added:
+            data = bytearray(self.data[: self._entries.end])
+            for name, new in written.items():
+                at = self._find(name)
+                assert at is not None
+                start = self._entries.offsets[at]
+                flags = _flags(data[start : start + _FIXED])
+                data[start : start + _FIXED] = _fixed(new, name, flags & _EXTENDED)
+                if flags & _EXTENDED:
+                    data[start + _FIXED : start + _FIXED + 2] = b"\0\0"
+            return IndexFile(_signed(bytes(data) + extensions), self._entries)
+        return IndexFile(self._rebuilt(removed, written, extensions))
+
+    def _rebuilt(
+        self, removed: list[bytes], written: Mapping[bytes, tuple[str, int]], extensions: bytes
+    ) -> bytes:
+        """The bytes with entries come and gone, in order of their names."""
+        spliced = self._compressed_again if self._version == 4 else self._spliced
+        count, parts = spliced({*removed, *written}, written)
+        return _signed(_HEADER.pack(b"DIRC", self._version, count) + b"".join(parts) + extensions)
+
+    def _spliced(self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]) -> tuple[int, list[bytes]]:
+        entries = self._entries
+        bounds = [*entries.offsets, entries.end]
+        parts: list[bytes] = []
+        count, position = len(self), _HEADER.size
+        for name in sorted(gone):
+            at = bisect_left(entries.names, name)
+            parts.append(self.data[position : bounds[at]])
+            position = bounds[at]
+            if self._find(name) is not None:
+                position = bounds[at + 1]
+                count -= 1
+            if name in written:
+                parts.append(_padded(_fixed(written[name], name, 0) + name))
+                count += 1
+        return count, [*parts, self.data[position : entries.end]]
+
+    def _compressed_again(
+        self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]
+    ) -> tuple[int, list[bytes]]:
+        """Every entry of version 4, where each name is told by the one before it."""
+        entries = self._entries
+        merged = [
+            (name, self._head(start))
+            for name, start in zip(entries.names, entries.offsets, strict=True)
+            if name not in gone
+        ]
+        merged += [(name, _fixed(new, name, 0)) for name, new in written.items()]
+        parts: list[bytes] = []
+        previous = b""
+        for name, head in sorted(merged):
+            parts += (head, _compressed(name, previous))
+            previous = name
+        return len(merged), parts
+
+    def _find(self, name: bytes) -> int | None:
+        names = self._entries.names
+        at = bisect_left(names, name)
+        return at if at < len(names) and names[at] == name else None
+
+    def _check_free(self, name: bytes, removed: set[bytes]) -> None:
+        names = self._entries.names
+        folder = name
+        while (cut := folder.rfind(b"/")) >= 0:
+            folder = folder[:cut]
+            if self._find(folder) is not None and folder not in removed:
+                raise PathTaken(os.fsdecode(name))
+        at = bisect_left(names, name + b"/")
+        while at < len(names) and names[at].startswith(name + b"/"):
+            if names[at] not in removed:
+                raise PathTaken(os.fsdecode(name))
+            at += 1
+
+    def _head(self, start: int) -> bytes:
+        extended = _flags(self.data[start : start + _FIXED]) & _EXTENDED
+        return self.data[start : start + _FIXED + (2 if extended else 0)]
+
+    def _parse(self) -> _Entries:
+        data = self.data
+        magic, version, count = _HEADER.unpack_from(data)
+        if magic != b"DIRC" or version not in (2, 3, 4):
+            raise ValueError
+        # Git leaves the checksum out where `index.skipHash` is set.
+        if data[-_CHECKSUM:] not in (_checksum(data[:-_CHECKSUM]), bytes(_CHECKSUM)):
+            raise ValueError
+        names: list[bytes] = []
+        offsets: list[int] = []
+        stages = 0
+        name, position = b"", _HEADER.size
+        for _ in range(count):
+            flags = data[position + 60] << 8 | data[position + 61]
+            start = position + (_FIXED + 2 if flags & _EXTENDED else _FIXED)
+            if version == 4:
+                stripped, start = _varint(data, start)
+                end = data.index(0, start)
+                name = name[: len(name) - stripped] + data[start:end]
+            else:
+                length = flags & _LONG
+                end = start + length if length < _LONG else data.index(0, start)
+                name = data[start:end]
+            names.append(name)
+            offsets.append(position)
+            stages |= flags & _STAGE
+            position = end + 1 if version == 4 else position + (end - position + 8) // 8 * 8
+        if names != sorted(names):
+            raise ValueError
+        for _ in self._extensions(position, ()):
+            pass
+        return _Entries(names, offsets, position, bool(stages))
+
+    def _extensions(self, position: int, changed: list[bytes] | tuple[()]) -> Iterator[bytes]:
+        """The extensions that stay true after a change of these paths, each with its header."""
+        end = len(self.data) - _CHECKSUM
+        while position < end:
+            name, size = _EXTENSION.unpack_from(self.data, position)
+            content = self.data[position + _EXTENSION.size : position + _EXTENSION.size + size]
+            position += _EXTENSION.size + size
+            if position > end:
+                raise ValueError
+            if name == b"link":
+                raise SplitIndex("Git's index is split", fix="git update-index --no-split-index")
+            if not name[:1].isupper():
+                # Those in lower case change what the entries mean.
+                raise DamagedRepository(
+                    "Git's index is of a kind that only Git reads", fix="git sparse-checkout disable"
+                )
+            if name == b"TREE":
+                content = _invalidated(content, changed)
+            if name in (b"TREE", b"REUC"):
+                yield _EXTENSION.pack(name, len(content)) + content
+
+
+def _invalidated(trees: bytes, paths: list[bytes] | tuple[()]) -> bytes:
+    """The tree cache ("Cache tree" of gitformat-index) without the ids of the folders of these paths."""
+    folders = {b""} if paths else set()
+    for path in paths:
+        while (cut := path.rfind(b"/")) >= 0:
+            path = path[:cut]
+            folders.add(path)
+    if not folders:
+        return trees
+    parts: list[bytes] = []
+    position = 0
+    above: list[tuple[bytes, int]] = []  # the folders around, and how many in each are still to come
+    while position < len(trees):
+        end = trees.index(0, position)
+        newline = trees.index(b"\n", end)
+        count, below = trees[end + 1 : newline].split(b" ")
+        name = trees[position:end]
+        following = newline + 1 + (_CHECKSUM if not count.startswith(b"-") else 0)
+        path = above[-1][0] + name if above else name
+        if path in folders:
+            parts.append(name + b"\0-1 " + below + b"\n")
+        else:
+            parts.append(trees[position:following])
+        position = following
+        if above:
+            above[-1] = (above[-1][0], above[-1][1] - 1)
+        above.append((path + b"/" if path else b"", int(below)))
+        while above and not above[-1][1]:
+            above.pop()
+    return b"".join(parts)
+
+
+def _fixed(new: tuple[str, int], name: bytes, extended: int) -> bytes:
+    id, mode = new
+    flags = min(len(name), _LONG) | extended
+    return bytes(24) + mode.to_bytes(4, "big") + bytes(12) + bytes.fromhex(id) + flags.to_bytes(2, "big")
+
+
+def _padded(entry: bytes) -> bytes:
+    return entry + bytes(8 - len(entry) % 8)
+
+
+def _compressed(name: bytes, previous: bytes) -> bytes:
+    """A name as version 4 has it: how much of the one before goes, and what follows instead."""
+    pairs = zip(name, previous, strict=False)
+    shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
+    value = len(previous) - shared
+    digits = [value & 127]
+    while value := value >> 7:
+        value -= 1
+        digits.append(128 | value & 127)
+    return bytes(reversed(digits)) + name[shared:] + b"\0"
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """A number as in packs' offsets (gitformat-pack), and where what follows begins."""
+    byte = data[position]
+    value = byte & 127
+    while byte & 128:
+        position += 1
+        byte = data[position]
+        value = (value + 1 << 7) + (byte & 127)
+    return value, position + 1
+
+
+def _flags(fixed: bytes | bytearray) -> int:
+    return fixed[60] << 8 | fixed[61]
+
+
+def _checksum(data: bytes) -> bytes:
+    return sha1(data, usedforsecurity=False).digest()
+
+
+def _signed(data: bytes) -> bytes:
+    return data + _checksum(data)

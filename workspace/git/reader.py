@@ -84,6 +84,14 @@ class GitReader:
         with self._lock:
             return id in self._repo.odb
 
+    def descends(self, id: str, ancestor: str) -> bool:
+        """Whether a commit has another among its ancestors; False where either is not here."""
+        with self._lock:
+            try:
+                return self._repo.descendant_of(id, ancestor)
+            except (KeyError, ValueError, pygit2.GitError):
+                return False
+
     def tree(self, id: str) -> tuple[Entry, ...]:
         """A tree's entries, in Git's order."""
         return objects.parse_tree(self._read(id, ObjectType.TREE))
@@ -137,6 +145,10 @@ class GitReader:
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
         """Every work tree, main or linked, in which a branch is checked out or being rebased."""
         return worktrees.worktrees_of(branch, self.common_dir, self._main)
+
+    def worktree_at(self, git_dir: Path) -> Worktree | None:
+        """The work tree, main or linked, that a Git directory belongs to; None if it has none."""
+        return worktrees.worktree_at(git_dir, self.common_dir, self._main)
 
     @cached_property
     def _main(self) -> Path | None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pygit2
 from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
 from workspace import objects
+from workspace.git.index_file import IndexFile
 from workspace.git.reader import GitReader
 from workspace.git.repository import writing
 from workspace.objects import Entry, Signature
 from workspace.worktrees import Worktree
+
+BROKEN_OBJECTS = "docyard/broken-objects"
+"""Where broken loose objects are set aside, within the common Git directory."""
 
 
 class GitStore(GitReader):
@@ -22,6 +27,11 @@ class GitStore(GitReader):
 
     It never moves a ref: that is `workspace.publishing`.
     """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._stores: dict[Path, GitStore] = {}
+        self._index: IndexFile | None = None
 
     def put_blob(self, data: bytes) -> str:
         """Write a blob and return its id."""
@@ -40,7 +50,13 @@ class GitStore(GitReader):
                     builder.insert(name, entry.id, entry.mode)
                 elif builder.get(name) is not None:
                     builder.remove(name)
-            return str(builder.write()) if len(builder) else None
+            if not len(builder):
+                return None
+            id = str(builder.write())
+            if not self._is_whole(id):
+                self._set_aside(id)
+                builder.write()
+            return id
 
     def put_commit(
         self, tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
@@ -51,7 +67,24 @@ class GitStore(GitReader):
 
     def at(self, worktree: Worktree) -> GitStore:
         """The same repository seen from one of its work trees, whose attributes and settings count."""
-        return self if worktree.git_dir == self.git_dir else GitStore(worktree.git_dir)
+        if worktree.git_dir == self.git_dir:
+            return self
+        with self._lock:
+            if worktree.git_dir not in self._stores:
+                self._stores[worktree.git_dir] = GitStore(worktree.git_dir)
+            return self._stores[worktree.git_dir]
+
+    def index_file(self, data: bytes) -> IndexFile:
+        """Git's index of these bytes; the last one is not parsed again. Raises what `IndexFile` raises."""
+        with self._lock:
+            if self._index is None or self._index.data != data:
+                self._index = IndexFile(data)
+            return self._index
+
+    def remember_index(self, index: IndexFile) -> None:
+        """Take this for the last index, which was just written."""
+        with self._lock:
+            self._index = index
 
     def foreign_filter(self, path: str) -> bool:
         """Whether Git would run a program or change the encoding when it checks this path out."""
@@ -83,8 +116,29 @@ class GitStore(GitReader):
                 return None
 
     def _write(self, kind: ObjectType, data: bytes) -> str:
+        id = objects.object_id(kind.name.lower(), data)
         with self._lock, writing():
+            # libgit2 takes an object that is there for written, also one that a loss of power left empty.
+            if self._loose(id).exists() and not self._is_whole(id):
+                self._set_aside(id)
             return str(self._repo.odb.write(kind, data))
+
+    def _loose(self, id: str) -> Path:
+        return self.common_dir / "objects" / id[:2] / id[2:]
+
+    def _is_whole(self, id: str) -> bool:
+        try:
+            self._repo.odb.read(id)
+        except (KeyError, ValueError, pygit2.GitError):
+            return False
+        return True
+
+    def _set_aside(self, id: str) -> None:
+        """Move a broken loose object out of Git's sight, where a person can still look at it."""
+        aside = self.common_dir / BROKEN_OBJECTS
+        aside.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            os.replace(self._loose(id), aside / id)
 
 
 _fsync_lock = threading.Lock()

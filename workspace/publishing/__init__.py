@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
-from workspace.publishing.locks import CannotWrite, Locked
-from workspace.publishing.publish import BranchMoved, publish
+from workspace.publishing.locks import AnotherWriter, CannotWrite, Locked
+from workspace.publishing.publish import BranchMoved, Publication, publish
+from workspace.publishing.recovery import Recovered, recover
 from workspace.publishing.refs import InvalidBranch, RefConflict
 
 __all__ = [
+    "AnotherWriter",
     "Batch",
     "BranchMoved",
     "CannotWrite",
     "InvalidBranch",
     "Locked",
+    "Publication",
+    "Recovered",
     "RefConflict",
     "WorktreeBusy",
     "WorktreeConflict",
     "publish",
+    "recover",
 ]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore, IndexFile, SplitIndex
+from workspace.git import DamagedRepository, GitStore, IndexFile, PathTaken, SplitIndex
 from workspace.publishing.batch import FileChange
 from workspace.publishing.files import Changed, WorkFiles
-from workspace.publishing.locks import LinkedLock
-from workspace.publishing.prepared import Prepared
+from workspace.publishing.journal import Journal
+from workspace.publishing.prepared import Prepared, sync
 from workspace.worktrees import Worktree, operation
+
+INDEX_BEFORE = "index.old"
 
 
 class WorktreeConflict(WorkspaceError):
@@ -44,8 +45,9 @@ class WorktreeBusy(WorkspaceError):
 class Checkout:
     """One work tree on its way from the batch's base to its commit.
 
-    `prepare` and `check` only look, and write into the private folder; `apply` changes files, which `undo`
-    takes back; `install` puts the new index in place. The caller holds `lock` from before `check` to the end.
+    `prepare` and `check` only look, and write into the private folder; `apply` changes files and index. To
+    take that back is `recovery`'s, as after a crash. The caller holds Git's index lock from before `check` to
+    the end.
     """
 
     def __init__(self, store: GitStore, worktree: Worktree, changes: tuple[FileChange, ...]) -> None:
@@ -57,11 +59,10 @@ class Checkout:
         self._path = worktree.git_dir / "index"
         self._files = WorkFiles(self._git, worktree.path)
         self._before: bytes | None = None
-        self._mtime: int | None = None
-        self.lock: LinkedLock | None = None
+        self._index = IndexFile.empty()
 
-    def prepare(self, files: Prepared) -> None:
-        """Compare the work tree with the base, and write the index that it will have.
+    def prepare(self, prepared: Prepared, name: str) -> None:
+        """Compare the work tree with the base, and write the index that it will have under this name.
 
         Raises:
             WorktreeBusy: an operation is in progress, or the index is of a kind that is left alone.
@@ -69,21 +70,34 @@ class Checkout:
         """
         self._check_state()
         self._before = self._read()
-        path = files.folder / "index"
-        path.unlink(missing_ok=True)
-        if self._before is not None:
-            path.write_bytes(self._before)
-            self._mtime = self._path.stat().st_mtime_ns
-        index = self._open(path)
+        index = self._parse(self._before)
         self._compare(index)
-        self._change(index)
-        index.write()
-        if self._mtime is not None:
+        try:
+            self._index = index.changed(
+                {change.path: (change.new, change.mode) if change.new else None for change in self._changes}
+            )
+        except PathTaken as error:
+            raise WorktreeConflict([error.path]) from None
+        path = prepared.write(name, self._index.data, like=self._path)
+        if self._before is not None:
             # Git takes an entry for unchanged if its file is older than the index. An index that looked newer
             # than the one it replaces would hide what a person changed in the moment before.
-            os.utime(path, ns=(self._mtime, self._mtime))
-        files.finish(path, like=self._path)
-        self.lock = LinkedLock(path, self._path, self._git.common_dir)
+            mtime = self._path.stat().st_mtime_ns
+            os.utime(path, ns=(mtime, mtime))
+
+    def record(self, journal: Journal, name: str) -> Journal:
+        """The journal with what will happen to this work tree."""
+        files, folders = self._files.plan(self._changes)
+        return Journal(
+            branch=journal.branch,
+            base=journal.base,
+            commit=journal.commit,
+            git_dir=os.path.relpath(self.worktree.git_dir, self._git.common_dir),
+            index=name,
+            had_index=self._before is not None,
+            files=files,
+            folders=folders,
+        )
 
     def check(self) -> bool:
         """Compare once more, with the lock held; False if the index is another by now: prepare anew."""
@@ -93,31 +107,35 @@ class Checkout:
         self._conflicts(change.path for change in self._changes if not self._files.unchanged(change))
         return True
 
-    def apply(self) -> None:
-        """Write and remove the files; `WorktreeConflict` if one changes at this very moment."""
+    def apply(self, journal: Journal, prepared: Prepared) -> None:
+        """Write and remove the files, then put the new index in place.
+
+        Raises:
+            WorktreeConflict: a file changes at this very moment.
+        """
+        assert journal.index is not None
+        prepared.keep(INDEX_BEFORE, self._path)
         try:
-            for change in sorted(self._changes, key=lambda change: change.new is not None):
-                self._files.apply(change)
+            self._files.make_folders(journal.folders)
+            # What needs room on the disk comes first.
+            for file in journal.files:
+                self._files.write(file, durable=prepared.durable)
+            for file in journal.files:
+                self._files.replace(file)
+            if prepared.durable:
+                self._files.sync_folders(journal.files)
+            prepared.install(journal.index, self._path)
+            if prepared.durable:
+                sync(self._path.parent)
+            self._files.check_replaced(journal.files)
         except Changed as error:
             raise WorktreeConflict([error.path]) from None
 
-    def install(self, files: Prepared) -> None:
-        """Put the new index in place; the lock stays."""
-        ready = files.folder / "index.ready"
-        os.link(files.folder / "index", ready)
-        os.rename(ready, self._path)
-
-    def undo(self, files: Prepared) -> None:
-        """Bring back the index and every file that `apply` and `install` changed."""
-        self._files.undo()
-        installed = self._path.exists() and self._path.samefile(files.folder / "index")
-        if installed and self._before is None:
-            self._path.unlink()
-        elif installed and self._before is not None:
-            old = files.write("index.old", self._before, like=self._path)
-            if self._mtime is not None:
-                os.utime(old, ns=(self._mtime, self._mtime))
-            os.rename(old, self._path)
+    def settle(self, journal: Journal) -> None:
+        """Remove what was kept to take the publication back; it is done now."""
+        self._git.remember_index(self._index)
+        for file in journal.files:
+            self._files.settle(file)
 
     def _check_state(self) -> None:
         begun = operation(self.worktree.git_dir)
@@ -132,9 +150,9 @@ class Checkout:
         except FileNotFoundError:
             return None
 
-    def _open(self, path: Path) -> IndexFile:
+    def _parse(self, data: bytes | None) -> IndexFile:
         try:
-            index = IndexFile(path)
+            index = IndexFile.empty() if data is None else self._git.index_file(data)
         except SplitIndex as error:
             raise WorktreeBusy("its index is split", fix=f"Run `{error.fix}`.") from None
         except DamagedRepository as error:
@@ -155,19 +173,6 @@ class Checkout:
                     f"`{change.path}` has a filter or an encoding that only Git can apply",
                     fix="Take it out of `.gitattributes`.",
                 )
-
-    def _change(self, index: IndexFile) -> None:
-        expected = len(index)
-        for change in self._changes:
-            if change.new is None:
-                index.remove(change.path)
-            expected += (change.new is not None) - (change.old is not None)
-        for change in self._changes:
-            if change.new is not None:
-                index.put(change.path, change.new, change.mode)
-        if len(index) != expected:
-            # libgit2 drops a staged file whose name is now a folder's, and the reverse.
-            raise WorktreeConflict(change.path for change in self._changes if change.old is None)
 
     @staticmethod
     def _conflicts(paths: Iterable[str]) -> None:

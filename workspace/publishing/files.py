@@ -1,17 +1,32 @@
-"""The files of a work tree: compared with a commit, written, removed, and brought back."""
+"""The files of a work tree: compared with a commit, replaced, and brought back.
+
+A file is replaced through private files beside it, whose names the journal holds. In the order in which they
+come: `.new` has the new bytes, `.old` is the file that was there, `.put` becomes the file. The first two stay
+until the end is known, so nothing has to be written, and no room on the disk is needed, to bring back what
+was.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 from workspace.git import GitStore
 from workspace.objects import EXECUTABLE_MODE
 from workspace.publishing.batch import FileChange
+from workspace.publishing.journal import WorkFile
+from workspace.publishing.prepared import sync
+
+PREFIX = ".docyard-"
+
+# What systems say that have no hard links, or not for this file.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class Changed(Exception):
@@ -23,106 +38,174 @@ class Changed(Exception):
 
 
 class WorkFiles:
-    """The files below one folder, and what to do to bring them back."""
+    """The files below one folder."""
 
     def __init__(self, git: GitStore, root: Path) -> None:
         self._git = git
         self._root = root
         self._modes = git.config_flag("core.fileMode", True)
-        self._undo: list[Callable[[], None]] = []
+        self._replaced: dict[str, os.stat_result] = {}
 
     def unchanged(self, change: FileChange) -> bool:
         """Whether the file is as the base has it by Git's rules; for a new file, whether nothing is there."""
-        file = self._root / change.path
-        if not self._plain_folders(change.path):
-            return False
-        found = _lstat(file)
-        if found is None or change.old is None:
-            return found is None and change.old is None
-        if not stat.S_ISREG(found.st_mode):
-            return False
-        if self._modes and bool(found.st_mode & stat.S_IXUSR) != (change.old.mode == EXECUTABLE_MODE):
-            return False
-        return self._git.checked_in(file.read_bytes(), file, change.path) == change.old.id
+        old = (change.old.id, change.old.mode) if change.old else None
+        return self._is_old(change.path, old)
 
-    def apply(self, change: FileChange) -> None:
-        """Bring one file to the new state, through a new file and a rename: no reader sees half of it.
+    def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
+        """What the journal says of these files, those that go before those that come, and of new folders."""
+        token = secrets.token_hex(8)
+        files = tuple(
+            WorkFile(
+                change.path,
+                f"{PREFIX}{token}-{number}",
+                (change.old.id, change.old.mode) if change.old else None,
+                (change.new, change.mode) if change.new else None,
+            )
+            for number, change in enumerate(sorted(changes, key=lambda change: change.new is not None))
+        )
+        folders: dict[str, None] = {}
+        for file in files:
+            if file.new is not None:
+                folders |= dict.fromkeys(self._missing(file.path))
+        return files, tuple(folders)
+
+    def make_folders(self, folders: Iterable[str]) -> None:
+        """Make the folders that are not there yet."""
+        for folder in folders:
+            (self._root / folder).mkdir(exist_ok=True)
+
+    def write(self, file: WorkFile, *, durable: bool) -> None:
+        """Write a file's new bytes beside it.
+
+        Raises:
+            Changed: a file stands where its folder would be.
+        """
+        if file.new is None:
+            return
+        target = self._root / file.path
+        like = _lstat(target)
+        data = self._git.checked_out(file.new[0], file.path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            handle = os.open(_beside(target, file, "new"), flags, 0o666)
+        except NotADirectoryError:
+            raise Changed(file.path) from None
+        with open(handle, "wb") as stream:
+            stream.write(data)
+            if like is not None:
+                os.fchmod(handle, stat.S_IMODE(like.st_mode))
+            if durable:
+                stream.flush()
+                os.fsync(handle)
+
+    def replace(self, file: WorkFile) -> None:
+        """Put a file's new bytes in its place, in one step: no reader sees half of it.
 
         Raises:
             Changed: the file is not as the base has it.
         """
-        file = self._root / change.path
-        found = _lstat(file)
-        if not self.unchanged(change):
-            raise Changed(change.path)
-        before = file.read_bytes() if found is not None else None
-        if change.new is None:
-            if not _same(_lstat(file), found):
-                raise Changed(change.path)
-            self._remove(file, found, before)
+        target = self._root / file.path
+        found = _lstat(target)
+        if not self._is_old(file.path, file.old):
+            raise Changed(file.path)
+        if found is not None:
+            kept = _beside(target, file, "old")
+            _link(target, kept)
+            self._replaced[file.path] = kept.lstat()
+            if not _same(_lstat(target), found) or not _same_text(kept.lstat(), found):
+                raise Changed(file.path)
+        if file.new is None:
+            target.unlink()
             return
-        self._make_folders(file.parent)
-        temporary = self._write(file, self._git.checked_out(change.new, change.path), found)
-        try:
-            ours = temporary.lstat()
-            if not _same(_lstat(file), found) or not _place(temporary, file, new=found is None):
-                raise Changed(change.path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        self._undo.append(lambda: self._restore(file, ours, found, before))
+        put = _beside(target, file, "put")
+        _link(_beside(target, file, "new"), put)
+        if found is not None:
+            os.rename(put, target)
+        elif not _place(put, target):
+            raise Changed(file.path)
 
-    def undo(self) -> None:
-        """Bring back what `apply` changed, the last first; what a person changed since then stays."""
-        while self._undo:
-            step = self._undo.pop()
-            # One file that cannot be brought back must not keep the others from it.
-            with contextlib.suppress(OSError):
-                step()
+    def check_replaced(self, files: Iterable[WorkFile]) -> None:
+        """Raise `Changed` if a program wrote into a file that was open in it while that was replaced."""
+        for file in files:
+            found = self._replaced.get(file.path)
+            if found is not None and not _same(_lstat(_beside(self._root / file.path, file, "old")), found):
+                raise Changed(file.path)
 
-    def _remove(self, file: Path, found: os.stat_result | None, before: bytes | None) -> None:
-        file.unlink()
-        self._undo.append(lambda: self._restore(file, None, found, before))
-        with contextlib.suppress(OSError):
-            folder = file.parent
+    def sync_folders(self, files: Iterable[WorkFile]) -> None:
+        """Wait until the names of these files are on the disk, and those of their folders."""
+        folders = {self._root}
+        for file in files:
+            folder = (self._root / file.path).parent
             while folder != self._root:
-                folder.rmdir()
+                folders.add(folder)
                 folder = folder.parent
+        for folder in sorted(folders):
+            if folder.is_dir():
+                sync(folder)
 
-    def _restore(
-        self, file: Path, ours: os.stat_result | None, found: os.stat_result | None, before: bytes | None
-    ) -> None:
-        if not _same(_lstat(file), ours):
-            return
-        if found is None or before is None:
-            file.unlink()
-            return
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._write(file, before, found)
-        os.utime(temporary, ns=(found.st_atime_ns, found.st_mtime_ns))
-        os.rename(temporary, file)
+    def take_back(self, file: WorkFile, *, restore: bool) -> None:
+        """Remove a file's private files; with `restore`, bring back the old file where ours stands.
 
-    def _write(self, file: Path, data: bytes, like: os.stat_result | None) -> Path:
-        temporary = file.with_name(f".docyard-{secrets.token_hex(8)}")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            with open(handle, "wb") as stream:
-                stream.write(data)
-                if like is not None:
-                    os.fchmod(handle, stat.S_IMODE(like.st_mode))
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        return temporary
+        Whatever a person wrote there meanwhile stays. It may be called again after it failed.
+        """
+        target = self._root / file.path
+        kept, new = _beside(target, file, "old"), _beside(target, file, "new")
+        if restore and file.old is None:
+            if _lstat(new) is not None and self._holds(target, file):
+                target.unlink()
+        elif restore and _lstat(kept) is not None:
+            found = _lstat(target)
+            # A rename between two names of one file does nothing, and there is nothing to do.
+            if found is None or (not _same(found, _lstat(kept)) and self._holds(target, file)):
+                os.rename(kept, target)
+        self.clear(file)
 
-    def _make_folders(self, folder: Path) -> None:
-        missing = []
-        while not folder.is_dir():
-            missing.append(folder)
-            folder = folder.parent
-        for new in reversed(missing):
-            new.mkdir()
-            self._undo.append(new.rmdir)
+    def clear(self, file: WorkFile) -> None:
+        """Remove a file's private files."""
+        for suffix in ("put", "old", "new"):
+            with contextlib.suppress(NotADirectoryError):
+                _beside(self._root / file.path, file, suffix).unlink(missing_ok=True)
+
+    def settle(self, file: WorkFile) -> None:
+        """Remove a file's private files after the commit, and the folders that its removal has emptied."""
+        self.clear(file)
+        if file.new is None:
+            with contextlib.suppress(OSError):
+                folder = (self._root / file.path).parent
+                while folder != self._root:
+                    folder.rmdir()
+                    folder = folder.parent
+
+    def remove_folders(self, folders: Iterable[str]) -> None:
+        """Remove folders that were made, where they are empty."""
+        for folder in reversed(tuple(folders)):
+            with contextlib.suppress(OSError):
+                (self._root / folder).rmdir()
+
+    def _is_old(self, path: str, old: tuple[str, int] | None) -> bool:
+        file = self._root / path
+        if not self._plain_folders(path):
+            return False
+        found = _lstat(file)
+        if found is None or old is None:
+            return found is None and old is None
+        id, mode = old
+        if not stat.S_ISREG(found.st_mode):
+            return False
+        if self._modes and bool(found.st_mode & stat.S_IXUSR) != (mode == EXECUTABLE_MODE):
+            return False
+        return self._git.checked_in(file.read_bytes(), file, path) == id
+
+    def _holds(self, target: Path, file: WorkFile) -> bool:
+        """Whether a file holds exactly the new bytes."""
+        if file.new is None or not target.is_file() or target.is_symlink():
+            return False
+        return target.read_bytes() == self._git.checked_out(file.new[0], file.path)
+
+    def _missing(self, path: str) -> list[str]:
+        names = path.split("/")[:-1]
+        folders = ["/".join(names[: depth + 1]) for depth in range(len(names))]
+        return [folder for folder in folders if not (self._root / folder).is_dir()]
 
     def _plain_folders(self, path: str) -> bool:
         folder = self._root
@@ -136,20 +219,35 @@ class WorkFiles:
         return True
 
 
-def _place(temporary: Path, file: Path, *, new: bool) -> bool:
-    """Give a finished file its name; False if it is to be new there and another stands in its place."""
-    if new:
-        try:
-            os.link(temporary, file)
-        except FileExistsError:
+def _beside(target: Path, file: WorkFile, suffix: str) -> Path:
+    return target.with_name(f"{file.name}.{suffix}")
+
+
+def _link(file: Path, name: Path) -> None:
+    """Give a file a second name; where the file system has no such thing, make a copy."""
+    try:
+        os.link(file, name, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copy2(file, name)
+
+
+def _place(put: Path, target: Path) -> bool:
+    """Give a finished file a name that is to be new; False if another stands there."""
+    try:
+        os.link(put, target)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # There the look just before has to do.
+        if _lstat(target) is not None:
             return False
-        except OSError:
-            # Some file systems have no hard links; there the look just before has to do.
-            pass
-        else:
-            temporary.unlink()
-            return True
-    os.rename(temporary, file)
+        os.rename(put, target)
+        return True
+    put.unlink()
     return True
 
 
@@ -163,4 +261,8 @@ def _lstat(path: Path) -> os.stat_result | None:
 def _same(one: os.stat_result | None, two: os.stat_result | None) -> bool:
     if one is None or two is None:
         return one is two
-    return (one.st_ino, one.st_mtime_ns, one.st_size) == (two.st_ino, two.st_mtime_ns, two.st_size)
+    return one.st_ino == two.st_ino and _same_text(one, two)
+
+
+def _same_text(one: os.stat_result, two: os.stat_result) -> bool:
+    return (one.st_mtime_ns, one.st_size) == (two.st_mtime_ns, two.st_size)

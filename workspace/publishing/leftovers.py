@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.publishing.locks import LOCK
-from workspace.publishing.prepared import PENDING
+from workspace.publishing.prepared import Prepared
+from workspace.publishing.recovery import git_locks, private_folders
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
     """Private folders, and locks of Git's that are ours, by their names within the common Git directory.
 
-    Without a lock, the commit was not begun or is complete, and the folders do no harm. With one, nothing can
-    be written until it is removed, and the work tree may hold what was not committed.
+    Until the next write recovers, a lock keeps other programs from writing, and the work tree may hold what
+    was not committed.
     """
 
     folders: tuple[str, ...]
@@ -28,23 +28,16 @@ def leftovers(common_dir: Path) -> Leftovers:
     """Find what was left; nothing while a Docyard is writing, whose files these then are. Changes nothing."""
     if _is_writing(common_dir):
         return Leftovers((), ())
-    folders = sorted(folder for folder in _entries(common_dir / PENDING) if folder.is_dir())
-    ours = {_identity(file) for folder in folders for file in _entries(folder)} - {None}
+    folders = [Prepared(folder, durable=False) for folder in private_folders(common_dir)]
+    locks = git_locks(common_dir) if folders else ()
     return Leftovers(
-        tuple(folder.relative_to(common_dir).as_posix() for folder in folders),
+        tuple(prepared.folder.relative_to(common_dir).as_posix() for prepared in folders),
         tuple(
             lock.relative_to(common_dir).as_posix()
-            for lock in (_git_locks(common_dir) if ours else ())
-            if _identity(lock) in ours
+            for lock in locks
+            if any(prepared.owns(lock) for prepared in folders)
         ),
     )
-
-
-def _git_locks(common_dir: Path) -> Iterator[Path]:
-    """The locks that a publication takes, in this and every other work tree."""
-    for git_dir in (common_dir, *_entries(common_dir / "worktrees")):
-        yield git_dir / "index.lock"
-    yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
 
 def _is_writing(common_dir: Path) -> bool:
@@ -59,18 +52,3 @@ def _is_writing(common_dir: Path) -> bool:
     finally:
         os.close(handle)
     return False
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
-    try:
-        found = file.lstat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,8 @@ from workspace.errors import WorkspaceError
 WAIT_FOR_GIT = 2.0
 WAIT_FOR_DOCYARD = 10.0
 LOCK = "docyard/write.lock"
-_PAUSE = 0.02
+_PAUSE_FOR_GIT = 0.008
+_PAUSE_FOR_DOCYARD = 0.002
 
 
 class Locked(WorkspaceError):
@@ -33,6 +35,16 @@ class Locked(WorkspaceError):
             file=file,
         )
         self.file = file
+
+
+class AnotherWriter(Locked):
+    """Another Docyard is writing, and went on for long. `retry_after_ms` says when to try again."""
+
+    code: ClassVar[str] = "BUSY"
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, fix="Another Docyard is writing. Send the same call again.")
+        self.details |= {"retry_after_ms": 1000}
 
 
 class CannotWrite(WorkspaceError):
@@ -56,43 +68,50 @@ def docyard_lock(common_dir: Path) -> Iterator[None]:
     file.parent.mkdir(exist_ok=True)
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        if not _wait(lambda: _flock(handle), WAIT_FOR_DOCYARD, pause=0.002):
-            name = shown(file, common_dir)
-            raise Locked(name, fix="Another Docyard is writing. Try again when it has finished.")
+        if not _wait(lambda: _flock(handle), WAIT_FOR_DOCYARD, pause=_PAUSE_FOR_DOCYARD):
+            raise AnotherWriter(shown(file, common_dir))
         yield
     finally:
         os.close(handle)
 
 
 class LinkedLock:
-    """One of Git's lock files, made by a hard link from a finished file of ours.
+    """One of Git's lock files, made by a hard link from a file in a publication's private folder.
 
-    The link is atomic, and the same inode proves later that the lock is ours: no other is ever removed.
+    The link is atomic, and the same inode proves later, also after a crash, that the lock is ours: no other
+    is ever removed.
     """
 
-    def __init__(self, prepared: Path, target: Path, common_dir: Path) -> None:
+    def __init__(self, claim: Path, target: Path, common_dir: Path) -> None:
         self.path = target.with_name(target.name + ".lock")
-        self._prepared = prepared
+        self._claim = claim
         self._shown = shown(self.path, common_dir)
 
     def take(self) -> None:
-        """Take the lock, waiting for another's for a short time; `Locked` if that one stays."""
-        if not _wait(self._link, WAIT_FOR_GIT, pause=_PAUSE):
+        """Take the lock, unless it is held already; `Locked` if another's stays for too long."""
+        if not _wait(self._link, WAIT_FOR_GIT, pause=_PAUSE_FOR_GIT):
             raise Locked(self._shown)
 
-    def release(self) -> None:
-        """Remove the lock file if it is there and ours."""
-        # What happened before counts more than a lock that could not be removed.
+    def release(self) -> bool:
+        """Remove the lock file if it is there and ours; False if that could not be done."""
         with suppress(OSError):
-            if self.path.samefile(self._prepared):
+            if self._is_ours():
                 self.path.unlink()
+            return True
+        return False
+
+    def _is_ours(self) -> bool:
+        try:
+            return self.path.samefile(self._claim)
+        except FileNotFoundError:
+            return False
 
     def _link(self) -> bool:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.link(self._prepared, self.path)
+            os.link(self._claim, self.path)
         except FileExistsError:
-            return False
+            return self._is_ours()
         except FileNotFoundError:
             # `git pack-refs` removes folders that it has emptied.
             return False
@@ -120,5 +139,6 @@ def _wait(attempt: Callable[[], bool], limit: float, *, pause: float) -> bool:
     while not attempt():
         if time.monotonic() >= until:
             return False
-        time.sleep(pause)
+        # Waiters that all looked at the same moments would leave it to chance who ever comes in between.
+        time.sleep(random.uniform(0.2, 1.0) * pause)
     return True

@@ -1,53 +1,110 @@
-"""The finished files of a publication, in a private folder from which they are linked to their places."""
+"""The private folder of a publication: its journal, and finished files that are linked to their places."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from workspace.publishing.journal import NAME, Journal
+
 PENDING = "docyard/pending"
+CLAIM = "claim"
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A private folder `docyard/pending/<random>/`; what is written there is durable if that was asked."""
+    """A private folder `docyard/pending/<random>/`; what is written there is durable if that was asked.
+
+    `claim` is the file to which Git's locks are linked: the same inode proves that a lock is ours.
+    """
 
     folder: Path
     durable: bool
 
-    def write(self, name: str, data: bytes, *, like: Path) -> Path:
+    @classmethod
+    def make(cls, common_dir: Path, *, durable: bool) -> Prepared:
+        """Make the folder, with nothing in it but the claim."""
+        folder = common_dir / PENDING / secrets.token_hex(8)
+        folder.mkdir(parents=True)
+        prepared = cls(folder, durable)
+        try:
+            prepared.claim.touch(exist_ok=False)
+        except BaseException:
+            prepared.clear()
+            raise
+        return prepared
+
+    @property
+    def claim(self) -> Path:
+        return self.folder / CLAIM
+
+    def write(self, name: str, data: bytes, *, like: Path | None = None) -> Path:
         """Write a file that has the permissions of the one that it will replace, if there is one."""
         path = self.folder / name
         path.write_bytes(data)
-        return self.finish(path, like=like)
-
-    def finish(self, path: Path, *, like: Path) -> Path:
-        """Give a file that stands here those permissions, and sync it."""
-        if like.is_file():
+        if like is not None and like.is_file():
             shutil.copymode(like, path)
         if self.durable:
             sync(path)
         return path
 
+    def keep(self, name: str, file: Path) -> bool:
+        """Keep a file as it is under another name, by a link; False if there is no such file."""
+        kept = self.folder / name
+        kept.unlink(missing_ok=True)
+        try:
+            os.link(file, kept)
+        except FileNotFoundError:
+            return False
+        return True
 
-@contextmanager
-def prepared(common_dir: Path, *, durable: bool) -> Iterator[Prepared]:
-    """Make the private folder, and remove it with all it holds at the end."""
-    folder = common_dir / PENDING / secrets.token_hex(8)
-    folder.mkdir(parents=True)
-    try:
-        yield Prepared(folder, durable)
-    finally:
-        # The private files are spent, and whatever happened before counts more than their removal.
+    def install(self, name: str, target: Path) -> None:
+        """Rename a finished file to its place, in one step; it stays here too, so that it is known again."""
+        ready = self.folder / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        os.link(self.folder / name, ready)
+        os.rename(ready, target)
+
+    def record(self, journal: Journal) -> None:
+        """Write the journal, in place of an earlier one, and make sure that it is found after a crash."""
+        new = self.write(f"{NAME}.new", journal.encode())
+        os.rename(new, self.folder / NAME)
+        if self.durable:
+            sync(self.folder)
+            sync(self.folder.parent)
+
+    def journal(self) -> Journal | None:
+        """The journal; None if there is none that is whole."""
+        try:
+            return Journal.decode((self.folder / NAME).read_bytes())
+        except OSError:
+            return None
+
+    def owns(self, file: Path) -> bool:
+        """Whether a file is a link to one in this folder."""
+        try:
+            found = file.lstat()
+        except OSError:
+            return False
+        return any(
+            (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
+            for own in (entry.stat(follow_symlinks=False) for entry in os.scandir(self.folder))
+        )
+
+    def clear(self) -> bool:
+        """Remove the folder with all that it holds, the journal first; False if that could not be done."""
         with suppress(OSError):
-            for path in folder.iterdir():
+            # A folder without a journal has nothing to take back.
+            (self.folder / NAME).unlink(missing_ok=True)
+            for path in self.folder.iterdir():
                 path.unlink()
-            folder.rmdir()
+            self.folder.rmdir()
+            return True
+        return not self.folder.exists()
 
 
 def sync(path: Path) -> None:

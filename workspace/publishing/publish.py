@@ -1,18 +1,31 @@
-"""One commit from a batch, in an order in which no write is lost and a checkout never lags behind."""
+"""One commit from a batch, in an order in which no write is lost and a checkout never lags behind.
+
+The order: Docyard's own lock, recovery of what a crash left, objects, finished files and the journal, Git's
+index lock and the branch's ref lock (links to a file that the journal's folder holds), comparison with the
+base, files, index, and last the ref, whose rename is the commit point. After it come the reflogs, and what
+was kept goes.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
 
 from workspace.errors import WorkspaceError
 from workspace.git import GitStore, durable_objects
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import reflog
 from workspace.publishing.batch import Batch, FileChange, file_changes
-from workspace.publishing.checkout import Checkout, WorktreeBusy
-from workspace.publishing.locks import CannotWrite, docyard_lock
-from workspace.publishing.prepared import Prepared, prepared
-from workspace.publishing.refs import InvalidBranch, RefSwap, check_place
+from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
+from workspace.publishing.journal import Journal
+from workspace.publishing.locks import CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.prepared import Prepared
+from workspace.publishing.recovery import Recovered, recover_locked, take_back
+from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
 from workspace.trees import rewrite
 
 _ATTEMPTS = 5
@@ -28,57 +41,173 @@ class BranchMoved(WorkspaceError):
         self.tip = tip
 
 
-class _IndexMoved(Exception):
-    """Git's index was written between the preparation and the lock."""
+class Publication:
+    """A writer's turn: from entering to leaving it, no other Docyard writes to the repository.
+
+    Entering recovers what a crash left; `recovered` says what that was. With `durable`, a commit survives a
+    loss of power once `publish` has returned it.
+
+    Raises on entering:
+        InvalidBranch: Git accepts no such branch.
+        Locked: another writer's turn lasts too long, or another program holds a lock that recovery needs.
+        CannotWrite: the system refused a write.
+    """
+
+    def __init__(self, store: GitStore, branch: str, *, durable: bool) -> None:
+        if not store.is_branch_name(branch):
+            raise InvalidBranch(branch)
+        self.recovered = Recovered()
+        self._store = store
+        self._branch = branch
+        self._durable = durable
+        self._turn = ExitStack()
+        self._prepared: Prepared | None = None
+        self._ref: BranchRef | None = None
+        self._index_lock: tuple[Path, LinkedLock] | None = None
+        self._numbers = count()
+        self._is_spent = True  # whether the private folder holds nothing that recovery would need
+
+    def __enter__(self) -> Self:
+        with _system_errors(), ExitStack() as stack:
+            stack.enter_context(docyard_lock(self._store.common_dir))
+            stack.enter_context(durable_objects(self._durable))
+            self.recovered = recover_locked(self._store)
+            self._turn = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._turn:
+            # Otherwise all stays as a crash would leave it, locks too: what is in the work tree is not what
+            # the branch holds, and the next writer mends it first.
+            if self._prepared is not None and self._is_spent and self._release():
+                self._prepared.clear()
+
+    def publish(self, batch: Batch) -> str:
+        """Commit a batch and return the commit's id; a batch that changes nothing gives its base.
+
+        Branch, index and files are as they were unless this returns; another batch may be tried then.
+
+        Raises:
+            BranchMoved: the branch is not at `batch.base`.
+            RefConflict: there can be no such branch.
+            InvalidPath, PathBlocked: there can be no such file.
+            WorktreeConflict, WorktreeBusy: a person's work stands in the way.
+            Locked: another program holds a lock of Git's, and went on holding it.
+            CannotWrite: the system refused a write.
+        """
+        for path in batch.changes:
+            if check_path(path) != path:
+                raise InvalidPath(path, "it begins with `./`")
+        with _system_errors():
+            return self._publish(batch)
+
+    def hold(self) -> None:
+        """Take Git's locks of the branch now, and keep them: the next batch that is built cannot come too
+        late.
+
+        Raises:
+            Locked: another program holds one, and went on holding it.
+        """
+        with _system_errors():
+            self._lock(_worktree_dir(self._store, self._branch))
+
+    def _publish(self, batch: Batch) -> str:
+        store = self._store
+        self._check_tip(batch)
+        check_place(store, self._branch)
+        base_tree = store.commit(batch.base).tree if batch.base else None
+        changes = file_changes(store, base_tree, batch)
+        if not changes and batch.base:
+            return batch.base
+        commit = None
+        for _ in range(_ATTEMPTS):
+            number = next(self._numbers)
+            index, ref = f"index-{number}", f"ref-{number}"
+            checkout = _checkout(store, self._branch, changes)
+            if checkout is not None:
+                try:
+                    checkout.prepare(self._folder(), index)
+                except WorktreeConflict:
+                    if self._is_locked(checkout):
+                        raise
+                    # It may be no more than a person's commit at this very moment.
+                    self._lock(checkout.worktree.git_dir)
+                    self._check_tip(batch)
+                    continue
+            commit = commit or _write_objects(store, batch, base_tree)
+            self._branch_ref().prepare(commit, ref)
+            journal = Journal(self._branch, batch.base, commit)
+            if checkout is not None:
+                journal = checkout.record(journal, index)
+            self._folder().record(journal)
+            self._lock(checkout.worktree.git_dir if checkout is not None else None)
+            self._check_tip(batch)
+            if not _is_elsewhere(store, self._branch, checkout) and (checkout is None or checkout.check()):
+                self._swap(batch, journal, checkout, ref)
+                return commit
+        raise WorktreeBusy("another program keeps writing its index", fix="Try again in a moment.")
+
+    def _swap(self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str) -> None:
+        store, prepared = self._store, self._folder()
+        logs = reflog.logs_of(store, self._branch, bare=store.bare and checkout is None)
+        self._is_spent = False
+        try:
+            if checkout is not None:
+                checkout.apply(journal, prepared)
+            self._branch_ref().move(ref)
+        except BaseException as error:
+            # An error is no proof that the branch did not move.
+            if store.tip(self._branch) != journal.commit:
+                take_back(store, prepared, journal)
+                self._is_spent = True
+                raise
+            if not isinstance(error, OSError):
+                raise
+        # The commit is made: what cannot be done now, recovery does before the next.
+        recorded = reflog.record(logs, batch.base, journal.commit, batch.author, batch.message)
+        self._is_spent = _settled(checkout, journal) and recorded
+
+    def _lock(self, git_dir: Path | None) -> None:
+        """Take the lock of a work tree's index, if there is one, and the branch's, unless they are held."""
+        if self._index_lock is not None and self._index_lock[0] != git_dir:
+            self._index_lock[1].release()
+            self._index_lock = None
+        if git_dir is not None:
+            lock = LinkedLock(self._folder().claim, git_dir / "index", self._store.common_dir)
+            self._index_lock = git_dir, lock
+            lock.take()
+        self._branch_ref().take()
+
+    def _is_locked(self, checkout: Checkout) -> bool:
+        return self._index_lock is not None and self._index_lock[0] == checkout.worktree.git_dir
+
+    def _release(self) -> bool:
+        ref = self._ref is None or self._ref.release()
+        index = self._index_lock is None or self._index_lock[1].release()
+        return ref and index
+
+    def _folder(self) -> Prepared:
+        if self._prepared is None:
+            self._prepared = Prepared.make(self._store.common_dir, durable=self._durable)
+        return self._prepared
+
+    def _branch_ref(self) -> BranchRef:
+        if self._ref is None:
+            self._ref = BranchRef(self._store, self._branch, self._folder())
+        return self._ref
+
+    def _check_tip(self, batch: Batch) -> None:
+        tip = self._store.tip(self._branch)
+        if tip != batch.base:
+            raise BranchMoved(tip)
 
 
 def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
-    """Commit a batch to its branch and return the commit's id; a batch that changes nothing gives its base.
-
-    A branch that is checked out has its files and Git's index follow. The order: our own lock, objects, the
-    finished files, Git's index lock and ref lock, comparison with the base, files, index, and last the ref,
-    whose rename is the commit point. A failure before it leaves branch, index and files as they were.
-    With `durable`, the commit survives a loss of power once this returns.
-
-    Raises:
-        BranchMoved: the branch is not at `batch.base`.
-        InvalidBranch, RefConflict: there can be no such branch.
-        InvalidPath, PathBlocked: there can be no such file.
-        WorktreeConflict, WorktreeBusy: a person's work stands in the way.
-        Locked: another program holds a lock of Git's, and went on holding it.
-        CannotWrite: the system refused a write.
-    """
-    if not store.is_branch_name(batch.branch):
-        raise InvalidBranch(batch.branch)
-    for path in batch.changes:
-        if check_path(path) != path:
-            raise InvalidPath(path, "it begins with `./`")
-    try:
-        with docyard_lock(store.common_dir), durable_objects(durable):
-            return _publish(store, batch, durable=durable)
-    except OSError as error:
-        raise CannotWrite(error) from error
-
-
-def _publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
-    _check_tip(store, batch)
-    check_place(store, batch.branch)
-    base_tree = store.commit(batch.base).tree if batch.base else None
-    changes = file_changes(store, base_tree, batch)
-    if not changes and batch.base:
-        return batch.base
-    for _ in range(_ATTEMPTS):
-        with prepared(store.common_dir, durable=durable) as files:
-            checkout = _checkout(store, batch.branch, changes)
-            if checkout is not None:
-                checkout.prepare(files)
-            commit = _write_objects(store, batch, base_tree)
-            try:
-                _swap(store, batch, commit, checkout, files)
-            except _IndexMoved:
-                continue
-            return commit
-    raise WorktreeBusy("another program keeps writing its index", fix="Try again in a moment.")
+    """Publish one batch in a turn of its own. Raises what `Publication` and its `publish` raise."""
+    with Publication(store, batch.branch, durable=durable) as publication:
+        return publication.publish(batch)
 
 
 def _write_objects(store: GitStore, batch: Batch, base_tree: str | None) -> str:
@@ -89,32 +218,13 @@ def _write_objects(store: GitStore, batch: Batch, base_tree: str | None) -> str:
     return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
 
 
-def _swap(store: GitStore, batch: Batch, commit: str, checkout: Checkout | None, files: Prepared) -> None:
-    ref = RefSwap(store, batch.branch, commit, files)
+def _settled(checkout: Checkout | None, journal: Journal) -> bool:
     try:
-        if checkout is not None and checkout.lock is not None:
-            checkout.lock.take()
-        ref.take()
-        _check_tip(store, batch)
-        if _is_elsewhere(store, batch.branch, checkout) or (checkout is not None and not checkout.check()):
-            raise _IndexMoved
-        logs = reflog.logs_of(store, batch.branch, bare=store.bare and checkout is None)
-        try:
-            if checkout is not None:
-                checkout.apply()
-                checkout.install(files)
-            ref.commit()
-        except BaseException as error:
-            committed = ref.committed()
-            if not committed and checkout is not None:
-                checkout.undo(files)
-            if not committed or not isinstance(error, OSError):
-                raise
-        reflog.record(logs, batch.base, commit, batch.author, batch.message)
-    finally:
-        ref.release()
-        if checkout is not None and checkout.lock is not None:
-            checkout.lock.release()
+        if checkout is not None:
+            checkout.settle(journal)
+    except OSError:
+        return False
+    return True
 
 
 def _checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]) -> Checkout | None:
@@ -124,13 +234,20 @@ def _checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]) -> 
     return Checkout(store, worktrees[0], changes) if worktrees else None
 
 
+def _worktree_dir(store: GitStore, branch: str) -> Path | None:
+    worktrees = store.worktrees_of(branch)
+    return worktrees[0].git_dir if len(worktrees) == 1 else None
+
+
 def _is_elsewhere(store: GitStore, branch: str, checkout: Checkout | None) -> bool:
     """Whether the branch was checked out, or left, since the checkout was prepared."""
     worktrees = store.worktrees_of(branch)
     return worktrees != ((checkout.worktree,) if checkout is not None else ())
 
 
-def _check_tip(store: GitStore, batch: Batch) -> None:
-    tip = store.tip(batch.branch)
-    if tip != batch.base:
-        raise BranchMoved(tip)
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(error) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,14 +33,38 @@ def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
     return tuple(Log(path, create) for path in paths)
 
 
-def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> None:
-    """Write a move down. The branch has moved by now, so a log that cannot be written does not undo it."""
+def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
+    """Write a move down; False if a log could not be written, which does not undo the move."""
+    line = _line(old, new, who, message)
+    written = True
+    for log in logs:
+        try:
+            _append(log, line)
+        except FileNotFoundError:  # a log that is not made if it does not exist
+            continue
+        except OSError:
+            written = False
+    return written
+
+
+def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> None:
+    """Write a move down in those logs whose last line does not tell it. Errors: OSError."""
+    line = _line(old, new, who, message)
+    for log in logs:
+        try:
+            last = log.path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2]
+        except FileNotFoundError:
+            last = b""
+            if not log.create:
+                continue
+        if last.split(b" ")[1:2] != [new.encode()]:
+            _append(log, line)
+
+
+def _line(old: str | None, new: str, who: Signature, message: str) -> bytes:
     action = "commit" if old else "commit (initial)"
     subject = message.strip().partition("\n")[0].strip()
-    line = f"{old or _NOTHING} {new} {who.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
-    for log in logs:
-        with contextlib.suppress(OSError):
-            _append(log, line)
+    return f"{old or _NOTHING} {new} {who.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
 
 
 def _append(log: Log, line: bytes) -> None:

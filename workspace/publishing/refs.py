@@ -38,48 +38,46 @@ class RefConflict(WorkspaceError):
         )
 
 
-class RefSwap:
-    """The move of one branch to a commit."""
+class BranchRef:
+    """The file of one branch's ref, and its lock."""
 
-    def __init__(self, git: GitReader, branch: str, commit: str, files: Prepared) -> None:
+    def __init__(self, git: GitReader, branch: str, prepared: Prepared) -> None:
         self._git = git
         self._branch = branch
-        self._commit = commit
-        self._files = files
+        self._prepared = prepared
         self._root = git.common_dir / "refs" / "heads"
         self._path = self._root / branch
-        self.lock = LinkedLock(
-            files.write("ref", f"{commit}\n".encode(), like=self._path), self._path, git.common_dir
-        )
+        self._lock = LinkedLock(prepared.claim, self._path, git.common_dir)
 
     def take(self) -> None:
         """Take the ref's lock, having cleared empty folders of a branch that is gone out of its way."""
         check_place(self._git, self._branch)
-        self.lock.take()
+        self._lock.take()
         if self._path.is_dir():
             _remove_empty(self._path)
 
-    def release(self) -> None:
-        """Give the lock up, and remove the folders that only it had needed."""
-        self.lock.release()
+    def release(self) -> bool:
+        """Give the lock up, and remove the folders that only it had needed; False if that failed."""
+        released = self._lock.release()
         folder = self._path.parent
         with contextlib.suppress(OSError):
             while folder != self._root:
                 folder.rmdir()
                 folder = folder.parent
+        return released
 
-    def commit(self) -> None:
-        """Move the branch: the commit point. An error may come after it, so ask `committed` then."""
-        os.rename(self.lock.path, self._path)
-        if self._files.durable:
+    def prepare(self, commit: str, name: str) -> None:
+        """Write the finished ref under this name in the private folder."""
+        self._prepared.write(name, f"{commit}\n".encode(), like=self._path)
+
+    def move(self, name: str) -> None:
+        """Rename the finished ref to its place: the commit point. After an error, ask the branch itself."""
+        self._prepared.install(name, self._path)
+        if self._prepared.durable:
             folder = self._path.parent
             while folder != self._root.parent:
                 sync(folder)
                 folder = folder.parent
-
-    def committed(self) -> bool:
-        """Whether the branch is at the commit now, whatever error the move gave."""
-        return self._git.tip(self._branch) == self._commit
 
 
 def check_place(git: GitReader, branch: str) -> None:

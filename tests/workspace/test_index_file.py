@@ -1,0 +1,107 @@
+"""Git's index, changed by splicing: Git reads what it would have written itself."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.git import IndexFile, PathTaken
+from workspace.objects import EXECUTABLE_MODE, FILE_MODE
+
+LONG = "c" * 200
+FOLDERS = ["", "a/", "a/bb/", f"a/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/", "a.b/", "z/y/x/w/"]
+FILES = {f"{folder}f{number}.md": f"{folder}{number}\n" for folder in FOLDERS for number in range(4)}
+PATHS = st.sampled_from(
+    [*FILES, "a/aa.md", "a/bb.md", "new.md", "z/y/n.md", f"q/{LONG}.md", "\u00e9/\u4e2d.md"]
+)
+BLOB = "257cc5642cb1a054f08cc83f2d943e56fd3ebe99"  # of "foo\\n"
+CHANGES = st.dictionaries(
+    PATHS, st.sampled_from([None, (BLOB, FILE_MODE), (BLOB, EXECUTABLE_MODE)]), max_size=8
+)
+
+
+@pytest.fixture(scope="module", params=[2, 3, 4])
+def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    repo = repositories.normal(tmp_path_factory.mktemp("repo"), FILES)
+    repo.git("update-index", f"--index-version={request.param}")
+    if request.param == 3:
+        repo.git("update-index", "--skip-worktree", "a/f1.md")
+    subprocess.run(["git", "hash-object", "-w", "--stdin"], cwd=repo.path, input=b"foo\n", check=True)
+    return repo
+
+
+def listed(repo: Repo) -> dict[str, tuple[str, int]]:
+    found = {}
+    for line in repo.git("ls-files", "--stage", "-z").split("\0")[:-1]:
+        meta, _, path = line.partition("\t")
+        mode, id, stage = meta.split(" ")
+        assert stage == "0"
+        found[path] = (id, int(mode, 8))
+    return found
+
+
+def test_every_entry_is_read(repo: Repo) -> None:
+    index = IndexFile.read(repo.path / ".git" / "index")
+    entries = listed(repo)
+    assert len(index) == len(entries) == len(FILES)
+    for path, (id, mode) in entries.items():
+        entry = index.entry(path)
+        assert entry is not None
+        assert (entry.id, entry.mode) == (id, mode)
+        assert entry.skip_worktree == (path == "a/f1.md" and index.data[7] == 3)
+    assert index.entry("a/f") is None
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CHANGES)
+def test_git_reads_what_was_changed(repo: Repo, changes: Mapping[str, tuple[str, int] | None]) -> None:
+    file = repo.path / ".git" / "index"
+    before, entries = file.read_bytes(), listed(repo)
+    try:
+        changed = IndexFile(before).changed(changes)
+        expected = dict(entries)
+        for path, new in changes.items():
+            if new is None:
+                expected.pop(path, None)
+            else:
+                expected[path] = new
+        # What was carried over in memory is what the bytes say.
+        assert [changed.entry(path) for path in expected] == [
+            IndexFile(changed.data).entry(path) for path in expected
+        ]
+        file.write_bytes(changed.data)
+        assert listed(repo) == expected
+        cached = repo.git("write-tree")
+        repo.git("read-tree", cached.strip())
+        assert repo.git("write-tree") == cached
+    finally:
+        file.write_bytes(before)
+
+
+def test_a_file_and_a_folder_of_one_name_are_refused(repo: Repo) -> None:
+    index = IndexFile.read(repo.path / ".git" / "index")
+    for path in ("a", "a/bb", "a/f1.md/below.md"):
+        with pytest.raises(PathTaken):
+            index.changed({path: (BLOB, FILE_MODE)})
+    assert index.changed({"a/f1.md": None, "a/f1.md/below.md": (BLOB, FILE_MODE)}).entry("a/f1.md") is None
+
+
+def test_the_tree_cache_forgets_what_changed_and_nothing_else(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path, {**FILES, "foo": "foo\n"})
+    tree = repo.git("write-tree")
+    file = repo.path / ".git" / "index"
+    index = IndexFile.read(file)
+    assert b"TREE" in index.data
+    file.write_bytes(index.changed({"a/bb/f1.md": (BLOB, FILE_MODE)}).data)
+    assert repo.git("write-tree") != tree
+    entry = index.entry("a/bb/f1.md")
+    assert entry is not None
+    file.write_bytes(index.changed({"a/bb/f1.md": (entry.id, entry.mode)}).data)
+    assert repo.git("write-tree") == tree

@@ -1,0 +1,77 @@
+"""The journal: what a publication is about to do, written down before it does any of it.
+
+It stands in the publication's private folder. A crash leaves it there, and `recovery` reads it: before the
+commit point everything is taken back, after it the little that is missing is done. One that is torn is read
+as none: it is whole before the first lock is taken, so nothing has been changed yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+NAME = "journal"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFile:
+    """One file of the work tree: its blob and mode before and after (None: not there).
+
+    `name` begins the names of the private files beside it, which no one else makes.
+    """
+
+    path: str
+    name: str
+    old: tuple[str, int] | None
+    new: tuple[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A publication: which branch it moves from `base` to `commit`, and what it does to a work tree.
+
+    `git_dir` is the work tree's own Git directory, relative to the common one; None where no work tree
+    follows. `index` names the finished index in the private folder, and `had_index` says whether there was
+    one before. `folders` are those that the work tree does not have yet, the outermost first.
+    """
+
+    branch: str
+    base: str | None
+    commit: str
+    git_dir: str | None = None
+    index: str | None = None
+    had_index: bool = False
+    files: tuple[WorkFile, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    def encode(self) -> bytes:
+        """One line of JSON, and one with its SHA-256."""
+        text = json.dumps(asdict(self)).encode()
+        return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
+
+    @classmethod
+    def decode(cls, data: bytes) -> Journal | None:
+        """The journal of these bytes; None if they are not whole."""
+        text, _, digest = data.partition(b"\n")
+        if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
+            return None
+        try:
+            fields = json.loads(text)
+            files = tuple(_work_file(**file) for file in fields.pop("files"))
+            return cls(files=files, folders=tuple(fields.pop("folders")), **fields)
+        except (ValueError, KeyError, TypeError):  # whole, but of another version of Docyard
+            return None
+
+
+def _work_file(path: str, name: str, old: list[object] | None, new: list[object] | None) -> WorkFile:
+    return WorkFile(path, name, _blob(old), _blob(new))
+
+
+def _blob(value: list[object] | None) -> tuple[str, int] | None:
+    if value is None:
+        return None
+    id, mode = value
+    if not isinstance(id, str) or not isinstance(mode, int):
+        raise TypeError
+    return id, mode

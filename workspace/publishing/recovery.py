@@ -1,0 +1,200 @@
+"""After a crash: a publication that its process did not live to end is taken back, or completed.
+
+Before the commit point everything is taken back; after it, what is missing is done. What decides is whether
+the branch holds the commit. A file, an index or a lock is touched only on proof that it is ours: the inode,
+or a name that the journal holds and exactly the bytes that were to be written. What a person made of it
+meanwhile stays.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile
+from workspace.publishing import reflog
+from workspace.publishing.checkout import INDEX_BEFORE
+from workspace.publishing.files import WorkFiles
+from workspace.publishing.journal import Journal, WorkFile
+from workspace.publishing.locks import CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.prepared import PENDING, Prepared
+from workspace.trees import find
+from workspace.worktrees import Worktree
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """How many publications that a crash had cut short were taken back, and how many completed."""
+
+    taken_back: int = 0
+    completed: int = 0
+
+
+def recover(store: GitStore) -> Recovered:
+    """Mend what a crash left, holding Docyard's lock.
+
+    Raises:
+        Locked: another Docyard is writing, or another program holds a lock of Git's.
+        CannotWrite: the system refused a write.
+    """
+    try:
+        with docyard_lock(store.common_dir):
+            return recover_locked(store)
+    except OSError as error:
+        raise CannotWrite(error) from error
+
+
+def recover_locked(store: GitStore) -> Recovered:
+    """The same, by one who holds Docyard's lock: whatever private folder is there is of a dead process."""
+    taken_back = completed = 0
+    for folder in private_folders(store.common_dir):
+        prepared = Prepared(folder, durable=False)
+        journal = prepared.journal()
+        if journal is None:
+            _release_all(store.common_dir, prepared)
+            prepared.clear()
+        elif _mend(store, prepared, journal):
+            completed += 1
+        else:
+            taken_back += 1
+    return Recovered(taken_back, completed)
+
+
+def private_folders(common_dir: Path) -> list[Path]:
+    """The private folders of publications."""
+    try:
+        with os.scandir(common_dir / PENDING) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
+
+
+def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> None:
+    """Bring index and files back to what they were. Whoever calls holds the locks, ours by then.
+
+    It may be called again after it failed; the journal stays until it succeeded.
+    """
+    worktree = _worktree(store, journal)
+    if worktree is None:
+        return
+    git = store.at(worktree)
+    path = worktree.git_dir / "index"
+    if journal.index is not None and _is_same(path, prepared.folder / journal.index):
+        before = prepared.folder / INDEX_BEFORE
+        if before.exists():
+            os.rename(before, path)
+        elif not journal.had_index:
+            path.unlink()
+    head = git.head().commit
+    tree = git.commit(head).tree if head else None
+    index = _index(path)
+    files = WorkFiles(git, worktree.path)
+    for file in reversed(journal.files):
+        files.take_back(file, restore=_is_old(git, tree, index, file))
+    files.remove_folders(journal.folders)
+
+
+def is_committed(store: GitStore, journal: Journal) -> bool:
+    """Whether the branch holds the journal's commit, at its tip or below it."""
+    tip = store.tip(journal.branch)
+    return tip == journal.commit or (
+        tip is not None and tip != journal.base and store.descends(tip, journal.commit)
+    )
+
+
+def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
+    """Mend one publication; whether it was completed. Its locks are taken again if someone removed them.
+
+    They stay if this fails: what is in the work tree is not what the branch holds, and nobody is to commit
+    it.
+    """
+    for target in _lock_targets(store, journal):
+        LinkedLock(prepared.claim, target, store.common_dir).take()
+    committed = is_committed(store, journal)
+    if committed:
+        _complete(store, journal)
+    else:
+        take_back(store, prepared, journal)
+    _release_all(store.common_dir, prepared)
+    prepared.clear()
+    return committed
+
+
+def _complete(store: GitStore, journal: Journal) -> None:
+    """Do what comes after the commit point: the reflogs, and the private files go."""
+    if store.tip(journal.branch) == journal.commit:
+        commit = store.commit(journal.commit)
+        reflog.complete(
+            reflog.logs_of(store, journal.branch, bare=store.bare and journal.git_dir is None),
+            journal.base,
+            journal.commit,
+            commit.committer,
+            commit.message,
+        )
+    worktree = _worktree(store, journal)
+    if worktree is not None:
+        files = WorkFiles(store.at(worktree), worktree.path)
+        for file in journal.files:
+            files.settle(file)
+
+
+def _lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
+    if journal.git_dir is not None and _worktree(store, journal) is not None:
+        yield store.common_dir / journal.git_dir / "index"
+    yield store.common_dir / "refs" / "heads" / journal.branch
+
+
+def _worktree(store: GitStore, journal: Journal) -> Worktree | None:
+    if journal.git_dir is None:
+        return None
+    found = store.worktree_at(Path(os.path.normpath(store.common_dir / journal.git_dir)))
+    return found if found is not None and found.path.is_dir() else None
+
+
+def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
+    """Whether the commit that is checked out, and the index, still have the file as it was."""
+    entry = find(git, tree, file.path) if tree else None
+    staged = index.entry(file.path) if index is not None else None
+    return index is not None and _blob(entry) == _blob(staged) == file.old
+
+
+def _blob(entry: Entry | IndexEntry | None) -> tuple[str, int] | None:
+    if entry is None:
+        return None
+    return entry.id, entry.mode
+
+
+def _index(path: Path) -> IndexFile | None:
+    try:
+        return IndexFile.read(path)
+    except DamagedRepository:
+        return None
+
+
+def _release_all(common_dir: Path, prepared: Prepared) -> None:
+    for lock in git_locks(common_dir):
+        if prepared.owns(lock):
+            lock.unlink()
+
+
+def git_locks(common_dir: Path) -> Iterator[Path]:
+    """The locks that a publication takes, in this and every other work tree."""
+    for git_dir in (common_dir, *_entries(common_dir / "worktrees")):
+        yield git_dir / "index.lock"
+    yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_same(one: Path, two: Path) -> bool:
+    try:
+        return one.samefile(two)
+    except FileNotFoundError:
+        return False
