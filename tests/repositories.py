@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,3 +113,15 @@ def linked(repo: Repo, path: Path, branch: str) -> Repo:
 def signature() -> Signature:
     """The person of these repositories, at a fixed moment."""
     return Signature(NAME, EMAIL, 1_700_000_000, 60)
+
+
+def all_but_objects(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Mode, time and bytes of everything below a folder, less Git's objects and Docyard's own folder."""
+    found = {}
+    for below, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in ("objects", "docyard")]
+        for path in (Path(below, name) for name in names):
+            status = path.lstat()
+            data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+            found[str(path)] = (status.st_mode, status.st_mtime_ns, data)
+    return found

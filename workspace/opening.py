@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.worktrees import common_dir_of, is_same
 
 # These change how files or configuration are read, in ways that libgit2 follows.
 _KNOWN_EXTENSIONS = {"noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"}
@@ -80,6 +81,38 @@ def refused(git_dir: Path) -> UnsupportedRepository:
             fix="Run Docyard as its owner, or trust it: `git config --global --add safe.directory PATH`.",
         )
     return UnsupportedRepository("it is damaged", fix="Run `git status` and `git fsck` there.")
+
+
+def foreign(path: Path, git_dir: Path, workdir: str | None) -> UnsupportedRepository | None:
+    """Why a repository that was found from `path` reaches for what is not its own, if it does.
+
+    Its files are to be where its `.git` is, or below. A Git directory that the user names itself may have
+    them anywhere, as Git allows. What it shares with others (`commondir`) is to list it as a work tree.
+    """
+    common_dir = common_dir_of(git_dir)
+    if not is_same(git_dir, common_dir) and not is_same(git_dir.parent, common_dir / "worktrees"):
+        return UnsupportedRepository(
+            "its Git folder uses that of another repository",
+            fix="Remove the file `commondir` from its Git folder, or name the other repository.",
+        )
+    home = _home(path, git_dir)
+    if workdir is None or home is None:
+        return None
+    folder = Path(workdir)
+    if any(is_same(above, home) for above in (folder, *folder.parents)):
+        return None
+    return UnsupportedRepository(
+        "its files would be in a folder that is not its own (`core.worktree` or a `gitdir` file says so)",
+        fix="Take that out with `git config --unset core.worktree`, or name its Git folder itself.",
+    )
+
+
+def _home(path: Path, git_dir: Path) -> Path | None:
+    """The folder whose `.git` led to a Git directory; None if that was named itself, under another name."""
+    here, inside = path.resolve(), git_dir.resolve()
+    if here.is_relative_to(inside):
+        return inside.parent if inside.name == ".git" else None
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
 def _is_true(value: str) -> bool:

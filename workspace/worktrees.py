@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+from workspace.errors import WorkspaceError
 
 _HEADS = "refs/heads/"
 
@@ -23,6 +26,18 @@ _OPERATIONS = {
 }
 
 
+class ForeignWorktree(WorkspaceError):
+    """A Git directory names a folder as its work tree that belongs to another repository, or to none."""
+
+    code: ClassVar[str] = "UNSUPPORTED_REPO"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"the work tree `{folder.name}` does not belong to this repository: its `.git` leads elsewhere",
+            fix="Run `git worktree repair` in the folder that is meant, or `git worktree remove` if none is.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Worktree:
     """A checkout of a branch: its folder, which may be missing, and the Git directory of its own."""
@@ -36,23 +51,32 @@ def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Work
 
     `main` is the main work tree's folder, if there is one. Linked work trees whose folder is gone are left
     out, unless they are locked (git-worktree, "prunable").
+
+    Raises:
+        ForeignWorktree: the folder of one of them is another repository's.
     """
-    found = []
-    if main is not None and _returns_to(common_dir, branch, common_dir):
-        found.append(Worktree(main, common_dir))
-    for git_dir in _linked(common_dir):
-        linked = worktree_at(git_dir, common_dir, main)
-        if linked is not None and _returns_to(git_dir, branch, common_dir):
-            found.append(linked)
-    return tuple(found)
+    found = (
+        worktree_at(git_dir, common_dir, main)
+        for git_dir in (common_dir, *_linked(common_dir))
+        if _returns_to(git_dir, branch, common_dir)
+    )
+    return tuple(worktree for worktree in found if worktree is not None)
 
 
 def worktree_at(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree | None:
-    """The work tree of a Git directory, whatever it has checked out; None if it has none, or it is gone."""
+    """The work tree of a Git directory, whatever it has checked out; None if it has none, or it is gone.
+
+    Raises:
+        ForeignWorktree: the folder is another repository's.
+    """
     if git_dir == common_dir:
+        if main is not None and main.is_dir() and not _belongs(main, common_dir):
+            raise ForeignWorktree(main)
         return Worktree(main, common_dir) if main is not None else None
     pointer = read_line(git_dir / "gitdir")
     dot_git = git_dir / pointer
+    if pointer and dot_git.exists() and not _leads_to(dot_git, git_dir):
+        raise ForeignWorktree(dot_git.parent)
     if pointer and (dot_git.exists() or (git_dir / "locked").exists()):
         return Worktree(dot_git.parent, git_dir)
     return None
@@ -82,6 +106,32 @@ def read_line(path: Path) -> str:
         return path.read_bytes().decode("utf-8", "surrogateescape").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return ""
+
+
+def is_same(one: Path, two: Path) -> bool:
+    """Whether two paths lead to one file or folder."""
+    try:
+        return one.samefile(two)
+    except OSError:
+        return False
+
+
+def _belongs(main: Path, common_dir: Path) -> bool:
+    """Whether a folder is the main work tree of a Git directory, which stands in it or apart."""
+    dot_git = main / ".git"
+    if dot_git.exists():
+        return _leads_to(dot_git, common_dir)
+    return common_dir.name != ".git" or is_same(main, common_dir.parent)
+
+
+def _leads_to(dot_git: Path, git_dir: Path) -> bool:
+    """Whether a `.git`, a folder or a file with a pointer, leads to a Git directory."""
+    if dot_git.is_dir():
+        return is_same(dot_git, git_dir)
+    pointer = read_line(dot_git)
+    return pointer.startswith("gitdir:") and is_same(
+        dot_git.parent / pointer.removeprefix("gitdir:").strip(), git_dir
+    )
 
 
 def _linked(common_dir: Path) -> Iterator[Path]:

@@ -36,16 +36,20 @@ publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signat
 """
 
 
+LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
+
+
 @pytest.mark.parametrize(
     ("call", "number", "locks", "committed"),
     [
         ("link", 1, (), False),
         ("link", 2, ("index.lock",), False),
-        ("link", 3, ("index.lock", "refs/heads/main.lock"), False),
-        ("rename", 2, ("index.lock", "refs/heads/main.lock"), False),
-        ("rename", 3, ("index.lock", "refs/heads/main.lock"), False),
-        ("rename", 4, ("index.lock", "refs/heads/main.lock"), False),
-        ("write", 2, ("index.lock", "refs/heads/main.lock"), True),
+        ("link", 3, ("index.lock", "HEAD.lock"), False),
+        ("link", 4, LOCKS, False),
+        ("rename", 2, LOCKS, False),
+        ("rename", 3, LOCKS, False),
+        ("rename", 4, LOCKS, False),
+        ("write", 2, LOCKS, True),
     ],
 )
 def test_a_death_is_read_from_its_traces_and_mended(

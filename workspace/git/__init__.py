@@ -5,6 +5,7 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     repository.py   a repository is found, opened or refused, and made
     reader.py       what can be read; it has no method that writes
     store.py        objects are added, never a ref moved, and what a checkout needs
+    loose.py        objects that a crash may have left broken
     index_file.py   Git's index as a value
 """
 

@@ -7,6 +7,7 @@ threads: each call takes the repository's lock, because libgit2's handles are no
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -14,11 +15,13 @@ import pygit2
 from pygit2.enums import ObjectType, ReferenceType
 
 from workspace import objects, worktrees
+from workspace.git.loose import BrokenObject, read_loose
 from workspace.git.repository import DamagedRepository, missing, open_repository
 from workspace.objects import Commit, Entry, Head
 from workspace.worktrees import Worktree, common_dir_of
 
 _HEADS = "refs/heads/"
+_LOOKED_AT = 50_000
 
 
 def _branch(ref: str) -> str | None:
@@ -38,6 +41,7 @@ class GitReader:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
+        self._whole: set[str] = set()
         self._repo = open_repository(path)
         self.git_dir = Path(self._repo.path or "")
         self.common_dir = common_dir_of(self.git_dir)
@@ -84,13 +88,19 @@ class GitReader:
         with self._lock:
             return id in self._repo.odb
 
-    def descends(self, id: str, ancestor: str) -> bool:
-        """Whether a commit has another among its ancestors; False where either is not here."""
-        with self._lock:
-            try:
-                return self._repo.descendant_of(id, ancestor)
-            except (KeyError, ValueError, pygit2.GitError):
-                return False
+    def descends(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
+        """Whether a commit has another among its ancestors; those of `until` are not looked at."""
+        seen = {until}
+        waiting = [id]
+        while waiting:
+            found = waiting.pop()
+            if found == ancestor:
+                return True
+            if found not in seen:
+                seen.add(found)
+                with suppress(DamagedRepository):  # such as the parents where a shallow clone ends
+                    waiting += self.commit(found).parents
+        return False
 
     def tree(self, id: str) -> tuple[Entry, ...]:
         """A tree's entries, in Git's order."""
@@ -112,6 +122,7 @@ class GitReader:
     def blob_size(self, id: str) -> int:
         """A blob's length in bytes, without reading it."""
         with self._lock:
+            self._look_at(id)
             try:
                 return self._repo.odb.read_header(id)[1]
             except (KeyError, pygit2.GitError):
@@ -178,6 +189,7 @@ class GitReader:
             ) from None
 
     def _tree(self, id: str) -> pygit2.Tree:
+        self._look_at(id)
         try:
             found = self._repo[id]
         except (KeyError, ValueError, pygit2.GitError):
@@ -187,6 +199,14 @@ class GitReader:
         return found
 
     def _read(self, id: str, kind: ObjectType) -> bytes:
+        try:
+            loose = read_loose(self.common_dir, id)
+        except BrokenObject:
+            raise missing(id) from None
+        if loose is not None:
+            if loose[0] != kind.name.lower():
+                raise missing(id)
+            return loose[1]
         with self._lock:
             try:
                 found, data = self._repo.odb.read(id)
@@ -195,3 +215,15 @@ class GitReader:
         if found != kind:
             raise missing(id)
         return data
+
+    def _look_at(self, id: str) -> None:
+        """Raise `DamagedRepository` for a loose object that is not whole, before libgit2 reads it."""
+        if id in self._whole:
+            return
+        try:
+            read_loose(self.common_dir, id)
+        except BrokenObject:
+            raise missing(id) from None
+        if len(self._whole) >= _LOOKED_AT:
+            self._whole.clear()
+        self._whole.add(id)

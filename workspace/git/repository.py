@@ -66,9 +66,13 @@ def open_repository(path: Path) -> pygit2.Repository:
         raise refusal
     try:
         # Not `found`: a Git directory that stands apart does not know its work tree.
-        return pygit2.Repository(str(path))
+        repo = pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
         raise opening.refused(git_dir) from None
+    refusal = opening.foreign(path, git_dir, repo.workdir)
+    if refusal is not None:
+        raise refusal
+    return repo
 
 
 def initialise(path: Path, branch: str | None = None) -> None:

@@ -13,6 +13,7 @@ from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
 from workspace import objects
 from workspace.git.index_file import IndexFile
+from workspace.git.loose import BrokenObject, loose_path, read_loose
 from workspace.git.reader import GitReader
 from workspace.git.repository import writing
 from workspace.objects import Entry, Signature
@@ -53,8 +54,7 @@ class GitStore(GitReader):
             if not len(builder):
                 return None
             id = str(builder.write())
-            if not self._is_whole(id):
-                self._set_aside(id)
+            if self._set_aside(id):
                 builder.write()
             return id
 
@@ -97,6 +97,7 @@ class GitStore(GitReader):
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_WORKTREE) is None:
                 return self.blob(id)
+            self._look_at(id)
             # FilterList.apply_to_blob would cut the text at its first NUL.
             blob = self._repo[id]
             assert isinstance(blob, pygit2.Blob)
@@ -119,26 +120,20 @@ class GitStore(GitReader):
         id = objects.object_id(kind.name.lower(), data)
         with self._lock, writing():
             # libgit2 takes an object that is there for written, also one that a loss of power left empty.
-            if self._loose(id).exists() and not self._is_whole(id):
-                self._set_aside(id)
+            self._set_aside(id)
             return str(self._repo.odb.write(kind, data))
 
-    def _loose(self, id: str) -> Path:
-        return self.common_dir / "objects" / id[:2] / id[2:]
-
-    def _is_whole(self, id: str) -> bool:
+    def _set_aside(self, id: str) -> bool:
+        """Move an object that is loose and broken to where a person can still look at it; whether it was."""
         try:
-            self._repo.odb.read(id)
-        except (KeyError, ValueError, pygit2.GitError):
-            return False
-        return True
-
-    def _set_aside(self, id: str) -> None:
-        """Move a broken loose object out of Git's sight, where a person can still look at it."""
-        aside = self.common_dir / BROKEN_OBJECTS
-        aside.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            os.replace(self._loose(id), aside / id)
+            read_loose(self.common_dir, id)
+        except BrokenObject:
+            aside = self.common_dir / BROKEN_OBJECTS
+            aside.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.replace(loose_path(self.common_dir, id), aside / id)
+            return True
+        return False
 
 
 _fsync_lock = threading.Lock()

@@ -6,7 +6,7 @@ from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import AnotherWriter, CannotWrite, Locked
 from workspace.publishing.publish import BranchMoved, Publication, publish
-from workspace.publishing.recovery import Recovered, recover
+from workspace.publishing.recovery import Recovered, mend, recover
 from workspace.publishing.refs import InvalidBranch, RefConflict
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "RefConflict",
     "WorktreeBusy",
     "WorktreeConflict",
+    "mend",
     "publish",
     "recover",
 ]

@@ -170,10 +170,11 @@ class WorkFiles:
         """Remove a file's private files after the commit, and the folders that its removal has emptied."""
         self.clear(file)
         if file.new is None:
+            folder = (self._root / file.path).parent
             with contextlib.suppress(OSError):
-                folder = (self._root / file.path).parent
                 while folder != self._root:
-                    folder.rmdir()
+                    with contextlib.suppress(FileNotFoundError):  # a crash came between two of them
+                        folder.rmdir()
                     folder = folder.parent
 
     def remove_folders(self, folders: Iterable[str]) -> None:

@@ -17,6 +17,9 @@ from workspace.errors import WorkspaceError
 WAIT_FOR_GIT = 2.0
 WAIT_FOR_DOCYARD = 10.0
 LOCK = "docyard/write.lock"
+WORKTREE_LOCKED = ("index", "HEAD")
+"""What is locked of a work tree: its index, and HEAD, since a `git switch -c` writes nothing else."""
+
 _PAUSE_FOR_GIT = 0.008
 _PAUSE_FOR_DOCYARD = 0.002
 

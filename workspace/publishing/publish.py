@@ -1,7 +1,7 @@
 """One commit from a batch, in an order in which no write is lost and a checkout never lags behind.
 
 The order: Docyard's own lock, recovery of what a crash left, objects, finished files and the journal, Git's
-index lock and the branch's ref lock (links to a file that the journal's folder holds), comparison with the
+index lock, HEAD's and the branch's (links to a file that the journal's folder holds), comparison with the
 base, files, index, and last the ref, whose rename is the commit point. After it come the reflogs, and what
 was kept goes.
 """
@@ -22,7 +22,7 @@ from workspace.publishing import reflog
 from workspace.publishing.batch import Batch, FileChange, file_changes
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
 from workspace.publishing.journal import Journal
-from workspace.publishing.locks import CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.recovery import Recovered, recover_locked, take_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
@@ -63,7 +63,7 @@ class Publication:
         self._turn = ExitStack()
         self._prepared: Prepared | None = None
         self._ref: BranchRef | None = None
-        self._index_lock: tuple[Path, LinkedLock] | None = None
+        self._locked: Path | None = None  # the Git directory of the work tree whose locks are held
         self._numbers = count()
         self._is_spent = True  # whether the private folder holds nothing that recovery would need
 
@@ -130,7 +130,7 @@ class Publication:
                 try:
                     checkout.prepare(self._folder(), index)
                 except WorktreeConflict:
-                    if self._is_locked(checkout):
+                    if self._locked == checkout.worktree.git_dir:
                         raise
                     # It may be no more than a person's commit at this very moment.
                     self._lock(checkout.worktree.git_dir)
@@ -170,23 +170,28 @@ class Publication:
         self._is_spent = _settled(checkout, journal) and recorded
 
     def _lock(self, git_dir: Path | None) -> None:
-        """Take the lock of a work tree's index, if there is one, and the branch's, unless they are held."""
-        if self._index_lock is not None and self._index_lock[0] != git_dir:
-            self._index_lock[1].release()
-            self._index_lock = None
+        """Take the locks of a work tree, if there is one, and of the branch, unless they are held."""
+        if self._locked != git_dir:
+            self._unlock_worktree()
         if git_dir is not None:
-            lock = LinkedLock(self._folder().claim, git_dir / "index", self._store.common_dir)
-            self._index_lock = git_dir, lock
-            lock.take()
+            self._locked = git_dir
+            for lock in self._worktree_locks(git_dir):
+                lock.take()
         self._branch_ref().take()
 
-    def _is_locked(self, checkout: Checkout) -> bool:
-        return self._index_lock is not None and self._index_lock[0] == checkout.worktree.git_dir
+    def _worktree_locks(self, git_dir: Path) -> list[LinkedLock]:
+        claim, common_dir = self._folder().claim, self._store.common_dir
+        return [LinkedLock(claim, git_dir / name, common_dir) for name in WORKTREE_LOCKED]
+
+    def _unlock_worktree(self) -> bool:
+        locks = self._worktree_locks(self._locked) if self._locked is not None else []
+        self._locked = None
+        released = [lock.release() for lock in reversed(locks)]
+        return all(released)
 
     def _release(self) -> bool:
         ref = self._ref is None or self._ref.release()
-        index = self._index_lock is None or self._index_lock[1].release()
-        return ref and index
+        return self._unlock_worktree() and ref
 
     def _folder(self) -> Prepared:
         if self._prepared is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from workspace.publishing import reflog
 from workspace.publishing.checkout import INDEX_BEFORE
 from workspace.publishing.files import WorkFiles
 from workspace.publishing.journal import Journal, WorkFile
-from workspace.publishing.locks import CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.locks import WORKTREE_LOCKED, AnotherWriter, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.prepared import PENDING, Prepared
+from workspace.publishing.refs import BranchRef
 from workspace.trees import find
 from workspace.worktrees import Worktree
 
@@ -44,6 +46,13 @@ def recover(store: GitStore) -> Recovered:
             return recover_locked(store)
     except OSError as error:
         raise CannotWrite(error) from error
+
+
+def mend(store: GitStore) -> None:
+    """Recover if there is anything to recover; where another writer is at work, what is there is its own."""
+    if private_folders(store.common_dir):
+        with suppress(AnotherWriter):
+            recover(store)
 
 
 def recover_locked(store: GitStore) -> Recovered:
@@ -99,9 +108,7 @@ def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> None:
 def is_committed(store: GitStore, journal: Journal) -> bool:
     """Whether the branch holds the journal's commit, at its tip or below it."""
     tip = store.tip(journal.branch)
-    return tip == journal.commit or (
-        tip is not None and tip != journal.base and store.descends(tip, journal.commit)
-    )
+    return tip is not None and store.descends(tip, journal.commit, until=journal.base)
 
 
 def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
@@ -114,7 +121,7 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
         LinkedLock(prepared.claim, target, store.common_dir).take()
     committed = is_committed(store, journal)
     if committed:
-        _complete(store, journal)
+        _complete(store, prepared, journal)
     else:
         take_back(store, prepared, journal)
     _release_all(store.common_dir, prepared)
@@ -122,8 +129,9 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     return committed
 
 
-def _complete(store: GitStore, journal: Journal) -> None:
-    """Do what comes after the commit point: the reflogs, and the private files go."""
+def _complete(store: GitStore, prepared: Prepared, journal: Journal) -> None:
+    """Do what comes after the commit point: the ref is made durable, the reflogs, and the private files go."""
+    BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
         reflog.complete(
@@ -142,7 +150,8 @@ def _complete(store: GitStore, journal: Journal) -> None:
 
 def _lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
     if journal.git_dir is not None and _worktree(store, journal) is not None:
-        yield store.common_dir / journal.git_dir / "index"
+        for name in WORKTREE_LOCKED:
+            yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
     yield store.common_dir / "refs" / "heads" / journal.branch
 
 
@@ -182,7 +191,7 @@ def _release_all(common_dir: Path, prepared: Prepared) -> None:
 def git_locks(common_dir: Path) -> Iterator[Path]:
     """The locks that a publication takes, in this and every other work tree."""
     for git_dir in (common_dir, *_entries(common_dir / "worktrees")):
-        yield git_dir / "index.lock"
+        yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
 

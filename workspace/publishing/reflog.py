@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -52,12 +53,15 @@ def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, mes
     line = _line(old, new, who, message)
     for log in logs:
         try:
-            last = log.path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2]
+            text = log.path.read_bytes()
         except FileNotFoundError:
-            last = b""
+            text = b""
             if not log.create:
                 continue
-        if last.split(b" ")[1:2] != [new.encode()]:
+        whole, newline, rest = text.rpartition(b"\n")
+        if rest:
+            os.truncate(log.path, len(whole + newline))
+        if whole.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
             _append(log, line)
 
 
@@ -74,6 +78,10 @@ def _append(log: Log, line: bytes) -> None:
         flags |= os.O_CREAT
     handle = os.open(log.path, flags, 0o666)
     try:
-        os.write(handle, line)
+        size = os.fstat(handle).st_size
+        if os.write(handle, line) < len(line):
+            # On a disk that fills up; the next line must not be glued to half of this one.
+            os.ftruncate(handle, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(handle)

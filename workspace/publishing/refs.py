@@ -74,10 +74,15 @@ class BranchRef:
         """Rename the finished ref to its place: the commit point. After an error, ask the branch itself."""
         self._prepared.install(name, self._path)
         if self._prepared.durable:
-            folder = self._path.parent
-            while folder != self._root.parent:
+            self.sync()
+
+    def sync(self) -> None:
+        """Wait until the ref's name is on the disk."""
+        folder = self._path.parent
+        while folder != self._root.parent:
+            if folder.is_dir():  # a branch may be packed by now
                 sync(folder)
-                folder = folder.parent
+            folder = folder.parent
 
 
 def check_place(git: GitReader, branch: str) -> None:

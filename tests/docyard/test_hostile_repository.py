@@ -1,0 +1,237 @@
+"""A repository that someone else has prepared runs nothing, and leads to no folder that is not its own.
+
+Each trap is a program that leaves a marker. Git itself springs them, which shows that they are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from tests import repositories
+from tests.acceptance.server import serving
+from tests.repositories import Repo, all_but_objects
+from workspace.edits import AppendContent
+from workspace.errors import WorkspaceError
+from workspace.plan import Mode
+from workspace.workspace import Workspace
+
+FILES = {
+    "README.md": "# Example\n\nText.\n\n## Tasks\n\n- [ ] One\n",
+    "filtered/a.md": "# Filtered\n",
+    "data.bin": "data\n",
+    ".gitattributes": "*.bin filter=evil diff=evil merge=evil\nfiltered/*.md filter=evil\n",
+}
+HOOKS = (
+    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit",
+    "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch",
+    "pre-auto-gc", "pre-commit", "pre-merge-commit", "pre-push", "pre-rebase", "pre-receive",
+    "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate",
+    "update",
+)  # fmt: skip
+SETTINGS = (
+    "core.fsmonitor", "core.editor", "core.pager", "core.sshCommand", "core.askPass", "core.gitProxy",
+    "core.alternateRefsCommand", "sequence.editor", "diff.external", "diff.evil.command",
+    "diff.evil.textconv",
+    "filter.evil.clean", "filter.evil.smudge", "merge.evil.driver", "gpg.program", "credential.helper",
+    "uploadpack.packObjectsHook", "interactive.diffFilter",
+)  # fmt: skip
+
+
+class Traps:
+    """Programs that leave a marker of their name where they were run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._programs, self._markers = folder / "programs", folder / "markers"
+        self._programs.mkdir()
+        self._markers.mkdir()
+
+    def program(self, name: str, at: Path | None = None) -> Path:
+        path = at or self._programs / name
+        path.write_text(f"#!/bin/sh\ntouch '{self._markers / name}'\n")
+        path.chmod(0o755)
+        return path
+
+    def sprung(self) -> set[str]:
+        return {path.name for path in self._markers.iterdir()}
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> tuple[Repo, Traps]:
+    repo = repositories.normal(tmp_path / "repo", FILES)
+    traps = Traps(tmp_path)
+    git_dir = repo.path / ".git"
+    (git_dir / "evil-hooks").mkdir()
+    (git_dir / "hooks").mkdir(exist_ok=True)
+    for hook in HOOKS:
+        traps.program(f"hooks-{hook}", git_dir / "hooks" / hook)
+        traps.program(f"path-{hook}", git_dir / "evil-hooks" / hook)
+    for name in SETTINGS:
+        repo.git("config", name, str(traps.program(name)))
+    repo.git("config", "alias.status", f"!{traps.program('alias')}")
+    repo.git("config", "core.hooksPath", ".git/evil-hooks")
+    included = git_dir / "included"
+    included.write_text(f'[filter "evil"]\n\tprocess = {traps.program("process")}\n')
+    repo.git("config", "include.path", "included")
+    attributes = git_dir / "evil-attributes"
+    attributes.write_text("*.bin filter=evil\n")
+    repo.git("config", "core.attributesFile", str(attributes))
+    return repo, traps
+
+
+def test_git_springs_the_traps(hostile: tuple[Repo, Traps]) -> None:
+    repo, traps = hostile
+    repo.write({"data.bin": "changed\n", "README.md": "# Changed\n"})
+    repo.git("status", check=False)
+    repo.git("config", "--unset", "include.path")
+    repo.git("config", "core.fsmonitor", "false")
+    repo.git("diff", check=False)
+    repo.git("commit", "-q", "-a", check=False)
+    repo.git("config", "core.hooksPath", ".git/hooks")
+    repo.git("commit", "-q", "--allow-empty", "-m", "x", check=False)
+    assert traps.sprung() >= {
+        "core.fsmonitor", "diff.external", "path-post-index-change", "process", "hooks-pre-commit",
+        "hooks-reference-transaction", "filter.evil.clean",
+    }  # fmt: skip
+
+
+def test_docyard_runs_none_of_them(
+    hostile: tuple[Repo, Traps], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo, traps = hostile
+    with serving(repo.path, home) as server:
+        edit = {"slug": "_preamble", "operation": "append_content", "content": "More."}
+        assert not server.call("edit_document", file="README.md", **edit).is_error
+        assert not server.call("create_document", doc_type="document", title="New", folder="made").is_error
+        assert not server.call("complete_task", file="README.md", slug="tasks[0]").is_error
+        assert server.call("search_docs", query="filtered").data["hits"]
+        assert not server.call("view_document", file="filtered/a.md").is_error
+        refused = server.call("edit_document", file="filtered/a.md", **edit)
+        assert refused.data["code"] == "WORKTREE_BUSY"
+    for command in (["index", "rebuild"], ["doctor", "--fix"], ["init", "--hosts"]):
+        main([*command, "-C", str(repo.path)])
+    told = capsys.readouterr().out
+    assert "settings in the repository name programs" in told
+    assert "core.fsmonitor" in told
+    assert "core.hookspath" in told
+    assert "include.path" in told
+    assert traps.sprung() == set()
+    assert (repo.path / "made" / "new.md").is_file()
+
+
+def test_a_read_only_server_leaves_it_as_it_is(hostile: tuple[Repo, Traps], home: Path) -> None:
+    repo, traps = hostile
+    pending = repo.path / ".git" / "docyard" / "pending" / "0123456789abcdef"
+    pending.mkdir(parents=True)
+    (pending / "claim").touch()
+    (repo.path / ".git" / "index.lock").hardlink_to(pending / "claim")
+    before = below(repo.path)
+    with serving(repo.path, home, "--read-only") as server:
+        assert "edit_document" not in server.tools()
+        assert server.call("search_docs", query="filtered").data["hits"]
+        assert not server.call("view_document", file="filtered/a.md").is_error
+    assert below(repo.path) == before
+    assert traps.sprung() == set()
+
+
+def below(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Mode, time and bytes of every file below a folder, the search index's own aside."""
+    return {
+        str(path): (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file() and "docyard/index" not in path.as_posix()
+    }
+
+
+# A repository that names folders of others. The victim has a repository, a folder, and documents of its own.
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Repo:
+    return repositories.normal(tmp_path / "victim", FILES)
+
+
+def settings(repo: Repo, victim: Repo) -> Path:
+    repo.git("config", "core.worktree", str(victim.path))
+    return repo.path
+
+
+def settings_that_lead_up(repo: Repo, victim: Repo) -> Path:
+    repo.git("config", "core.worktree", "../..")
+    return repo.path
+
+
+def included_settings(repo: Repo, victim: Repo) -> Path:
+    (repo.path / ".git" / "more").write_text(f"[core]\n\tworktree = {victim.path}\n")
+    repo.git("config", "include.path", "more")
+    return repo.path
+
+
+def settings_behind_a_pointer(repo: Repo, victim: Repo) -> Path:
+    (repo.path / ".git").rename(repo.path / "inner")
+    (repo.path / ".git").write_text("gitdir: inner\n")
+    Repo(repo.path / "inner").git("config", "core.worktree", str(victim.path.with_name("plain")))
+    return repo.path
+
+
+def settings_of_a_work_tree(repo: Repo, victim: Repo) -> Path:
+    repo.git("config", "extensions.worktreeConfig", "true")
+    (repo.path / ".git" / "config.worktree").write_text(f"[core]\n\tworktree = {victim.path}\n")
+    return repo.path
+
+
+def shared_git_folder(repo: Repo, victim: Repo) -> Path:
+    (repo.path / ".git" / "commondir").write_text(f"{victim.path / '.git'}\n")
+    return repo.path
+
+
+def work_tree_list(repo: Repo, victim: Repo) -> Path:
+    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    (repo.path / ".git" / "worktrees" / "linked" / "gitdir").write_text(f"{victim.path / '.git'}\n")
+    return linked.path
+
+
+def work_tree_list_of_the_branch(repo: Repo, victim: Repo) -> Path:
+    work_tree_list(repo, victim)
+    (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/elsewhere\n")
+    (repo.path / ".git" / "worktrees" / "linked" / "HEAD").write_text("ref: refs/heads/main\n")
+    return repo.path
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        settings,
+        settings_that_lead_up,
+        included_settings,
+        settings_behind_a_pointer,
+        settings_of_a_work_tree,
+        shared_git_folder,
+        work_tree_list,
+        work_tree_list_of_the_branch,
+    ],
+)
+def test_nothing_is_written_where_it_leads(
+    tmp_path: Path, victim: Repo, lead: Callable[[Repo, Repo], Path]
+) -> None:
+    repo = repositories.normal(tmp_path / "repo", FILES)
+    for folder in (tmp_path, tmp_path / "plain"):  # as an attacker would guess them
+        Repo(folder).write(FILES)
+    path = lead(repo, victim)
+    before = all_but_objects(tmp_path)
+    with pytest.raises(WorkspaceError) as error:
+        Workspace.open(path, branch="main", durable=False).write(
+            [AppendContent(file="README.md", slug="_preamble", content="Theirs.")],
+            mode=Mode.ALL,
+            tool="test",
+            client="test",
+        )
+    assert error.value.code == "UNSUPPORTED_REPO"
+    assert error.value.fix
+    assert str(tmp_path) not in error.value.message + error.value.fix
+    assert all_but_objects(tmp_path) == before
+    assert main(["doctor", "-C", str(path), "--branch", "main"]) != 0
+    assert all_but_objects(tmp_path) == before

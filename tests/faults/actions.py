@@ -1,0 +1,110 @@
+"""What a forked child does in a repository, between being armed and its end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from templates import builtin_types
+from tests import repositories
+from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
+from workspace.errors import WorkspaceError
+from workspace.plan import Mode
+from workspace.requests import Request
+from workspace.workspace import Workspace
+
+OLD_WORDS, NEW_WORDS = "The old words.", "The new words."
+
+FILES: Mapping[str, str] = {
+    "README.md": "# Example\n\nText.\n",
+    "person.md": "# Person\n\nText.\n",
+    "staged.md": "# Staged\n\nText.\n",
+    "guides/nested/setup.md": f"# Setup\n\nSteps.\n\n## Install\n\n{OLD_WORDS}\n\n## Use\n\nMore.\n",
+    "guides/nested/other.md": "# Other\n",
+    "attic/old/gone.md": "# Gone\n\nFarewell.\n",
+}
+"""What is committed before the batch."""
+
+CREATED = "fresh/folder/new-page.md"
+
+Arm = Callable[[], None]
+
+
+def operations() -> Sequence[Operation]:
+    """The batch: a section edited in a nested folder, a document made in a new one, a document removed."""
+    return [
+        UpdateContent(file="guides/nested/setup.md", slug="install", content=NEW_WORDS),
+        CreateDocument(
+            type=builtin_types()["document"], title="New page", content="Fresh words.", folder="fresh/folder"
+        ),
+        RemoveDocument(path="attic/old/gone.md"),
+    ]
+
+
+BATCHES: Mapping[str, Callable[[], Sequence[Operation]]] = {
+    "three files": operations,
+    "one section": lambda: operations()[:1],
+    "another": lambda: [AppendContent(file="README.md", slug="_preamble", content="Other words.")],
+}
+
+
+def write(
+    path: Path,
+    arm: Arm,
+    *,
+    durable: bool = False,
+    batch: str = "three files",
+    base: str | None = None,
+    branch: str | None = None,
+) -> Mapping[str, object]:
+    """Write a batch built on `base` (the tip unless given), and say what a client would be told.
+
+    The name of the batch is its idempotency key.
+    """
+    workspace = Workspace.open(path, durable=durable, branch=branch)
+    base = base or workspace.tip()
+    key = Request(
+        batch.replace(" ", "-"), hashlib.sha256(batch.encode()).hexdigest(), lambda plan: {"key": batch}
+    )
+    chosen = BATCHES[batch]()
+    arm()
+    try:
+        written = workspace.write(
+            chosen, mode=Mode.EACH, tool="edit_document", client="faults", base_commit=base, request=key
+        )
+    except WorkspaceError as error:
+        return _refused(error)
+    if written.repeated is not None:
+        assert written.repeated.result == {"key": batch}
+    return {
+        "committed": written.is_committed,
+        "commit": written.commit,
+        "repeated": written.repeated is not None,
+    }
+
+
+def recover(path: Path, arm: Arm) -> Mapping[str, object]:
+    """Recover what a crash left, as a server does when it starts."""
+    workspace = Workspace.open(path)
+    arm()
+    try:
+        workspace.recover()
+    except WorkspaceError as error:
+        return _refused(error)
+    return {}
+
+
+ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {"write": write, "recover": recover}
+
+
+def warm(folder: Path) -> None:
+    """Do everything once, so that no child imports anything."""
+    repo = repositories.normal(folder / "repo", FILES)
+    for durable in (True, False):
+        write(repo.path, lambda: None, durable=durable)
+    recover(repo.path, lambda: None)
+
+
+def _refused(error: WorkspaceError) -> Mapping[str, object]:
+    return {"committed": False, "error": error.code, "message": error.message, "fix": error.fix}

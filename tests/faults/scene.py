@@ -1,0 +1,168 @@
+"""The repository in which things go wrong, and what must hold in it afterwards."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests import repositories
+from tests.faults.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
+from tests.faults.forkserver import ForkServer
+from tests.repositories import Repo
+
+STAGED, CHANGED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
+UNTRACKED: Mapping[str, str] = {"notes.txt": "A person's notes.\n", "guides/nested/draft.md": "A draft.\n"}
+STATUS = " M person.md\nM  staged.md\n?? guides/nested/draft.md\n?? notes.txt\n"
+"""What a person has in the work tree all the time: it must stay as it is."""
+
+
+class Wrong(AssertionError):
+    """Something does not hold in the repository after a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A template that is copied for each point, its commit, and what a whole batch makes of it."""
+
+    template: Path
+    bare: bool
+    base: str
+    old: Mapping[str, bytes]
+    new: Mapping[str, bytes]
+    new_tree: str
+
+    @property
+    def git_dir(self) -> str:
+        """Where the Git directory is, below the repository's folder."""
+        return "." if self.bare else ".git"
+
+    def copy(self, to: Path) -> Repo:
+        """A fresh repository, on the place of the one that was there."""
+        if to.exists():
+            shutil.rmtree(to)
+        shutil.copytree(self.template, to)
+        return Repo(to)
+
+    def check(self, repo: Repo, *, logged: bool = True, folders: bool = True) -> bool:
+        """Whether the batch is committed. Raises Wrong if the repository is not wholly old or wholly new.
+
+        `logged` and `folders` are whether the reflogs must tell of it, and whether no empty folder may stay.
+        """
+        tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
+        committed = tip != self.base
+        expected = self.new if committed else self.old
+        if committed and (tree, parents) != (self.new_tree, [self.base]):
+            raise Wrong("the branch is neither at the old commit nor at the new one after it")
+        self.check_surroundings(repo)
+        if self.bare:
+            return committed
+        own = {"person.md": CHANGED, "staged.md": STAGED, **UNTRACKED}
+        expected = {**expected, **{path: text.encode() for path, text in own.items()}}
+        _same("the files", work_files(repo), expected)
+        if folders:
+            needed = {parent.as_posix() for path in expected for parent in Path(path).parents} - {"."}
+            _same("the folders", work_folders(repo), needed)
+        for log in ("HEAD", "refs/heads/main"):
+            check_reflog(repo.path / ".git" / "logs" / log, tip if logged else None)
+        return committed
+
+    def check_surroundings(self, repo: Repo) -> None:
+        """Raises Wrong unless the repository is sound, nothing is left, and a person's work is as it was."""
+        _same("git fsck", repo.fsck(), "")
+        check_nothing_left(repo.path / self.git_dir)
+        if not self.bare:
+            _same("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
+
+
+def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
+    """Make the repository, and write the batch once to a copy of it to see what is new then."""
+    template = folder / ("bare" if bare else "checked-out")
+    source = repositories.unborn(folder / "source" if bare else template)
+    source.write(FILES)
+    (source.path / "attic/old/gone.md").chmod(0o755)
+    source.commit({}, "First")
+    if bare:
+        source.git("clone", "-q", "--bare", ".", str(template))
+        Repo(template).git("config", "user.name", repositories.NAME)
+        Repo(template).git("config", "user.email", repositories.EMAIL)
+    else:
+        source.commit({"staged.md": FILES["staged.md"]}, "Second")
+        source.write({**UNTRACKED, "staged.md": STAGED, "person.md": CHANGED})
+        source.git("add", "staged.md")
+    git_dir = template if bare else template / ".git"
+    shutil.rmtree(git_dir / "hooks", ignore_errors=True)
+    base = Repo(template).head()
+    old = committed_files(Repo(template))
+    scene = Scene(template, bare, base, old, {}, "")
+    whole = scene.copy(folder / "whole")
+    first = server.run("write", whole.path)
+    assert first.committed, first.answer
+    new = committed_files(whole)
+    section = FILES["guides/nested/setup.md"].replace(OLD_WORDS, NEW_WORDS).encode()
+    assert new == {
+        **{path: data for path, data in old.items() if path != "attic/old/gone.md"},
+        "guides/nested/setup.md": section,
+        CREATED: new[CREATED],
+    }
+    assert b"Fresh words." in new[CREATED]
+    return Scene(template, bare, base, old, new, whole.git("rev-parse", "HEAD^{tree}").strip())
+
+
+def committed_files(repo: Repo) -> dict[str, bytes]:
+    """The bytes of every file of the commit that HEAD names."""
+    paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    return {path: repo.git("show", f"HEAD:{path}").encode() for path in paths}
+
+
+def work_files(repo: Repo) -> dict[str, bytes]:
+    """The bytes of every file of the work tree."""
+    found = {}
+    for folder, names, files in os.walk(repo.path):
+        if ".git" in names:
+            names.remove(".git")
+        for file in files:
+            path = Path(folder, file)
+            found[path.relative_to(repo.path).as_posix()] = path.read_bytes()
+    return found
+
+
+def work_folders(repo: Repo) -> set[str]:
+    """Every folder of the work tree, empty ones too."""
+    found = set()
+    for folder, names, _ in os.walk(repo.path):
+        if ".git" in names:
+            names.remove(".git")
+        found |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
+    return found
+
+
+def check_nothing_left(git_dir: Path) -> None:
+    """Raises Wrong where a lock of Git's or anything of a publication's own is left."""
+    locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")} - {
+        "docyard/write.lock"
+    }
+    _same("the locks", locks, set())
+    pending = git_dir / "docyard" / "pending"
+    _same("the pending folders", {path.name for path in pending.glob("*")}, set())
+
+
+def check_reflog(log: Path, tip: str | None) -> None:
+    """Raises Wrong unless each line begins where the one before it ends, and the last ends at the tip."""
+    lines = log.read_text().splitlines()
+    moves = [line.split("\t")[0].split()[:2] for line in lines]
+    chained = all(one[1] == two[0] for one, two in itertools.pairwise(moves))
+    if not chained or (tip is not None and moves[-1][1] != tip) or len(moves) > 3:
+        raise Wrong(f"the reflog {log.name} does not follow: {moves}")
+
+
+def _same(what: str, found: object, expected: object) -> None:
+    if found == expected:
+        return
+    if isinstance(found, dict) and isinstance(expected, dict):
+        keys = sorted(key for key in {**found, **expected} if found.get(key) != expected.get(key))
+        raise Wrong(f"{what} differ: " + "; ".join(f"{key}: {found.get(key)!r}" for key in keys)[:400])
+    raise Wrong(f"{what}: {found!r}, not {expected!r}"[:500])

@@ -1,0 +1,140 @@
+"""The fault shim: compiled from `shim.c`, armed in a process that has it loaded, and its log read back."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("shim.c")
+
+
+class Fault(enum.IntEnum):
+    """What happens at the chosen call, in the order of `enum mode` in `shim.c`."""
+
+    NONE = 0
+    KILL = 1
+    FAIL = 2
+    FULL = 3
+    STOP = 4
+    SHORT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One state-changing call; `size` is the file's before it, -1 where there was none."""
+
+    number: int
+    name: str
+    result: str
+    inode: int
+    size: int
+    path: str
+    second: str
+
+    @property
+    def was_done(self) -> bool:
+        """Whether the system did it."""
+        return self.result.isdigit()
+
+    @property
+    def needs_space(self) -> bool:
+        """Whether a full disk may refuse it."""
+        return self.name in {"write", "mkdir", "link", "symlink"} or (self.name == "open" and self.size < 0)
+
+    def __str__(self) -> str:
+        there = f" -> {self.second}" if self.second else ""
+        return f"#{self.number} {self.name} {self.path}{there}: {self.result}"
+
+
+def why_not() -> str | None:
+    """The reason for which the shim cannot be used here; None if it can."""
+    if not sys.platform.startswith("linux"):
+        return "the fault shim is loaded with LD_PRELOAD, which needs Linux"
+    if shutil.which("cc") is None:
+        return "the fault shim needs a C compiler (cc)"
+    return None
+
+
+def compile_shim(folder: Path) -> Path:
+    """Compile the shim into a folder and return the library's path."""
+    library = folder / "shim.so"
+    command = [
+        "cc",
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-o",
+        str(library),
+        str(SOURCE),
+    ]
+    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(f"the shim does not compile: {done.stderr}")
+    return library
+
+
+def arm(root: str, point: int, fault: Fault, error: int, log: int, stopped: int, go: int) -> None:
+    """Begin to count in this process; the last three are open file descriptors."""
+    ctypes.CDLL(None).faults_arm(root.encode(), ctypes.c_long(point), int(fault), error, log, stopped, go)
+
+
+def disarm() -> int:
+    """Stop counting, and return how many calls there were."""
+    function = ctypes.CDLL(None).faults_disarm
+    function.restype = ctypes.c_long
+    return int(function())
+
+
+def read_log(path: Path) -> list[Call]:
+    """The calls that a process made, in order."""
+    found = []
+    for line in path.read_text("utf-8", "surrogateescape").splitlines():
+        number, name, result, inode, size, first, second = line.split("\t")
+        found.append(Call(int(number), name, result, int(inode), int(size), first, second))
+    return found
+
+
+def unsynced(calls: Iterable[Call]) -> dict[int, int]:
+    """The inodes whose last bytes were never synced, and how many bytes of each are safe."""
+    safe: dict[int, int] = {}
+    for call in calls:
+        if not call.was_done:
+            continue
+        if call.name == "open" and call.size < 0:
+            # A new file: what is known of an older one with the same inode is void.
+            safe.pop(call.inode, None)
+        elif call.name == "truncate":
+            safe[call.inode] = 0
+        elif call.name == "write":
+            safe.setdefault(call.inode, max(call.size, 0))
+        elif call.name == "fsync":
+            safe.pop(call.inode, None)
+    return safe
+
+
+def lose_power(root: Path, calls: Sequence[Call]) -> list[Path]:
+    """Cut every file below a folder to what was synced of it, and return those that were cut."""
+    safe = unsynced(calls)
+    cut = []
+    for path in sorted(root.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        found = path.stat()
+        kept = safe.get(found.st_ino)
+        if kept is not None and kept < found.st_size:
+            mode = found.st_mode & 0o7777
+            path.chmod(0o600)
+            with path.open("r+b") as stream:
+                stream.truncate(kept)
+            path.chmod(mode)
+            cut.append(path)
+    return cut

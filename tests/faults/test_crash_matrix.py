@@ -1,0 +1,102 @@
+"""A process is killed, or refused by the system, at each state-changing call of a batch or a recovery."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.forkserver import ForkServer
+from tests.faults.matrix import FAULTS, KINDS, Matrix, Tell, judge, refused, steps
+from tests.faults.scene import Scene
+from tests.faults.shim import Fault
+
+
+@steps(5)
+@pytest.mark.parametrize(
+    ("fault", "durable"),
+    [*((fault, True) for fault in FAULTS), ("kill", False)],
+    ids=[*FAULTS, "kill, no fsync"],
+)
+@KINDS
+def test_after_each_fault_all_is_old_or_new(
+    server: ForkServer,
+    scenes: dict[str, Scene],
+    place: Path,
+    tell: Tell,
+    kind: str,
+    fault: str,
+    durable: bool,
+    step: int,
+) -> None:
+    matrix = Matrix(server, scenes[kind], place, fault, durable=durable)
+    # A sample of the kills is finer than that of the rest.
+    points = matrix.points(step if step == 1 or (fault == "kill" and durable) else 4 * step)
+    count, wrong = 0, []
+    for point in points:
+        try:
+            repo, ended = matrix.strike(point)
+            count += matrix.struck is not None
+            matrix.settle(repo, ended, refused(ended, matrix.error))
+        except AssertionError as error:
+            wrong.append(f"{matrix.struck}\n    {error}")
+    judge(tell, f"{fault}, {kind}, fsync {'on' if durable else 'off'}", count, wrong)
+
+
+@steps(20)
+@KINDS
+def test_the_next_write_recovers_by_itself(
+    server: ForkServer, scenes: dict[str, Scene], place: Path, tell: Tell, kind: str, step: int
+) -> None:
+    """Be it a retry or another one."""
+    scene = scenes[kind]
+    matrix = Matrix(server, scene, place, "kill")
+    points = matrix.while_locked()[::step]
+    wrong = []
+    for point in points:
+        try:
+            repo, _ = matrix.strike(point)
+            matrix.retry(repo, committed=repo.head() != scene.base)
+            assert scene.check(repo), "a retry did not commit"
+            repo, _ = matrix.strike(point)
+            committed = repo.head() != scene.base
+            assert server.run("write", repo.path, batch="another").committed
+            scene.check_surroundings(repo)
+            assert repo.git("rev-list", "--count", f"{scene.base}..HEAD").strip() == str(1 + committed)
+        except AssertionError as error:
+            wrong.append(f"{matrix.struck}\n    {error}")
+    judge(tell, f"kill, then a write without a start, {kind}", 2 * len(points), wrong)
+
+
+@pytest.mark.parametrize(
+    ("every", "step"), [(20, 15), pytest.param(9, 1, marks=pytest.mark.slow)], ids=["sample", "every"]
+)
+@pytest.mark.parametrize("fault", ["kill", "input/output error"])
+@KINDS
+def test_a_recovery_that_is_struck_is_made_good_by_the_next(
+    server: ForkServer,
+    scenes: dict[str, Scene],
+    place: Path,
+    tell: Tell,
+    kind: str,
+    fault: str,
+    every: int,
+    step: int,
+) -> None:
+    matrix = Matrix(server, scenes[kind], place, "kill")
+    struck, error = FAULTS[fault]
+    tried, wrong = 0, []
+    locked = matrix.while_locked()
+    for point in locked[2 :: min(every, max(1, len(locked) // 2))]:
+        repo, _ = matrix.strike(point)
+        calls = server.run("recover", repo.path).calls
+        for number in range(1, len(calls) + 1, step):
+            tried += 1
+            try:
+                repo, ended = matrix.strike(point)
+                broken = server.run("recover", repo.path, point=number, fault=struck, error=error)
+                assert broken.killed == (struck is Fault.KILL)
+                matrix.settle(repo, ended, refused(broken, error))
+            except AssertionError as found:
+                wrong.append(f"{matrix.struck}\n  recovery {calls[number - 1]}\n    {found}")
+    judge(tell, f"kill, then {fault} in the recovery, {kind}", tried, wrong)

@@ -1,0 +1,107 @@
+"""The kill in other shapes of repository, where the locks and the work tree are elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.faults.actions import CREATED, FILES
+from tests.faults.forkserver import ForkServer
+from tests.faults.matrix import Tell, judge, steps
+from tests.faults.scene import check_nothing_left
+from tests.faults.shim import Fault
+from tests.repositories import Repo
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A repository, the branch that is written to, and its common Git directory."""
+
+    repo: Repo
+    branch: str
+    git_dir: Path
+
+    def tip(self) -> str:
+        """The branch's commit; empty before the first."""
+        return self.repo.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{self.branch}").strip()
+
+    def check(self, base: str) -> bool:
+        """Whether the batch is committed; all is whole, and nothing is left."""
+        assert self.repo.fsck() == ""
+        assert self.repo.git("status", "--porcelain", "--untracked-files=all") == ""
+        check_nothing_left(self.git_dir)
+        tip = self.tip()
+        if tip == base:
+            return False
+        count = self.repo.git("rev-list", "--count", tip, *([f"^{base}"] if base else []))
+        assert count.strip() == "1"
+        assert CREATED in self.repo.git("ls-tree", "-r", "--name-only", tip).splitlines()
+        log = self.git_dir / "logs/refs/heads" / self.branch
+        assert not log.exists() or log.read_text().splitlines()[-1].split()[1] == tip
+        return True
+
+
+def linked(place: Path) -> Shape:
+    main = repositories.normal(place / "main", FILES)
+    return Shape(repositories.linked(main, place / "linked", "topic"), "topic", main.path / ".git")
+
+
+def linked_to_a_bare_one(place: Path) -> Shape:
+    main = repositories.bare(place / "main", FILES)
+    return Shape(repositories.linked(main, place / "linked", "topic"), "topic", main.path)
+
+
+def unborn(place: Path) -> Shape:
+    repo = repositories.unborn(place / "repo")
+    return Shape(repo, "main", repo.path / ".git")
+
+
+def not_checked_out(place: Path) -> Shape:
+    repo = repositories.normal(place / "repo", FILES)
+    repo.git("branch", "topics/one")
+    return Shape(repo, "topics/one", repo.path / ".git")
+
+
+def packed(place: Path) -> Shape:
+    repo = repositories.normal(place / "repo", FILES)
+    repo.git("gc", "-q")
+    return Shape(repo, "main", repo.path / ".git")
+
+
+@steps(20)
+@pytest.mark.parametrize(
+    "build", [linked, linked_to_a_bare_one, unborn, not_checked_out, packed], ids=lambda build: build.__name__
+)
+def test_after_a_kill_all_is_old_or_new(
+    server: ForkServer, place: Path, tell: Tell, build: Callable[[Path], Shape], step: int
+) -> None:
+    def fresh() -> tuple[Shape, dict[str, object]]:
+        if place.exists():
+            shutil.rmtree(place)
+        shape = build(place)
+        # A branch that is to be born is the one that HEAD names.
+        named = shape.branch if shape.tip() else None
+        return shape, {"root": place, "durable": True, "branch": named, "base": shape.tip() or None}
+
+    shape, options = fresh()
+    base = shape.tip()
+    calls = server.run("write", shape.repo.path, **options).calls
+    assert shape.check(base)
+    points, wrong = [*range(1, len(calls) - 4, 2 * step), len(calls) - 4], []
+    for point in points:
+        shape, options = fresh()
+        base = shape.tip()
+        try:
+            assert server.run("write", shape.repo.path, point=point, fault=Fault.KILL, **options).killed
+            server.run("recover", shape.repo.path)
+            committed = shape.check(base)
+            assert server.run("write", shape.repo.path, **options).committed != committed
+            assert shape.check(base)
+        except AssertionError as error:
+            wrong.append(f"{calls[point - 1]}\n    {error}")
+    judge(tell, f"kill, {build.__name__}", len(points), wrong)

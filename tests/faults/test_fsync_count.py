@@ -1,0 +1,43 @@
+"""How often a batch waits for the disk: a number that does not grow with the repository."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.faults.actions import FILES
+from tests.faults.forkserver import ForkServer
+from tests.faults.matrix import Tell
+from tests.repositories import Repo
+
+
+def repository(folder: Path, files: int, *, bare: bool) -> Repo:
+    """A repository of so many more files, 50 in a folder."""
+    more = {f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)}
+    source = repositories.normal(folder / "source", {**FILES, **more})
+    if not bare:
+        return source
+    source.git("clone", "-q", "--bare", ".", str(folder / "bare"))
+    return Repo(folder / "bare")
+
+
+@pytest.mark.parametrize("kind", ["checked-out", "bare"])
+def test_fsyncs_do_not_grow_with_the_repository(
+    server: ForkServer, tmp_path: Path, tell: Tell, kind: str
+) -> None:
+    counts = {}
+    for files in (10, 2000):
+        repo = repository(tmp_path.resolve() / str(files), files, bare=kind == "bare")
+        ended = server.run("write", repo.path, durable=True, batch="one section")
+        assert ended.committed
+        counts[files] = Counter(call.name for call in ended.calls)
+    small, large = (counts[files]["fsync"] for files in (10, 2000))
+    tell(f"fsyncs of a one-section batch, {kind}: {small} with 10 files, {large} with 2,000")
+    assert small == large > 0
+    ended = server.run(
+        "write", repository(tmp_path.resolve() / "off", 10, bare=kind == "bare").path, batch="one section"
+    )
+    assert [call for call in ended.calls if call.name == "fsync"] == []

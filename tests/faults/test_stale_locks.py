@@ -1,0 +1,88 @@
+"""Locks that another program has left: waited for, named, and never removed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.edits import AppendContent
+from workspace.errors import WorkspaceError
+from workspace.plan import Mode
+from workspace.publishing import locks
+from workspace.workspace import Workspace
+
+LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
+EDIT = AppendContent(file="README.md", slug="_preamble", content="More.")
+
+
+def write(repo: Repo) -> None:
+    Workspace.open(repo.path, durable=False).write(
+        [EDIT], mode=Mode.EACH, tool="edit_document", client="agent"
+    )
+
+
+def plant(repo: Repo, lock: str, kind: str) -> Path:
+    """A lock of another's in `.git`: an empty file, a file with text, a link to a file, one beside ours."""
+    path = repo.path / ".git" / lock
+    if kind == "empty":
+        path.touch()
+    elif kind == "text":
+        path.write_text("another's")
+    elif kind == "symbolic link":
+        path.symlink_to("nowhere")
+    else:
+        # A folder of ours whose claim has the same bytes but is another file.
+        folder = repo.path / ".git/docyard/pending/0123456789abcdef"
+        folder.mkdir(parents=True)
+        (folder / "claim").touch()
+        path.touch()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "beside a claim of ours"])
+@pytest.mark.parametrize("lock", LOCKS)
+def test_anothers_lock_is_named_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, kind: str
+) -> None:
+    whole = (lock, kind) == ("index.lock", "empty")
+    if not whole:
+        monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.1)
+    repo = repositories.normal(tmp_path)
+    base = repo.head()
+    path = plant(repo, lock, kind)
+    before = path.lstat()
+    begun = time.monotonic()
+    with pytest.raises(WorkspaceError) as caught:
+        write(repo)
+    waited = time.monotonic() - begun
+    assert (caught.value.code, caught.value.details["file"]) == ("LOCKED", f".git/{lock}")
+    assert f".git/{lock}" in caught.value.message
+    assert waited >= (2 if whole else 0.1)
+    after = path.lstat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_size) == (
+        before.st_ino,
+        before.st_mtime_ns,
+        before.st_size,
+    )
+    assert repo.head() == base
+    path.unlink()
+    assert repo.status() == ""
+    write(repo)
+    assert repo.status() == repo.fsck() == ""
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_that_goes_in_time_only_delays(tmp_path: Path, lock: str) -> None:
+    repo = repositories.normal(tmp_path)
+    path = plant(repo, lock, "empty")
+    other = threading.Timer(0.3, path.unlink)
+    other.start()
+    write(repo)
+    other.join()
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
+    assert repo.status() == repo.fsck() == ""

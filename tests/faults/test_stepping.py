@@ -1,0 +1,162 @@
+"""The publication stepped by hand: a person uses Git between every two of its calls."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.faults.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
+from tests.faults.forkserver import Ended, ForkServer
+from tests.faults.matrix import Tell, judge, steps
+from tests.faults.scene import check_nothing_left
+from tests.faults.shim import Call
+from tests.repositories import Repo
+
+LINE = "A person's line."
+OURS = "guides/nested/setup.md"
+BATCH = {CREATED, OURS, "attic/old/gone.md"}
+
+
+def edit(repo: Repo, path: str = "README.md") -> None:
+    with (repo.path / path).open("a") as stream:
+        stream.write(LINE + "\n")
+
+
+def commit_an_edit(repo: Repo) -> None:
+    edit(repo)
+    repo.git("commit", "-q", "-a", "-m", "Person", check=False)
+
+
+def commit_nothing(repo: Repo) -> None:
+    repo.git("commit", "-q", "-a", "-m", "Person", check=False)
+
+
+def add(repo: Repo) -> None:
+    edit(repo)
+    repo.git("add", "README.md", check=False)
+
+
+def status(repo: Repo) -> None:
+    repo.git("status")
+
+
+def stash(repo: Repo) -> None:
+    edit(repo)
+    repo.git("stash", check=False)
+
+
+def switch(repo: Repo) -> None:
+    repo.git("switch", "-q", "-c", "topic", check=False)
+
+
+def edit_our_file(repo: Repo) -> None:
+    edit(repo, OURS)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stepping") / "template"
+    repositories.normal(path, FILES)
+    shutil.rmtree(path / ".git" / "hooks", ignore_errors=True)
+    return path
+
+
+def fresh(template: Path, place: Path) -> Repo:
+    if place.exists():
+        shutil.rmtree(place)
+    shutil.copytree(template, place)
+    return Repo(place)
+
+
+def check(repo: Repo, ended: Ended, base: str) -> int:
+    """The batch is committed once or not at all, and no commit holds what is another's.
+
+    Returns how many commits the person has made.
+    """
+    assert repo.fsck() == ""
+    check_nothing_left(repo.path / ".git")
+    found = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
+    persons = [line.split()[0] for line in found if line.endswith(" Person")]
+    ours = [line.split()[0] for line in found if not line.endswith(" Person")]
+    assert ours == ([ended.answer["commit"]] if ended.committed else [])
+    assert all(changed_paths(repo, commit) == {"README.md"} for commit in persons)
+    for commit in ours:
+        assert changed_paths(repo, commit) == BATCH
+        text = repo.git("show", f"{commit}:{OURS}")
+        assert (text.count(NEW_WORDS), text.count(OLD_WORDS)) == (1, 0)
+    return len(persons)
+
+
+def changed_paths(repo: Repo, commit: str) -> set[str]:
+    return set(repo.git("diff", "--name-only", "--no-renames", f"{commit}^", commit).splitlines())
+
+
+def check_line(repo: Repo, path: str) -> None:
+    """The person's line is there once: in the work tree's file, or in the stash; and the status says so."""
+    stashed = repo.git("stash", "list").count("\n")
+    assert stashed <= 1
+    shown = repo.git("show", "stash@{0}:" + path) if stashed else (repo.path / path).read_text()
+    assert shown.count(LINE) == 1, f"the person's line is there {shown.count(LINE)} times"
+    committed = repo.git("show", f"HEAD:{path}").count(LINE)
+    assert committed <= 1
+    found = repo.status()
+    assert found in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
+
+
+@steps(24)
+@pytest.mark.parametrize(
+    "action", [commit_an_edit, commit_nothing, add, status, stash, switch], ids=lambda action: action.__name__
+)
+def test_a_person_between_two_steps(
+    server: ForkServer,
+    template: Path,
+    place: Path,
+    tell: Tell,
+    action: Callable[[Repo], None],
+    step: int,
+) -> None:
+    base = Repo(template).head()
+    calls = server.run("write", fresh(template, place).path).calls
+    persons, wrong, points = [], [], range(1, len(calls) + 1, step)
+    for point in points:
+        repo = fresh(template, place)
+        try:
+            ended = server.run_stopped("write", repo.path, point, lambda repo=repo: action(repo))
+            persons.append(check(repo, ended, base))
+            if action in (commit_an_edit, add, stash):
+                check_line(repo, "README.md")
+            else:
+                assert repo.status() == ""
+            assert ended.committed, f"the answer was {dict(ended.answer)}"
+        except AssertionError as error:
+            wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
+    judge(tell, f"a person's {action.__name__} between two steps", len(points), wrong)
+    # Before the locks are taken the person's commit comes first; while they are held it is refused.
+    assert set(persons) == ({0, 1} if action is commit_an_edit else {0})
+
+
+@steps(12)
+def test_a_person_writes_to_a_file_of_the_batch_between_two_steps(
+    server: ForkServer, template: Path, place: Path, tell: Tell, step: int
+) -> None:
+    """What the person adds stays, and the batch is refused, or stands below it."""
+    base = Repo(template).head()
+    calls: list[Call] = server.run("write", fresh(template, place).path).calls
+    answers, wrong, points = [], [], range(1, len(calls) + 1, step)
+    for point in points:
+        repo = fresh(template, place)
+        try:
+            ended = server.run_stopped("write", repo.path, point, lambda repo=repo: edit_our_file(repo))
+            check(repo, ended, base)
+            check_line(repo, OURS)
+            text = (repo.path / OURS).read_text()
+            assert (NEW_WORDS in text, OLD_WORDS in text) == (ended.committed, not ended.committed)
+            answers.append("committed" if ended.committed else ended.answer["error"])
+        except AssertionError as error:
+            wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
+    judge(tell, "a person's words in a file of the batch", len(points), wrong)
+    assert set(answers) == {"committed", "WORKTREE_CONFLICT"}

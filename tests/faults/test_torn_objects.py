@@ -1,0 +1,124 @@
+"""Objects and refs as a loss of power leaves them: empty, cut off, or full of zeros."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.errors import WorkspaceError
+from workspace.git import GitStore
+from workspace.publishing import Batch, publish
+
+FILES = {"README.md": "# Example\n", "guides/setup.md": "# Setup\n\nSteps.\n", "guides/other.md": "# Other\n"}
+CHANGES: Mapping[str, bytes | None] = {"guides/setup.md": b"# Setup\n\nNew steps.\n", "guides/other.md": None}
+
+DAMAGES: Mapping[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "cut off": lambda data: data[: len(data) // 2],
+    "zeros": lambda data: bytes(len(data)),
+}
+
+
+def normal(path: Path) -> Repo:
+    """The same commit each time, so that the same batch makes the same objects."""
+    repo = repositories.unborn(path)
+    repo.write(FILES)
+    repo.git("add", "-A")
+    who = repositories.signature()
+    commit = GitStore(path).put_commit(repo.git("write-tree").strip(), (), who, who, "First")
+    repo.git("update-ref", "refs/heads/main", commit)
+    return repo
+
+
+def objects(repo: Repo) -> dict[str, bytes]:
+    folder = repo.path / ".git" / "objects"
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("??/*")}
+
+
+def publish_changes(path: Path, base: str) -> tuple[str, str]:
+    """Publish the batch: "committed" and the commit, or an error's code and what it says."""
+    batch = Batch("main", base, CHANGES, "Agent", repositories.signature())
+    try:
+        return "committed", publish(GitStore(path), batch, durable=True)
+    except WorkspaceError as error:
+        return error.code, f"{error.message} {error.fix}"
+
+
+def in_time(repo: Repo, base: str) -> tuple[str, str]:
+    """The same in a process of its own, since libgit2 goes on for ever with some broken objects."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply_async(publish_changes, (repo.path, base)).get(timeout=20)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "repo")
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> dict[str, bytes]:
+    """The objects that the batch makes: a blob, two trees and a commit."""
+    other = normal(tmp_path / "other")
+    before = objects(other)
+    publish_changes(other.path, other.head())
+    made = {path: data for path, data in objects(other).items() if path not in before}
+    kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in made]
+    assert sorted(kinds) == ["blob", "commit", "tree", "tree"]
+    return made
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "which",
+    [None, *(pytest.param(number, marks=pytest.mark.slow) for number in range(4))],
+    ids=["all", "first", "second", "third", "fourth"],
+)
+def test_a_broken_object_is_set_aside_and_written_anew(
+    repo: Repo, expected: dict[str, bytes], which: int | None, damage: str
+) -> None:
+    chosen = sorted(expected) if which is None else [sorted(expected)[which]]
+    for path in chosen:
+        planted = repo.path / ".git" / "objects" / path
+        planted.parent.mkdir(exist_ok=True)
+        planted.write_bytes(DAMAGES[damage](expected[path]))
+        planted.chmod(0o444)
+    result, commit = in_time(repo, repo.head())
+    assert (result, commit) == ("committed", repo.head())
+    assert repo.fsck() == ""
+    assert repo.status() == ""
+    assert repo.git("show", "HEAD:guides/setup.md").encode() == CHANGES["guides/setup.md"]
+    made = objects(repo)
+    assert {path: made[path] for path in expected} == expected
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_object_of_the_commit_that_is_served_is_told(repo: Repo, damage: str) -> None:
+    blob = repo.git("rev-parse", "HEAD^{tree}").strip()
+    torn = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    torn.chmod(0o644)
+    torn.write_bytes(DAMAGES[damage](torn.read_bytes()))
+    before = objects(repo)
+    assert in_time(repo, repo.head())[0] == "DAMAGED_REPO"
+    assert objects(repo) == before
+    assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_ref_refuses_and_is_left_as_it_is(repo: Repo, damage: str) -> None:
+    base = repo.head()
+    ref = repo.path / ".git" / "refs" / "heads" / "main"
+    ref.write_bytes(DAMAGES[damage](ref.read_bytes()))
+    before = ref.read_bytes()
+    code, message = in_time(repo, base)
+    assert code != "committed"
+    assert str(repo.path) not in message
+    assert ref.read_bytes() == before
+    assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
+    assert not list(repo.path.rglob("*.lock")) or [path.name for path in repo.path.rglob("*.lock")] == [
+        "write.lock"
+    ]

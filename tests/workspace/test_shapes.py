@@ -1,0 +1,141 @@
+"""Repositories and checkouts of every shape: read and written as Git would.
+
+Each shape is read, written twice, and written again after a person has committed. What must be in the files
+is not computed here: `git checkout-index` says it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from templates import builtin_types
+from tests import repositories
+from tests.repositories import Repo
+from tests.shapes import FILES, SERVED, Shape, another_file_system, configured, plain
+from workspace.edits import AppendContent, CreateDocument, RemoveDocument
+from workspace.plan import Mode
+from workspace.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repositories.normal(tmp_path_factory.mktemp("template") / "repo", FILES).path
+
+
+@pytest.fixture
+def start(template: Path, tmp_path: Path) -> Repo:
+    """A copy of the normal repository, so that most shapes begin without running git."""
+    shutil.copytree(template, tmp_path / "repo", symlinks=True)
+    repo = Repo(tmp_path / "repo")
+    repo.git("update-index", "-q", "--refresh")
+    return repo
+
+
+@pytest.mark.parametrize("make", SERVED, ids=lambda make: make.__name__.replace("_", " "))
+def test_a_shape_that_is_served(start: Repo, make: Callable[[Repo], Shape]) -> None:
+    shape = make(start)
+    try:
+        workspace = shape.workspace()
+        assert set(FILES) - {"data.txt"} <= set(workspace.snapshot().documents)
+        assert "link.md" not in workspace.snapshot().documents
+        write(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
+        check(shape, added="Ours.", holds="new/folder/new.md", lacks="guides/deep/only.md")
+        write(workspace, "README.md", "Again.", create="Newer", remove="new/folder/new.md")
+        check(shape, added="Again.", holds="new/folder/newer.md", lacks="new/folder/new.md")
+        a_person_commits(shape)
+        write(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
+        check(shape, added="After.", holds="notes.md", lacks="guides/setup.md")
+        text = shape.repo.git("show", f"{shape.tip()}:README.md")
+        assert [text.count(word) for word in ("Ours.", "Again.", "After.", "By hand.")] == [1, 1, 1, 1]
+    finally:
+        if make is another_file_system and "shape" in locals():
+            shutil.rmtree(shape.opened)
+
+
+def write(workspace: Workspace, path: str, text: str, *, create: str, remove: str) -> None:
+    """Edit a document, create one in a new folder, and remove one, in one commit."""
+    operations = (
+        AppendContent(file=path, slug="_preamble", content=text),
+        CreateDocument(type=builtin_types()["document"], title=create, folder="new/folder"),
+        RemoveDocument(path=remove),
+    )
+    base = workspace.tip()
+    done = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
+    assert done.is_committed, done.steps
+    assert done.commit == workspace.tip()
+
+
+def a_person_commits(shape: Shape) -> None:
+    """A person adds a line to a document and commits it; in a bare repository by a push."""
+    if shape.files is not None:
+        home = shape.repo
+    else:
+        clone = shape.opened.with_name("pushing")
+        branch = ["-b", shape.branch] if shape.branch else []
+        shape.repo.git("clone", "-q", *branch, ".", str(clone))
+        home = configured(clone).repo
+    readme = home.path / "README.md"
+    ending = b"\r\n" if b"\r\n" in readme.read_bytes() else b"\n"
+    readme.chmod(readme.stat().st_mode | stat.S_IWUSR)
+    with readme.open("ab") as stream:
+        stream.write(ending + b"By hand." + ending)
+    home.git("commit", "-q", "-a", "-m", "By hand")
+    if shape.files is None:
+        home.git("push", "-q")
+
+
+def check(shape: Shape, *, added: str, holds: str, lacks: str) -> None:
+    """The branch, the index and the files agree, as the git program sees them, and nothing is left."""
+    repo, tip = shape.repo, shape.tip()
+    assert added in repo.git("show", f"{tip}:README.md")
+    listed = repo.git("ls-tree", "-r", "--name-only", "-z", tip).split("\0")
+    assert holds in listed
+    assert lacks not in listed
+    assert repo.fsck() == ""
+    common = Path(repo.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    assert [lock for lock in common.rglob("*.lock") if lock.name != "write.lock"] == []
+    assert list(common.glob("docyard/pending/*")) == []
+    if shape.files is None:
+        return
+    assert repo.status() == ""
+    assert repo.git("diff", "--cached", "--name-only", tip) == ""
+    as_git_would = shape.files.parent / "as-git-would"
+    repo.git("checkout-index", "-a", "-f", f"--prefix={as_git_would}/")
+    try:
+        assert files_below(shape.files) == files_below(as_git_would)
+    finally:
+        shutil.rmtree(as_git_would)
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The bytes of every file that may be tracked; of a link, where it leads. Submodules are left out."""
+    found = {}
+    for below, folders, names in os.walk(folder):
+        folders[:] = [
+            name for name in folders if name != ".git" and not (Path(below, name) / ".git").exists()
+        ]
+        for name in [*names, *(name for name in folders if Path(below, name).is_symlink())]:
+            path = Path(below, name)
+            if name != ".git":
+                key = path.relative_to(folder).as_posix()
+                found[key] = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
+    return found
+
+
+def test_garbage_is_collected_between_writes(start: Repo) -> None:
+    workspace = plain(start).workspace()
+    before = workspace.snapshot()
+    for number, gone in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
+        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=gone)
+        start.git("gc", "-q", "--prune=now")
+    assert before.read("README.md").decode() == FILES["README.md"]
+    assert [b"Text %d." % number in workspace.snapshot().read("README.md") for number in range(3)] == [
+        True
+    ] * 3
+    assert start.status() == start.fsck() == ""

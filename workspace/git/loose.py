@@ -1,0 +1,42 @@
+"""Loose objects (gitrepository-layout, "objects"), read with a look at whether they are whole.
+
+libgit2 never returns from one that is cut off in the middle, as a loss of power leaves it, so it is not asked
+for any that was not looked at here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from pathlib import Path
+
+
+class BrokenObject(Exception):
+    """A loose object that is empty, cut off, or not what its name says."""
+
+
+def loose_path(common_dir: Path, id: str) -> Path:
+    """Where an object stands, if it is loose."""
+    return common_dir / "objects" / id[:2] / id[2:]
+
+
+def read_loose(common_dir: Path, id: str) -> tuple[str, bytes] | None:
+    """The kind and the bytes of an object; None if it is not loose. Raises BrokenObject."""
+    try:
+        compressed = loose_path(common_dir, id).read_bytes()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError:
+        raise BrokenObject(id) from None
+    reader = zlib.decompressobj()
+    try:
+        raw = reader.decompress(compressed)
+    except zlib.error:
+        raise BrokenObject(id) from None
+    if not reader.eof or hashlib.sha1(raw, usedforsecurity=False).hexdigest() != id:
+        raise BrokenObject(id)
+    header, _, data = raw.partition(b"\0")
+    kind, _, size = header.partition(b" ")
+    if size != b"%d" % len(data):
+        raise BrokenObject(id)
+    return kind.decode("ascii", "replace"), data
