@@ -36,12 +36,13 @@ _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\
 _SCRIPTS = re.compile(f"([{_SPACELESS}]+)|[^{_SPACELESS}]+")
 
 # What Markdown shows to programs and not to readers: comments, link targets, reference definitions, anchors,
-# tags that hold addresses, and entities. An unclosed comment runs to the end, which keeps the search linear.
+# tags that hold addresses, and entities. An unclosed comment runs to the end, and what
+# may repeat keeps what it took (`++`): both keep the search linear.
 _UNREAD = re.compile(
     r"""<!--.*?(?:-->|\Z)
     | (?<=\])\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)
     | ^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+
-    | \{\#[^\s{}]+[^{}\n]*\}
+    | \{\#[^\s{}]++[^{}\n]*+\}
     | <\#[^\s<>]+>
     | </?(?:a|img)\b[^<>]*>
     | &(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6});""",

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-from workspace.errors import WorkspaceError
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from index.chunks import Record
     from index.engine import Segment
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of format and analysis; an index of another version lives in another folder."""
 
 TEXT, PATH, TYPE, TAGS, STATE = "text", "path", "type", "tags", "state"
-
-
-class IndexDamaged(WorkspaceError):
-    """The index's files could not be read; it can always be rebuilt from Git."""
-
-    code: ClassVar[str] = "INDEX_DAMAGED"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """What an index stands for: a commit (None before the first), and how much it holds.
 
-    `indexed_at` is the UTC time of the change, in ISO 8601 to the second.
+    `files` counts the documents of the commit, `indexed_at` is the UTC time of the change, in ISO 8601 to the
+    second. `unreadable` has the documents that were left out because Git could not read them, each with its
+    blob.
     """
 
     commit: str | None
@@ -35,6 +30,7 @@ class State:
     chunks: int
     indexed_at: str
     schema: int = SCHEMA
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,10 @@ class Generation:
     state: State
     parts: tuple[Part, ...]
     total_length: int
+
+    def is_untouched(self) -> bool:
+        """Whether the files are as they were when their checksums were right."""
+        return all(part.segment.is_untouched() for part in self.parts)
 
     def values(self, field: str) -> dict[str, int]:
         """Count the live chunks of each value of an exact field."""

@@ -3,8 +3,8 @@
     <common Git directory>/docyard/index/<schema>-<branch>-<user>/
         lock              held while the index is brought to another commit
         current           which of the folders below is the index, sealed with the user's own key
-        metadata.json
-        <random name>/    an index
+        metadata.json     and metadata.sum, its checksum
+        <random name>/    an index, and the manifest of its files (`index.integrity`)
 
 A rebuild goes into a new folder beside the old one, and replacing `current` swaps them. Whoosh unpickles
 what it opens, so a folder is opened only if it is private to this user and its seal holds. The seal covers
@@ -14,51 +14,25 @@ nor that inode.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import json
 import os
 import re
 import secrets
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
+from index.files import DRAFT, remove, write_atomically, writing
 from index.keys import user_key
-from workspace.errors import WorkspaceError
 
 _CURRENT = "current"
 _LOCK = "lock"
 METADATA = "metadata.json"
-
-
-class IndexUnwritable(WorkspaceError):
-    """The index's folder could not be written: the disk is full, or permissions changed."""
-
-    code: ClassVar[str] = "INDEX_UNWRITABLE"
-
-    @classmethod
-    def because(cls, error: OSError) -> IndexUnwritable:
-        """Give the reason without the path that the system names."""
-        return cls(
-            f"the search index cannot be written: {error.strerror or type(error).__name__}",
-            fix="Make room, or mend the permissions of the index's folder; `docyard doctor` looks at it.",
-        )
-
-
-@contextmanager
-def writing() -> Iterator[None]:
-    """Turn the system's refusals to write into IndexUnwritable."""
-    try:
-        yield
-    except OSError as error:
-        raise IndexUnwritable.because(error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,30 +80,44 @@ class Location:
 
     def discard(self, folder: Path) -> None:
         """Remove what an interrupted build left."""
-        shutil.rmtree(folder, ignore_errors=True)
+        remove([folder])
 
     def swap(self, folder: Path) -> None:
         """Let a finished index serve from now on, and sweep away every other one."""
         with writing():
             pointer = {"index": folder.name, "seal": _seal(folder)}
             write_atomically(self.folder / _CURRENT, json.dumps(pointer).encode())
+        with suppress(OSError):
             self.sweep(keep=folder)
 
-    def sweep(self, keep: Path | None) -> None:
-        """Remove what earlier indexes and interrupted work left. Open files elsewhere stay readable."""
-        for entry in self.folder.iterdir():
-            if entry != keep and re.fullmatch(r"[0-9a-f]{16}", entry.name):
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.suffix == ".draft":
-                entry.unlink(missing_ok=True)
+    def leftovers(self, keep: Path | None) -> list[Path]:
+        """List what earlier indexes and interrupted work left beside the index that serves."""
+        return [
+            entry
+            for entry in self.folder.iterdir()
+            if entry != keep and (re.fullmatch(r"[0-9a-f]{16}", entry.name) or entry.suffix == DRAFT)
+        ]
+
+    def sweep(self, keep: Path | None) -> int:
+        """Remove the leftovers, under the lock; return how many. Open files elsewhere stay readable."""
+        return remove(self.leftovers(keep))
 
 
-def find_location(common_dir: Path, name: str) -> Location | None:
+def find_location(candidates: Iterable[Path], refused: Container[Path] = ()) -> Location | None:
     """Choose the index's folder, made if need be; None means that the index must stay in memory."""
-    for folder in _candidates(common_dir, name):
-        if make_private(folder):
+    for folder in candidates:
+        if folder not in refused and make_private(folder):
             return Location(folder)
     return None
+
+
+def candidates(common_dir: Path, name: str) -> Iterator[Path]:
+    """Give the folders in which an index may live, the best first."""
+    from platformdirs import user_cache_path
+
+    yield common_dir / "docyard" / "index" / name
+    repository = hashlib.sha256(os.fsencode(common_dir.resolve())).hexdigest()[:16]
+    yield user_cache_path("docyard", appauthor=False) / "index" / repository / name
 
 
 def index_name(schema: int, branch: str) -> str:
@@ -147,25 +135,6 @@ def make_private(folder: Path) -> bool:
             return True
     except OSError:
         return False
-
-
-def write_atomically(file: Path, data: bytes) -> None:
-    """Replace a file's content in one step: a reader sees the old bytes or the new ones."""
-    draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}.draft")
-    try:
-        draft.write_bytes(data)
-        os.replace(draft, file)
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-
-
-def _candidates(common_dir: Path, name: str) -> Iterator[Path]:
-    from platformdirs import user_cache_path
-
-    yield common_dir / "docyard" / "index" / name
-    repository = hashlib.sha256(os.fsencode(common_dir.resolve())).hexdigest()[:16]
-    yield user_cache_path("docyard", appauthor=False) / "index" / repository / name
 
 
 def _is_private(folder: Path) -> bool:

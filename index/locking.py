@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-from index.location import writing
+from index.files import IndexUnwritable, writing
 from workspace.errors import WorkspaceError
 
 _PAUSE = 0.02
@@ -23,13 +23,15 @@ class IndexBusy(WorkspaceError):
 
 @contextmanager
 def locked(file: Path, patience: float, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the lock; `waiting` is called once if it is taken, IndexBusy comes after `patience` seconds."""
-    with writing():
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    """Hold the lock; `waiting` is called once if it is taken, IndexBusy comes after `patience` seconds.
+
+    Raises IndexUnwritable if there can be no lock here.
+    """
+    deadline = time.monotonic() + patience
+    told = False
+    descriptor = _open(file)
     try:
-        deadline = time.monotonic() + patience
-        told = False
-        while not _try(descriptor):
+        while not _take(descriptor, file):
             if time.monotonic() >= deadline:
                 raise IndexBusy(
                     "another process is still bringing the search index up to date",
@@ -39,9 +41,44 @@ def locked(file: Path, patience: float, waiting: Callable[[], None] = lambda: No
                 waiting()
                 told = True
             time.sleep(_PAUSE)
+            os.close(descriptor)
+            descriptor = -1
+            descriptor = _open(file)
         yield
     finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def is_locked(file: Path) -> bool:
+    """Whether somebody holds the lock now; nothing is made or waited for."""
+    try:
+        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        return not _try(descriptor)
+    except OSError:
+        return False
+    finally:
         os.close(descriptor)
+
+
+def _open(file: Path) -> int:
+    with writing():
+        return os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _take(descriptor: int, file: Path) -> bool:
+    """Lock the open file, if it still is the one that others would open: someone may have removed it."""
+    try:
+        if not _try(descriptor):
+            return False
+        return os.path.samestat(os.fstat(descriptor), file.stat())
+    except FileNotFoundError:
+        return False
+    except OSError as error:  # such as a file system without locks
+        raise IndexUnwritable.because(error) from error
 
 
 def _try(descriptor: int) -> bool:

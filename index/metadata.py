@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from index.location import write_atomically
+from index.files import write_atomically
+from index.generation import State
 from workspace.errors import WorkspaceError
 
 VERSION = "1.1.0"
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
 
+_SUM = ".sum"
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
@@ -108,6 +111,22 @@ def facet(values: Iterable[str], description: str | None = None) -> Facet | None
     return Facet(description=description, values=tuple(listed)) if 0 < len(listed) <= MAX_VALUES else None
 
 
+def describe(state: State, values: Mapping[str, Iterable[str]], description: str) -> Metadata:
+    """Tell of an index by its state and the values of each taxonomy key."""
+    facets = {key: facet(found) for key, found in values.items()}
+    return Metadata(
+        metadata_version=VERSION,
+        corpus_description=description,
+        taxonomy={key: found for key, found in facets.items() if found},
+        stats=Stats(
+            total_chunks=state.chunks,
+            total_files=state.files,
+            indexed_at=state.indexed_at,
+            source_commit=state.commit,
+        ),
+    )
+
+
 def is_listable(value: str) -> bool:
     """Say whether a value may stand in a schema that models read."""
     if not 0 < len(value) <= MAX_VALUE_LENGTH:
@@ -116,8 +135,23 @@ def is_listable(value: str) -> bool:
 
 
 def write_metadata(file: Path, metadata: Metadata) -> None:
-    """Replace `metadata.json` in one step."""
-    write_atomically(file, (metadata.model_dump_json(indent=2) + "\n").encode())
+    """Replace `metadata.json`, then its checksum; one without the other is ignored and written again."""
+    data = (metadata.model_dump_json(indent=2) + "\n").encode()
+    write_atomically(file, data)
+    write_atomically(file.with_suffix(_SUM), _sum(data))
+
+
+def read_metadata(file: Path) -> Metadata | None:
+    """Read our own `metadata.json`; None if it is missing, torn or not what was written."""
+    try:
+        data = file.read_bytes()
+        return parse_metadata(data) if file.with_suffix(_SUM).read_bytes() == _sum(data) else None
+    except (OSError, InvalidMetadata):
+        return None
+
+
+def _sum(data: bytes) -> bytes:
+    return b"%08x\n" % zlib.crc32(data)
 
 
 def parse_metadata(data: bytes) -> Metadata:

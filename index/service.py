@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from index.chunks import Record
     from index.follow import Progress
     from index.hints import Hint
-    from index.live import LiveIndex, Status, View
+    from index.live import LiveIndex
     from index.metadata import Metadata
     from index.passages import Passage
     from index.ranking import Ranked, Ranking
+    from index.view import Status, View
     from workspace.workspace import Workspace
 
 
@@ -64,7 +65,8 @@ class Hit:
 class SearchPage:
     """One page of hits at `commit`; `total` counts the hits of all pages.
 
-    `stale` means that the branch has moved on while another process is still indexing it.
+    `stale` means that the branch has moved on while another writer is still indexing it. `unreadable`
+    are the documents of the commit that were left out, because Git could not read them.
     """
 
     hits: tuple[Hit, ...]
@@ -73,6 +75,7 @@ class SearchPage:
     commit: str | None
     total: int
     stale: bool = False
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class SearchIndex:
         StaleCursor; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
         """
         from index.analysis import terms_of_query
-        from index.generation import IndexDamaged
+        from index.integrity import IndexDamaged
 
         if not query.strip():
             raise EmptyQuery("the query is empty", fix="Ask with a few words, such as 'retry backoff'.")
@@ -122,7 +125,7 @@ class SearchIndex:
         try:
             return self._answer(view, query, question, limit, cursor)
         except IndexDamaged:
-            view = self._live.rebuild(progress, damaged=view)
+            view = self._live.replace(view, progress)
             return self._answer(view, query, question, limit, cursor)
 
     def get(self, chunk_id: str, context: int = 0) -> Passage:
@@ -143,6 +146,10 @@ class SearchIndex:
         """Give the last `metadata.json` of this branch; None before the first index. Never waits."""
         return self._live.metadata()
 
+    def sweep(self) -> int:
+        """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
+        return self._live.sweep()
+
     def status(self) -> Status:
         """Say what there is of an index, without changing it."""
         return self._live.status()
@@ -161,7 +168,7 @@ class SearchIndex:
         self._check(view, question)
         search = search_digest(query, question.filters, question.path)
         offset = (
-            read_cursor(user_key(), cursor, commit=view.commit, search=search) if cursor is not None else 0
+            read_cursor(user_key(), cursor, commit=view.edition, search=search) if cursor is not None else 0
         )
         ranking = self._rank(view, question, offset, limit)
 
@@ -173,13 +180,14 @@ class SearchIndex:
         more = end < ranking.total
         return SearchPage(
             hits=tuple(self._hit(ranked, question.terms) for ranked in ranking.page),
-            next_cursor=write_cursor(user_key(), commit=view.commit, search=search, offset=end)
+            next_cursor=write_cursor(user_key(), commit=view.edition, search=search, offset=end)
             if more
             else None,
             hint=None if ranking.total else hint(question.terms, question.filters, question.path, ask),
             commit=view.commit,
             total=ranking.total,
             stale=view.stale,
+            unreadable=tuple(sorted(view.generation.state.unreadable)),
         )
 
     def _rank(self, view: View, question: _Question, offset: int, limit: int) -> Ranking:
@@ -208,7 +216,7 @@ class SearchIndex:
         from index.snippets import snippet
 
         record = ranked.record
-        text = self._workspace.git.blob(record.blob)[record.body : record.end].decode("utf-8", "replace")
+        text = self._text(record)
         metadata = {"type": record.type or "", "tags": ", ".join(record.tags)}
         return Hit(
             chunk_id=record.chunk_id,
@@ -223,6 +231,15 @@ class SearchIndex:
             end_line=record.end_line,
             address=record.chunk_id,
         )
+
+    def _text(self, record: Record) -> str:
+        """The text under a hit's heading; none if the blob was lost after it was indexed."""
+        from workspace.git import DamagedRepository
+
+        try:
+            return self._workspace.git.blob(record.blob)[record.body : record.end].decode("utf-8", "replace")
+        except DamagedRepository:
+            return ""
 
 
 def _unknown_value(key: str, value: str, known: Mapping[str, int]) -> UnknownFilterValue:

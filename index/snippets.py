@@ -16,10 +16,11 @@ _READ = 100_000
 _LEAD = 80
 
 _HIDDEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|\{#[^\s{}]+[^{}\n]*\}|<#[^\s<>]+>|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
+    r"<!--.*?(?:-->|\Z)|\{#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
     re.DOTALL,
 )
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
+# What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
 _START = re.compile(r"\n\s*|[.!?:;]\s+")
 _EDGE = re.compile(r"\s")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")

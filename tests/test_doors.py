@@ -18,7 +18,7 @@ DOORS = {
     "mdit_py_plugins": ("workspace/markdown.py",),
     "yaml": ("workspace/frontmatter.py",),
     "slugify": ("workspace/slugs.py",),
-    "whoosh": ("index/engine.py",),
+    "whoosh": ("index/engine/",),
     "Stemmer": ("index/analysis.py",),
     "mcp": ("docyard/protocol/",),
     "mcp_types": ("docyard/protocol/",),

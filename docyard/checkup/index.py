@@ -1,4 +1,4 @@
-"""Checks of the search index. None of them builds, mends or follows it."""
+"""Checks of the search index. They change nothing; what a finding offers to mend is done only when asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from docyard.checkup.finding import Finding, Severity, count
 
 if TYPE_CHECKING:
+    from index.service import SearchIndex
     from workspace.workspace import Workspace
 
 AREA = "index"
@@ -19,7 +20,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
     """What is wrong with the index of the served branch, and what is left of others."""
     from index.service import SearchIndex
 
-    status = SearchIndex(workspace).status()
+    index = SearchIndex(workspace)
+    status = index.status()
     if status.folder is None:
         yield Finding(
             Severity.WARNING,
@@ -32,20 +34,48 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"nothing can be searched: of the index's files, {' and '.join(status.blocked)} cannot be used "
-            "(a folder or a link in its place, or its permissions)",
+            f"the index's own folder cannot be used: {' and '.join(status.blocked)} in it cannot be written "
+            "(a folder or a link in its place, or its permissions), so searches are answered from elsewhere",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )
     elif status.damaged:
-        yield Finding(Severity.ERROR, AREA, "the index is damaged; the next search rebuilds it", _REBUILD)
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            "the index is damaged; the next search rebuilds it",
+            _REBUILD,
+            mend=lambda: _rebuilt(index),
+        )
     elif status.state is None:
         yield Finding(Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD)
     elif not status.is_current:
         yield Finding(
             Severity.NOTE, AREA, "the index is behind the branch; the next search brings it up to date"
         )
+    if status.busy:
+        yield Finding(Severity.NOTE, AREA, "some process is writing the index now")
+    if status.leftovers:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"a docyard died while it wrote the index, and left {count(status.leftovers, 'file', 'files')}; "
+            "the next change of the index sweeps them away",
+            mend=lambda: _swept(index),
+        )
     yield from _orphans(workspace, status.folder.parent, status.folder.name, status.schema)
+
+
+def _rebuilt(index: SearchIndex) -> str:
+    try:
+        index.rebuild()
+    finally:
+        index.close()
+    return "built the index anew"
+
+
+def _swept(index: SearchIndex) -> str | None:
+    return "removed what unfinished work left in the index's folder" if index.sweep() else None
 
 
 def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Iterator[Finding]:
@@ -71,7 +101,20 @@ def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Itera
             f"{count(left, 'index folder', 'index folders')} of earlier versions or of deleted branches: "
             "they only take up room",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index" && rm -r {names}',
+            mend=lambda: _removed([parent / name for name in left]),
         )
+
+
+def _removed(folders: list[Path]) -> str | None:
+    """Remove folders of indexes that nobody is writing."""
+    from index.files import remove
+    from index.location import Location
+    from index.locking import is_locked
+
+    idle = [folder for folder in folders if not is_locked(Location(folder).lock)]
+    remove(idle)
+    gone = [folder.name for folder in idle if not folder.exists()]
+    return f"removed {count(gone, 'index folder', 'index folders')} that nothing uses" if gone else None
 
 
 def _is_left(name: tuple[str, str, str], schema: int) -> bool:

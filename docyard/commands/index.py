@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import console
+from docyard.checkup.finding import some
 from docyard.commands import options
 from docyard.exits import Exit
 
 if TYPE_CHECKING:
-    from index.live import Status
+    from index.view import Status
 
 
 @click.group(name="index", short_help="Look at the search index, or build it anew.")
@@ -36,7 +37,8 @@ def command() -> None:
 def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Say which commit the index stands for, and how large it is. Changes nothing.
 
-    Exits with 1 if the index is damaged.
+    Every checksum is tested. unreadable are the documents that Git could not read, leftovers what a process
+    that died left behind; writing means that one is at work. Exits with 1 if the index is damaged.
 
     \b
     Example:
@@ -56,14 +58,15 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "schema": found.schema,
         "segments": found.segments,
         "bytes": found.size,
+        "unreadable": sorted(state.unreadable) if state else [],
+        "leftovers": len(found.leftovers),
+        "writing": found.busy,
         "folder": str(found.folder) if found.folder else None,
     }
     if as_json:
         console.print_json(facts)
     else:
-        console.table(
-            ("index", ""), [(name, "none" if fact is None else str(fact)) for name, fact in facts.items()]
-        )
+        console.table(("index", ""), [(name, _words(fact)) for name, fact in facts.items()])
     return Exit.PROBLEMS if found.damaged else Exit.DONE
 
 
@@ -73,6 +76,8 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
 @options.as_json
 def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Build the index anew from the commit of the branch. The old one serves until it is done.
+
+    Exits with 1 if Git could not read every document.
 
     \b
     Example:
@@ -93,13 +98,24 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "commit": commit,
         "documents": state.files if state else 0,
         "chunks": state.chunks if state else 0,
+        "unreadable": sorted(state.unreadable) if state else [],
         "seconds": seconds,
     }
     if as_json:
         console.print_json(facts)
     else:
         click.echo(f"Indexed {facts['documents']} documents, {facts['chunks']} sections, in {seconds:.1f} s.")
-    return Exit.DONE
+        if facts["unreadable"]:
+            click.echo(f"Left out, since Git cannot read them: {_words(facts['unreadable'])}.")
+    return Exit.PROBLEMS if facts["unreadable"] else Exit.DONE
+
+
+def _words(fact: object) -> str:
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, list):
+        return some(fact) or "none"
+    return "none" if fact is None else str(fact)
 
 
 def _word(status: Status) -> str:

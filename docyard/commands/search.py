@@ -54,6 +54,8 @@ def command(
                 "hits": [asdict(hit) for hit in page.hits],
                 "hint": asdict(page.hint) if page.hint else None,
                 "commit": page.commit,
+                "stale": page.stale,
+                "unreadable": page.unreadable,
             }
         )
     elif page.hits:
@@ -63,4 +65,8 @@ def command(
         console.table(("address", "section", "text"), rows)
     else:
         click.echo(page.hint.message if page.hint else "Nothing was found.", err=True)
+    if not as_json and page.stale:
+        click.echo(f"The index is behind the branch: this is from commit {page.commit}.", err=True)
+    if not as_json and page.unreadable:
+        click.echo("Git cannot read every document: docyard doctor names those left out.", err=True)
     return Exit.DONE if page.hits else Exit.PROBLEMS

@@ -49,7 +49,7 @@ def test_every_found_id_can_be_fetched(index: SearchIndex, repo: Repo) -> None:
         {"C#.md": "# C#\n\n## Errors {#e}\n\nquagga\n\n## Errors {#e}\n\nquagga\n\n## Errors\n\nquagga\n"}
     )
     page = index.search("quagga errors", limit=50)
-    assert {"C#.md#e", "C#.md#e~2", "C#.md#errors"} <= {hit.chunk_id for hit in page.hits}
+    assert {"C#.md#e~1", "C#.md#e~2", "C#.md#errors"} <= {hit.chunk_id for hit in page.hits}
     for hit in page.hits:
         [chunk] = index.get(hit.chunk_id).chunks
         assert chunk.chunk_id == hit.chunk_id

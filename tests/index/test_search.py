@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.cursors import InvalidCursor, StaleCursor
+from index.cursors import InvalidCursor, StaleCursor, seal
+from index.keys import user_key
 from index.service import EmptyQuery, SearchIndex, SearchPage, UnknownFilter, UnknownFilterValue
 from tests.repositories import Repo
 
@@ -150,6 +153,28 @@ def test_a_cursor_belongs_to_its_search(index: SearchIndex) -> None:
     for broken in ("", "x", "é" * 40, cursor + "=", cursor[:-1], "A" * 10_000):
         with pytest.raises(InvalidCursor):
             index.search("errors", cursor=broken)
+
+
+def test_no_cursor_is_made_of_two_or_of_another_key(index: SearchIndex, own_key: Path) -> None:
+    query = "errors retry limit guide"
+    first = index.search(query, limit=1).next_cursor
+    second = index.search(query, limit=2).next_cursor
+    assert first is not None
+    assert second is not None
+    assert first != second
+    mac = 20  # characters that hold nothing but the MAC
+    for mixed in (first[:mac] + second[mac:], second[:mac] + first[mac:], first + second):
+        with pytest.raises(InvalidCursor):
+            index.search(query, cursor=mixed)
+    listing = seal(user_key(), ["list", "a", "b", 1])
+    with pytest.raises(InvalidCursor, match="another tool"):
+        index.search(query, cursor=listing)
+    own_key.unlink()
+    user_key.cache_clear()
+    assert index.search(query, limit=1).next_cursor != first
+    with pytest.raises(InvalidCursor, match="not given out by this server") as refused:
+        index.search(query, cursor=first)
+    assert refused.value.details == {}
 
 
 def test_a_cursor_of_another_commit_is_stale(index: SearchIndex, repo: Repo) -> None:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
+from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writing import arguments_of
 
@@ -49,8 +50,7 @@ def _run(context: Context, given: Given) -> Answer:
         for hit in page.hits
     ]
     data: Data = {"matches": matches, "total": page.total, "commit": page.commit}
-    if page.stale:
-        data["stale"] = True
+    data |= reservations(page)
     if matches:
         first = matches[0]
         step = f"Read it with {call('view_document', file=first['file'], slug=first['slug'])}"

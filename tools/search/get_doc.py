@@ -12,9 +12,10 @@ from tools.examples import with_chunk
 from tools.reading import MAX_TEXT
 from tools.tool import Tool
 from tools.writing import arguments_of
+from workspace.addresses import PREAMBLE, split_address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from index.passages import Passage
     from tools.context import Context
@@ -67,9 +68,22 @@ def _run(context: Context, given: Given) -> Answer:
     ]
     data: Data = {"chunks": chunks, "commit": passage.commit, "next_step": _next_step(context, passage)}
     text = passage.text()
-    if len(text) > MAX_TEXT:
-        return _bounded(context, passage, data)
-    return Answer(data, text=text)
+    answer = Answer(data, text=text) if len(text) <= MAX_TEXT else _bounded(context, passage, data)
+    if context.sight is not None:
+        shown = [chunk["chunk_id"] for chunk in data["chunks"] if "truncated" not in chunk]
+        _remember(context, passage.commit, shown)
+    return answer
+
+
+def _remember(context: Context, commit: str | None, whole: Sequence[str]) -> None:
+    """The client has seen the chunks that were shown whole."""
+    snapshot = context.workspace.snapshot(commit)
+    for chunk in whole:
+        path, fragment = split_address(chunk, snapshot.documents)
+        document = snapshot.document(path)
+        section = document.section_by_key(fragment or PREAMBLE)
+        if section is not None:
+            context.shows(document, (section,))
 
 
 def _bounded(context: Context, passage: Passage, data: Data) -> Answer:

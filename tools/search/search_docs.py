@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
+from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writing import arguments_of
 
@@ -77,8 +78,7 @@ def _run(context: Context, given: Given) -> Answer:
         "commit": page.commit,
         "next_step": _next_step(page.hits, page.next_cursor),
     }
-    if page.stale:
-        data["stale"] = True
+    data |= reservations(page)
     return Answer(data)
 
 

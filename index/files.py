@@ -1,0 +1,66 @@
+"""Files of the index, replaced in one step, and the one error for a system that refuses to write them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from workspace.errors import WorkspaceError
+
+DRAFT = ".draft"
+
+
+class IndexUnwritable(WorkspaceError):
+    """The index's folder could not be written: the disk is full, or permissions changed."""
+
+    code: ClassVar[str] = "INDEX_UNWRITABLE"
+
+    @classmethod
+    def because(cls, error: OSError) -> IndexUnwritable:
+        """Give the reason without the path that the system names."""
+        return cls(
+            f"the search index cannot be written: {error.strerror or type(error).__name__}",
+            fix="Make room, or mend the permissions of the index's folder; `docyard doctor` looks at it.",
+        )
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn the system's refusals to write into IndexUnwritable."""
+    try:
+        yield
+    except OSError as error:
+        raise IndexUnwritable.because(error) from error
+
+
+def write_atomically(file: Path, data: bytes) -> None:
+    """Replace a file's content in one step: a reader sees the old bytes or the new ones.
+
+    Nothing is forced to the disk: what a power loss tears is found by its checksum, and built again.
+    """
+    draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT}")
+    try:
+        draft.write_bytes(data)
+        os.replace(draft, file)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def remove(entries: Iterable[Path]) -> int:
+    """Remove files and whole folders, as far as the system lets us; return how many are gone."""
+    gone = 0
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                entry.unlink()
+        gone += not os.path.lexists(entry)
+    return gone

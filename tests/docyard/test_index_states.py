@@ -1,0 +1,128 @@
+"""The states of the index, as `docyard index` and `docyard doctor` tell them, and what is mended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from docyard.checkup.finding import Finding, Severity
+from docyard.checkup.index import check_index
+from docyard.cli import main
+from index.keys import user_key
+from index.locking import locked
+from tests.docyard.conftest import Git
+from workspace.workspace import Workspace
+
+Told = Callable[..., dict[str, object]]
+
+
+@pytest.fixture(autouse=True)
+def own_key() -> None:
+    user_key.cache_clear()
+
+
+@pytest.fixture
+def told(repo: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    """What a command prints as JSON, and that it ends with this exit code."""
+
+    def ask(*command: str, code: int = 0) -> dict[str, object]:
+        capsys.readouterr()
+        assert main([*command, "--json", "-C", str(repo)]) == code
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    return ask
+
+
+def home(repo: Path) -> Path:
+    [folder] = (repo / ".git" / "docyard" / "index").iterdir()
+    return folder
+
+
+def built(repo: Path) -> Path:
+    return home(repo) / str(json.loads((home(repo) / "current").read_text())["index"])
+
+
+def findings(repo: Path) -> list[Finding]:
+    return list(check_index(Workspace.open(repo, read_only=True)))
+
+
+def test_a_damaged_index_is_told_and_mended(repo: Path, told: Told) -> None:
+    told("index", "rebuild")
+    [segment] = built(repo).glob("*.seg")
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+    assert told("index", "status", code=1)["state"] == "damaged"
+    [finding] = findings(repo)
+    assert (finding.severity, finding.message[:20]) == (Severity.ERROR, "the index is damaged")
+    assert finding.mend is not None
+    assert finding.mend() == "built the index anew"
+    assert told("index", "status")["state"] == "current"
+    assert findings(repo) == []
+
+
+def test_leftovers_are_told_and_swept(repo: Path, told: Told) -> None:
+    told("index", "rebuild")
+    (home(repo) / "0123456789abcdef").mkdir()
+    (built(repo) / "_MAIN_9.toc").write_bytes(b"half")
+    assert told("index", "status")["leftovers"] == 2
+    with locked(home(repo) / "lock", 0):
+        found = told("index", "status")
+        assert (found["writing"], found["leftovers"]) == (True, 0)
+        assert [finding.message for finding in findings(repo)] == ["some process is writing the index now"]
+    [finding] = findings(repo)
+    assert finding.severity is Severity.NOTE
+    assert "left 2 files" in finding.message
+    assert finding.mend is not None
+    assert finding.mend() is not None
+    assert told("index", "status")["leftovers"] == 0
+    assert finding.mend() is None
+
+
+def test_indexes_of_deleted_branches_are_removed_unless_somebody_writes_them(
+    repo: Path, git: Git, told: Told
+) -> None:
+    git("branch", "old")
+    told("index", "rebuild", "--branch", "old")
+    [folder] = (repo / ".git" / "docyard" / "index").iterdir()
+    told("index", "rebuild")
+    git("branch", "--delete", "--quiet", "old")
+    [finding] = findings(repo)
+    assert finding.mend is not None
+    with locked(folder / "lock", 0):
+        assert finding.mend() is None
+    assert finding.mend() == "removed 1 index folder that nothing uses"
+    assert not folder.exists()
+    assert told("index", "status")["state"] == "current"
+
+
+def test_documents_that_git_cannot_read_are_named(repo: Path, git: Git, told: Told) -> None:
+    (repo / "other.md").write_text("# Other\n\nA backoff.\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Other")
+    blob = git("rev-parse", "HEAD:other.md")
+    (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert told("index", "rebuild", code=1)["unreadable"] == ["other.md"]
+    found = told("index", "status")
+    assert (found["state"], found["unreadable"], found["documents"]) == ("current", ["other.md"], 2)
+    page = told("search", "backoff")
+    assert (page["unreadable"], page["stale"]) == (["other.md"], False)
+    assert main(["search", "backoff", "-C", str(repo)]) == 0
+    assert main(["index", "status", "-C", str(repo)]) == 0
+    git("hash-object", "-w", "other.md")
+    assert len(told("search", "backoff")["hits"]) == 2  # type: ignore[arg-type]
+    assert told("index", "status")["unreadable"] == []
+
+
+def test_an_index_folder_that_cannot_be_used_does_not_stop_the_search(repo: Path, told: Told) -> None:
+    told("index", "rebuild")
+    (home(repo) / "lock").unlink()
+    (home(repo) / "lock").mkdir()
+    assert told("search", "backoff")["hits"]
+    [finding] = findings(repo)
+    assert finding.severity is Severity.ERROR
+    assert "searches are answered from elsewhere" in finding.message

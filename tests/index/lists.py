@@ -1,0 +1,79 @@
+"""What an index answers, to be compared with one that was built afresh from the same commit."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from index.service import SearchIndex
+from tests.repositories import Repo
+from workspace.workspace import Workspace
+
+QUERIES = (
+    "retry backoff",
+    "errors",
+    "jitter limit",
+    "quagga",
+    "okapi wombat",
+    "new title",
+    "nothing of note",
+)
+
+List = list[tuple[str, float]]
+
+
+def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[int, List]]:
+    """Every list, which must be of this commit and not stale: how many hits in all, ids and scores."""
+    found = {}
+    for query in QUERIES:
+        page = index.search(query, limit=50)
+        assert (page.commit, page.stale) == (at, False)
+        found[query] = page.total, [(hit.chunk_id, hit.score) for hit in page.hits]
+    return found
+
+
+@cache
+def fresh_lists(path: Path, commit: str) -> dict[str, tuple[int, List]]:
+    """The lists of an index that is built now, in a folder of its own, at the tip."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o700)
+        return lists(SearchIndex(Workspace.open(path, read_only=True), location=Path(folder)), at=commit)
+
+
+def is_true(index: SearchIndex, repo: Repo) -> bool:
+    """Whether an index at the tip gives exactly the lists of one that is built afresh."""
+    commit = Workspace.open(repo.path).tip()
+    assert commit is not None
+    return lists(index, at=commit) == fresh_lists(repo.path, commit)
+
+
+def move(repo: Repo, commit: str) -> None:
+    """Let the branch `main` name another commit, as a reset does, without the cost of the git program."""
+    ref = repo.path / ".git" / "refs" / "heads" / "main"
+    draft = ref.with_name("main.draft")
+    draft.write_text(commit + "\n")
+    draft.replace(ref)
+
+
+def home(repo: Repo) -> Path:
+    """The folder of the one index location in the Git directory."""
+    [folder] = (repo.path / ".git" / "docyard" / "index").iterdir()
+    return folder
+
+
+def built(repo: Repo) -> Path:
+    """The folder of the index that serves."""
+    return home(repo) / str(json.loads((home(repo) / "current").read_text())["index"])
+
+
+def orphans(repo: Repo) -> list[str]:
+    """What stands beside the index or in it and is no part of it."""
+    manifest = json.loads((built(repo) / "manifest").read_text())
+    here = [entry.name for entry in home(repo).iterdir()]
+    inside = [entry.name for entry in built(repo).iterdir()]
+    known = {"lock", "current", "metadata.json", "metadata.sum", built(repo).name}
+    return [name for name in here if name not in known] + [
+        name for name in inside if name != "manifest" and name not in manifest["files"]
+    ]

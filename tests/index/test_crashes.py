@@ -1,0 +1,167 @@
+"""A writer stopped at each step that changes the index's folder: killed there, or refused by a full disk.
+
+An audit hook counts the steps in a forked process. What the next process opens must answer as an index built
+afresh does.
+"""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.service import SearchIndex
+from tests.index.lists import built, is_true, move, orphans
+from tests.repositories import Repo
+from workspace.workspace import Workspace
+
+Open = Callable[[], SearchIndex]
+
+STEPS = frozenset({"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.link"})
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refuse() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool = False) -> None:
+    """From the step of this number on, or at it only, let changes under the folder come to `stop`."""
+    count = 0
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal count
+        if event == "open":
+            path, _, flags = arguments
+            if not (isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)):
+                return
+        elif event in STEPS:
+            path = arguments[0]
+        else:
+            return
+        if not isinstance(path, str | bytes) or not os.fsdecode(path).startswith(str(folder)):
+            return
+        count += 1
+        if count == number or (count > number and not only):
+            stop()
+
+    sys.addaudithook(hook)
+
+
+def run(work: Callable[[], None]) -> int | None:
+    """Do work in a forked process, and give its exit code."""
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(60)
+    assert process.exitcode is not None, "it hangs"
+    return process.exitcode
+
+
+@pytest.fixture
+def commits(repo: Repo) -> list[str]:
+    """Commits that change, add and remove documents; the branch stands at the last."""
+    made = [repo.head()]
+    for number in range(3):
+        (repo.path / f"notes/n{number - 1}.md").unlink(missing_ok=True)
+        text = f"# Limits\n\n## Errors {number}\n\nA quagga says when to retry.\n"
+        made.append(repo.commit({"guides/limits.md": text, f"notes/n{number}.md": "# New\n\nOkapi.\n"}))
+    return made
+
+
+def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: int) -> None:
+    """Bring about that there is something to do: the branch ahead of the index, or no index."""
+    if work == "first":
+        for pointer in (repo.path / ".git" / "docyard").glob("index/*/current"):
+            pointer.unlink()
+    else:
+        open_index().follow()
+        if work == "follow":
+            move(repo, commits[number % len(commits)])
+
+
+@pytest.mark.parametrize("work", ["follow", "first", pytest.param("rebuild", marks=pytest.mark.slow)])
+def test_killed_at_any_step(open_index: Open, repo: Repo, commits: list[str], work: str) -> None:
+    area = repo.path / ".git" / "docyard"
+    code: int | None = None
+    stopped = 0
+    while code != 0:
+        begin(work, open_index, repo, commits, stopped)
+
+        def child(number: int = stopped + 1) -> None:
+            stop_at(number, area, kill)
+            index = SearchIndex(Workspace.open(repo.path, read_only=True))
+            index.rebuild() if work == "rebuild" else index.follow()
+
+        before = built(repo) if work == "follow" else None
+        code = run(child)
+        assert code in (0, -signal.SIGKILL)
+        assert is_true(open_index(), repo)
+        assert before is None or built(repo) == before, "it had to be built anew"
+        if code:
+            stopped += 1
+            assert stopped < 200, "it never ends"
+        move(repo, commits[(stopped + 1) % len(commits)])
+        open_index().follow()
+        assert orphans(repo) == []
+    assert stopped >= 10
+
+
+@pytest.mark.parametrize("work", ["follow", pytest.param("first", marks=pytest.mark.slow)])
+def test_refused_at_any_step(open_index: Open, repo: Repo, commits: list[str], work: str) -> None:
+    """A disk that is full from some step on: the answer is right, from the cache folder or from memory."""
+    area = repo.path / ".git" / "docyard"
+    was_refused, stopped = 0, 0
+    while was_refused == 0:
+        begin(work, open_index, repo, commits, stopped)
+
+        def child(number: int = stopped + 1) -> None:
+            stop_at(number, area, refuse)
+            assert is_true(SearchIndex(Workspace.open(repo.path, read_only=True)), repo)
+            try:
+                (area / "probe").write_bytes(b"")
+            except OSError:
+                sys.exit(0)
+            sys.exit(3)
+
+        was_refused = run(child) or 0
+        assert was_refused in (0, 3)
+        (area / "probe").unlink(missing_ok=True)
+        assert is_true(open_index(), repo)
+        stopped += 1
+        assert stopped < 200, "it never ends"
+    assert stopped >= 10
+
+
+def test_killed_at_random_moments(open_index: Open, repo: Repo, commits: list[str]) -> None:
+    open_index().follow()
+
+    def writer() -> None:
+        index = SearchIndex(Workspace.open(repo.path, read_only=True))
+        for number in range(1_000):
+            move(repo, commits[number % len(commits)])
+            index.follow()
+            if number % 7 == 3:
+                index.rebuild()
+
+    chance = random.Random(11)
+    for _ in range(12):
+        process = multiprocessing.get_context("fork").Process(target=writer)
+        process.start()
+        time.sleep(chance.uniform(0.01, 0.25))
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        assert is_true(open_index(), repo)

@@ -1,0 +1,90 @@
+"""A document that Git cannot read is left out and named, and comes back when it can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.cursors import StaleCursor
+from index.service import SearchIndex
+from tests.index.lists import is_true
+from tests.repositories import Repo
+
+Open = Callable[[], SearchIndex]
+LOST = "guides/limits.md"
+
+
+def loose(repo: Repo, path: str) -> Path:
+    """The file of a document's blob."""
+    blob = repo.git("rev-parse", f"HEAD:{path}").strip()
+    return repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+
+
+def spoil(file: Path, harm: str) -> bytes:
+    """Harm an object, and give what it was."""
+    data = file.read_bytes()
+    file.chmod(0o644)
+    if harm == "missing":
+        file.unlink()
+    else:
+        file.write_bytes({"empty": b"", "cut": data[:-3], "changed": data[:20] + b"\0" + data[21:]}[harm])
+    return data
+
+
+@pytest.mark.parametrize("harm", ["missing", "empty", "cut", "changed"])
+def test_one_lost_document_does_not_stop_the_search(open_index: Open, repo: Repo, harm: str) -> None:
+    file = loose(repo, LOST)
+    whole = spoil(file, harm)
+    index = open_index()
+    page = index.search("errors retry", limit=1)
+    assert page.unreadable == (LOST,)
+    assert page.commit == repo.head()
+    assert [hit.filepath for hit in index.search("errors", limit=50).hits] == ["guides/retries.md"]
+    state = index.status().state
+    assert state is not None
+    assert (state.files, list(state.unreadable)) == (4, [LOST])
+    assert open_index().search("errors").unreadable == (LOST,)
+
+    file.write_bytes(whole)
+    found = index.search("errors", limit=50)
+    assert (found.unreadable, found.commit) == ((), repo.head())
+    assert LOST in [hit.filepath for hit in found.hits]
+    assert is_true(open_index(), repo)
+    with pytest.raises(StaleCursor):
+        index.search("errors retry", cursor=page.next_cursor)
+
+
+def test_it_is_tried_again_with_each_commit(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    repo.commit({LOST: "# Limits\n\nA quagga.\n"})
+    whole = spoil(loose(repo, LOST), "missing")
+    assert index.search("quagga").unreadable == (LOST,)
+    repo.write({"notes/new.md": "# New\n\nAn okapi.\n"})
+    repo.git("add", "notes/new.md")
+    repo.git("commit", "-q", "-m", "Another")
+    page = index.search("okapi")
+    assert (page.total, page.unreadable) == (1, (LOST,))
+    loose(repo, LOST).write_bytes(whole)
+    repo.commit({"notes/new.md": "# New\n"})
+    assert index.search("quagga").total == 1
+    assert is_true(index, repo)
+
+
+def test_it_is_forgotten_when_the_document_goes(index: SearchIndex, repo: Repo) -> None:
+    spoil(loose(repo, LOST), "missing")
+    assert index.search("jitter").unreadable == (LOST,)
+    repo.git("rm", "-q", "--cached", LOST)
+    repo.git("commit", "-q", "-m", "Removed")
+    page = index.search("jitter")
+    assert page.unreadable == ()
+    assert index.status().state.files == 3  # type: ignore[union-attr]
+    assert is_true(index, repo)
+
+
+def test_a_blob_lost_after_it_was_indexed_is_shown_by_its_heading(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    spoil(loose(repo, "guides/retries.md"), "missing")
+    [hit] = index.search("thundering herds").hits
+    assert (hit.chunk_id, hit.snippet) == ("guides/retries.md#backoff/jitter", "Jitter")

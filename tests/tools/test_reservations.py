@@ -1,0 +1,64 @@
+"""Both search tools say when they cannot answer for the whole branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from index.locking import locked
+from tests.repositories import Repo
+from tools.registry import Toolbox
+
+SEARCHES = ["search_docs", "search_documents"]
+
+
+def lock_of(repo: Repo) -> Path:
+    [lock] = (repo.path / ".git" / "docyard" / "index").glob("*/lock")
+    return lock
+
+
+@pytest.mark.parametrize("tool", SEARCHES)
+def test_an_answer_behind_the_branch_is_stale_and_names_its_commit(
+    toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    old = repo.head()
+    fresh = toolbox.call(tool, {"query": "search"}, client="tests").data
+    assert "stale" not in fresh
+    repo.commit({"new.md": "# New\n\nMore to search.\n"})
+    with locked(lock_of(repo), 0):
+        data = toolbox.call(tool, {"query": "search"}, client="tests").data
+    assert (data["stale"], data["commit"], data["total"]) == (True, old, fresh["total"])
+    data = toolbox.call(tool, {"query": "search"}, client="tests").data
+    assert ("stale" in data, data["commit"], data["total"]) == (False, repo.head(), fresh["total"] + 1)
+
+
+@pytest.mark.parametrize("tool", SEARCHES)
+def test_documents_that_were_left_out_are_named(toolbox: Toolbox, repo: Repo, tool: str) -> None:
+    names = [f"lost/n{n:02}.md" for n in range(12)]
+    repo.commit({name: f"# {name}\n\nMore to search.\n" for name in names})
+    for name in names:
+        blob = repo.git("rev-parse", f"HEAD:{name}").strip()
+        (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    data = toolbox.call(tool, {"query": "search"}, client="tests").data
+    assert data["total"] > 0
+    assert (data["unreadable"], data["unreadable_total"]) == (names[:10], 12)
+    for name in names:
+        repo.git("hash-object", "-w", name)
+    data = toolbox.call(tool, {"query": "search"}, client="tests").data
+    assert "unreadable" not in data
+    assert data["total"] > 12
+
+
+def test_a_write_that_cannot_be_found_yet_says_so(
+    toolbox: Toolbox, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    toolbox.call("search_docs", {"query": "search"}, client="tests")
+    with locked(lock_of(repo), 0):
+        data = toolbox.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data
+    assert data["commit"] == repo.head()
+    assert data["hints"][0].startswith("Committed, but not searchable yet")
+    data = toolbox.call("tag_document", {"file": "api.md", "tags": ["newer"]}, client="tests").data
+    assert "hints" not in data
