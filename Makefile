@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
-.PHONY: help demo test check docs bench corpus slow lock clean
+.PHONY: help demo test check docs bench corpus slow soak lock clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -17,6 +17,7 @@ help:
 	@echo 'make docs             write the generated pages of docs/ anew'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5'
 	@echo 'make slow             the tests that take minutes'
+	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
 	@echo 'make lock             write requirements.lock anew (needs uv)'
 	@echo 'make clean            remove what these make'
 
@@ -32,9 +33,9 @@ $(STAMP): pyproject.toml requirements.lock
 demo: $(STAMP)
 	$(BIN)/docyard demo
 
-# PYTEST passes further arguments: make test PYTEST="-k anchors"
+# PYTEST passes further arguments: make test PYTEST="-k anchors -n 0"
 test: $(STAMP)
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n auto $(PYTEST)
 
 check: $(STAMP)
 	$(BIN)/ruff check
@@ -55,6 +56,9 @@ corpus:
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow
+
+soak: $(STAMP)
+	$(BIN)/python -m pytest -m soak tests/soak
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate \

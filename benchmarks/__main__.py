@@ -26,7 +26,7 @@ from benchmarks.report import figures_table
 
 QUERIES = 200
 EDITS = 50
-STAGES = 9
+STAGES = 10
 
 
 def run(root: Path, stage: Callable[[str], None]) -> dict[str, Any]:
@@ -63,6 +63,8 @@ def run(root: Path, stage: Callable[[str], None]) -> dict[str, Any]:
         stage("Edits")
         for name, durable in (("edit", False), ("durable_edit", True)):
             results[name] = measure("editing", home, repository=repository, count=EDITS, durable=durable)
+        stage("A work tree of 10,000 files")
+        results["checkout"] = measure("checkout", home, folder=home, count=EDITS)
     return results
 
 

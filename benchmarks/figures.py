@@ -18,6 +18,7 @@ FULL_INDEX_S = 5.0
 EDIT_MS = 40.0
 START_RATIO = 1.1
 DEFINITIONS_BYTES = 12_000
+CHECKOUT_MS = 5.0
 
 _PACKAGES = ("docyard", "mcp", "whoosh", "pygit2", "tantivy")
 
@@ -92,6 +93,15 @@ def _edits(results: Mapping[str, Any], is_small: bool) -> list[Figure]:
         Figure("  processor time of the whole, p50", edit["processor"]["p50_ms"], "ms"),
         Figure("the same with fsync, p50", durable["whole"]["p50_ms"], "ms"),
         Figure("the same with fsync, p95", durable["whole"]["p95_ms"], "ms"),
+        *_checkout(results["checkout"]),
+    ]
+
+
+def _checkout(checkout: Mapping[str, Any]) -> list[Figure]:
+    return [
+        Figure("edit, 10,000 files, bare, p50", checkout["bare_p50_ms"], "ms"),
+        Figure("edit, 10,000 files, checked out, p50", checkout["checked_out_p50_ms"], "ms"),
+        Figure("  what the work tree costs, p50", checkout["more_p50_ms"], "ms", target=CHECKOUT_MS),
     ]
 
 

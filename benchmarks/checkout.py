@@ -1,0 +1,45 @@
+"""What a work tree costs: one edit beside the same edit in a bare repository, among 10,000 files in two levels."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+from benchmarks.corpus import Corpus, make_repository
+from benchmarks.timing import percentile, seconds
+from workspace.edits import AppendContent
+from workspace.plan import Mode
+from workspace.workspace import Workspace
+
+FOLDERS, FILES = 100, 100
+_WARM_UP = 5
+
+
+def measure(folder: str, count: int) -> dict[str, Any]:
+    """The median of `count` edits in each, in milliseconds, in turns; and the median of their differences."""
+    documents = {
+        f"folder{outer:02}/file{inner:02}.md": f"# File {inner}\n\n## One\n\nText of {outer}.\n".encode()
+        for outer in range(FOLDERS)
+        for inner in range(FILES)
+    }
+    checked_out = Path(folder) / "checked-out"
+    make_repository(Corpus(documents), checked_out)
+    pygit2.clone_repository(str(checked_out), str(Path(folder) / "bare"), bare=True)
+    places = [Workspace.open(checked_out, durable=False), Workspace.open(Path(folder) / "bare", durable=False)]
+    times: list[tuple[float, ...]] = []
+    for number, path in enumerate(islice(documents, 0, None, len(documents) // (count + _WARM_UP))):
+        operation = AppendContent(file=path, slug="one", content=f"Line {number}.")
+        times.append(tuple(seconds(lambda: _write(place, operation)) for place in places))  # noqa: B023
+    kept = times[_WARM_UP : _WARM_UP + count]
+    return {
+        "checked_out_p50_ms": percentile([one for one, _ in kept], 0.5) * 1e3,
+        "bare_p50_ms": percentile([two for _, two in kept], 0.5) * 1e3,
+        "more_p50_ms": percentile([one - two for one, two in kept], 0.5) * 1e3,
+    }
+
+
+def _write(workspace: Workspace, operation: AppendContent) -> None:
+    workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
