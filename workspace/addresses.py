@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
+from workspace.paths import MAX_PATH
 from workspace.sections import PREAMBLE
 from workspace.slugs import heading_slug
 
@@ -63,7 +64,8 @@ class Fragment:
 
 def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]:
     """A path and a fragment. The longest path that exists wins, so `C#.md#setup` reads as people mean it."""
-    cut = len(address)
+    # No path is longer; each `#` in a longer text would be a further look-up of all that stands before it.
+    cut = min(len(address), MAX_PATH + 1)
     while (cut := address.rfind("#", 0, cut)) != -1:
         if address[:cut] in paths:
             return (address, None) if address in paths else (address[:cut], address[cut + 1 :])
@@ -213,7 +215,7 @@ def _ambiguous(document: Document, slug: str, matches: Sequence[Section]) -> Amb
     lines = ", ".join(str(section.line) for section in matches)
     same = all(section.address == slug for section in matches)
     fix = (
-        "Give each heading an anchor of its own: two of them carry the same."
+        f"Use one of the candidates, such as '{matches[0].key}', and give each heading an anchor of its own."
         if same
         else "Use one of the candidates' full addresses."
     )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from workspace.anchors import AnchorForm
 from workspace.errors import WorkspaceError
 
+if TYPE_CHECKING:
+    from workspace.document import Document
+
 CONFIG_PATH = "docyard.toml"
+MAX_CONFIG = 64 * 1024
+# The standard library reads dotted keys in time that grows with the cube of their parts.
+DEEP_KEY = re.compile(rb"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){20}""")
 DOCUMENT_SUFFIXES = (".md", ".markdown")
 
 
@@ -38,10 +45,13 @@ class Corpus(_Settings):
 
 
 class Limits(_Settings):
-    """How large things may be."""
+    """How large things may be: `document_bytes` for reading and writing, all others for writing alone."""
 
     document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
+    headings: int = Field(default=10_000, ge=10, le=100_000)
+    nesting: int = Field(default=20, ge=3, le=40)
     operations: int = Field(default=200, ge=1, le=1_000)
+    call_bytes: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
 
     def check_document(self, path: str, size: int) -> None:
         """Raises LimitExceeded for a document of too many bytes."""
@@ -50,6 +60,46 @@ class Limits(_Settings):
                 f"{path} has {size:,} bytes; a document holds at most {self.document_bytes:,}",
                 fix=f"Split it into several documents, or raise limits.document_bytes in {CONFIG_PATH}.",
                 limit=self.document_bytes,
+                actual=size,
+            )
+
+    def check_written(self, document: Document, before: Document | None) -> None:
+        """Raises LimitExceeded for a document that is too large, or has too many or too deep parts.
+
+        A person may have gone further. Such a document can still be edited, but not grow in that respect.
+        """
+        self.check_document(document.path, len(document.data))
+        headings, depth = len(document.outline.headings), document.outline.depth
+        if headings > max(self.headings, len(before.outline.headings) if before else 0):
+            raise LimitExceeded(
+                f"{document.path} would have {headings:,} headings; at most {self.headings:,} are written",
+                fix=f"Split it into several documents, or raise limits.headings in {CONFIG_PATH}.",
+                limit=self.headings,
+                actual=headings,
+            )
+        if depth > max(self.nesting, before.outline.depth if before else 0):
+            raise LimitExceeded(
+                f"lists and quotations of {document.path} would be nested {depth} deep; "
+                f"at most {self.nesting} are written",
+                fix=f"Nest them less deeply, or raise limits.nesting in {CONFIG_PATH}.",
+                limit=self.nesting,
+                actual=depth,
+            )
+
+    def check_call(self, operations: int, size: int) -> None:
+        """Raises LimitExceeded for a call of too many operations, or of too many bytes of text."""
+        if operations > self.operations:
+            raise LimitExceeded(
+                f"{operations:,} operations in one call; at most {self.operations} are allowed",
+                fix=f"Send them in calls of {self.operations} or fewer.",
+                limit=self.operations,
+                actual=operations,
+            )
+        if size > self.call_bytes:
+            raise LimitExceeded(
+                f"{size:,} bytes of text in one call; at most {self.call_bytes:,} are allowed",
+                fix="Send its operations in several calls.",
+                limit=self.call_bytes,
                 actual=size,
             )
 
@@ -79,6 +129,10 @@ class WorkspaceConfig(_Settings):
         """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
         if data is None:
             return cls()
+        if len(data) > MAX_CONFIG:
+            raise InvalidConfig(f"{CONFIG_PATH} is over 64 KiB", fix="Shorten it and commit it.")
+        if DEEP_KEY.search(data):
+            raise InvalidConfig(f"{CONFIG_PATH} is nested too deeply", fix="Keep its values flat.")
         try:
             return cls.model_validate(tomllib.loads(data.decode()))
         except UnicodeDecodeError as error:

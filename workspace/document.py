@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from workspace.anchors import AnchorForm
     from workspace.markdown import Outline
 
+_MAX_BITS = 256
+
 
 @dataclass(frozen=True)
 class Document:
@@ -43,7 +45,10 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
-        """Reads a document. Never fails: bytes that are not UTF-8 are read as U+FFFD and stay as they are."""
+        """Reads a document. Bytes that are not UTF-8 are read as U+FFFD, and stay as they are.
+
+        Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
+        """
         lines = Lines(data)
         metadata, error = {}, None
         outline = markdown.outline(data[lines.offset(0) :].decode("utf-8", "replace"), is_document=True)
@@ -124,15 +129,25 @@ class Document:
         """The sections of an address: more than one where headings carry the same anchor."""
         return self._by_address.get(address, ())
 
+    @cached_property
+    def _children(self) -> Mapping[int | None, tuple[Section, ...]]:
+        found: dict[int | None, list[Section]] = {}
+        for section in self.sections:
+            if not section.is_preamble:
+                found.setdefault(section.parent, []).append(section)
+        return {parent: tuple(sections) for parent, sections in found.items()}
+
     def children(self, section: Section | None) -> tuple[Section, ...]:
         """The sections directly below one; of None, the top ones (the preamble is not one of them)."""
-        parent = None if section is None else section.position
-        return tuple(item for item in self.sections if item.parent == parent and not item.is_preamble)
+        return self._children.get(None if section is None else section.position, ())
+
+    @cached_property
+    def _section_starts(self) -> list[int]:
+        return [section.start for section in self.sections]
 
     def descendants(self, section: Section) -> tuple[Section, ...]:
         """Every section below one, in order."""
-        starts = [item.start for item in self.sections]
-        return self.sections[section.position + 1 : bisect_left(starts, section.tree_end)]
+        return self.sections[section.position + 1 : bisect_left(self._section_starts, section.tree_end)]
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
         """The titles from the top section down to this one; the document's title is not part of it."""
@@ -153,7 +168,7 @@ class Document:
     @cached_property
     def all_tasks(self) -> tuple[Task, ...]:
         """Every task of the document, in order; numbered within its section."""
-        return read_tasks(self.lines, self.outline.items, [section.start for section in self.sections])
+        return read_tasks(self.lines, self.outline.items, self._section_starts)
 
     def tasks(self, section: Section) -> tuple[Task, ...]:
         """The tasks in a section's own text, each before its sub-tasks."""
@@ -166,8 +181,11 @@ class Document:
 
 
 def _text(value: object) -> str | None:
-    """A front matter value as text; None if it is empty or a structure."""
-    if value is None or isinstance(value, (dict, list, bool)):
+    """A front matter value as text; None if it is empty, a structure, or a number that is none to read."""
+    if value is None or isinstance(value, (dict, list, set, bool)):
+        return None
+    # Python refuses to write out a number of thousands of digits.
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return None
     return " ".join(str(value).split()) or None
 

@@ -22,6 +22,9 @@ MAX_FRONT_MATTER = 64 * 1024
 # libyaml composes nested values by recursion in C, so a text made of brackets would overflow the stack.
 MAX_NESTING = 50
 
+# More than fit into 64 KiB without aliases.
+MAX_VALUES = 100_000
+
 # YAML 1.1 §5.4: what ends a line.
 _LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
 
@@ -41,7 +44,7 @@ def _loader() -> type[yaml.SafeLoader]:
 def read(source: str) -> Mapping[str, object]:
     """The mapping that front matter holds.
 
-    Raises InvalidFrontMatter if it is not YAML, not a mapping, or over 64 KiB.
+    Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or a bomb of nesting or aliases.
     """
     import yaml
 
@@ -50,10 +53,13 @@ def read(source: str) -> Mapping[str, object]:
             "the front matter is over 64 KiB", fix="Move the data out of the front matter."
         )
     try:
-        _check_nesting(source)
+        _check_size(source)
         value = yaml.load(source, _loader())
+        if isinstance(value, dict):
+            return {str(key): item for key, item in value.items()}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # ValueError: YAML accepts dates such as 2024-13-45 as syntax and fails on them as values.
+        # ValueError: YAML accepts dates such as 2024-13-45 as syntax and fails on them as values, and Python
+        # does not write out a number of thousands of digits.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 2})" if mark else ""
         raise InvalidFrontMatter(
@@ -61,27 +67,50 @@ def read(source: str) -> Mapping[str, object]:
         ) from error
     if value is None:
         return {}
-    if not isinstance(value, dict):
-        raise InvalidFrontMatter(
-            "the front matter is not a mapping of keys to values", fix="Write `key: value` lines."
-        )
-    return {str(key): item for key, item in value.items()}
+    raise InvalidFrontMatter(
+        "the front matter is not a mapping of keys to values", fix="Write `key: value` lines."
+    )
 
 
-def _check_nesting(source: str) -> None:
-    """Counts how deep values are nested, event by event. Raises InvalidFrontMatter."""
+def _check_size(source: str) -> None:
+    """Counts how deep values are nested, and how many there are once aliases are written out.
+
+    An alias costs two bytes, and each may stand for a value full of others: without a count, comparing two
+    readings of a few lines would never end. Raises InvalidFrontMatter.
+    """
     import yaml
 
-    if sum(source.count(mark) for mark in "[{-:?") <= MAX_NESTING:
+    if "*" not in source and sum(source.count(mark) for mark in "[{-:?") <= MAX_NESTING:
         return
-    depth = 0
+    sizes: dict[str, int] = {}
+    open_values: list[tuple[str | None, int]] = []
+    size = 0
     for event in yaml.parse(source, _loader()):
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_NESTING:
+            open_values.append((event.anchor, size))
+            size += 1
+            if len(open_values) > MAX_NESTING:
                 raise InvalidFrontMatter("the front matter is nested too deeply", fix="Keep its values flat.")
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            anchor, before = open_values.pop()
+            if anchor:
+                sizes[anchor] = size - before
+        elif isinstance(event, yaml.ScalarEvent):
+            size += 1
+            if event.anchor:
+                sizes[event.anchor] = 1
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in sizes:
+                raise InvalidFrontMatter(
+                    "an alias in the front matter stands for nothing, or for what it stands in",
+                    fix="Write the value out.",
+                )
+            size += sizes[event.anchor]
+        if size > MAX_VALUES:
+            raise InvalidFrontMatter(
+                f"the front matter has over {MAX_VALUES:,} values with its aliases written out",
+                fix="Keep its values flat, and write them without aliases.",
+            )
 
 
 def write_list(key: str, values: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 Blocks are found by CommonMark 0.31 with the inline rules off, which gives the same blocks several times
 faster. Line numbers count from 0, line ends are exclusive, and a line ends at LF, CRLF or CR (CommonMark
-§2.1).
+§2.1). What a text may cost is bounded: by its lines, by its blocks, and by how deep they are nested.
 """
 
 from __future__ import annotations
@@ -10,16 +10,31 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from workspace.config import LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from markdown_it import MarkdownIt
+    from markdown_it.parser_block import ParserBlock
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
+    from markdown_it.utils import EnvType
+
+# Reading costs up to 20 µs and 500 bytes for each of these, so both bound time and memory.
+MAX_LINES = 200_000
+MAX_TOKENS = 1_000_000
+
+# A quotation is one level and a list two. What is deeper is read as text; the parser recurses at each level.
+_MAX_LEVELS = 100
 
 _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~\n]")
+
+# Inline rules take time that grows with the square of some texts, such as one of many `<![CDATA[`.
+_MAX_INLINE = 5_000
 
 # Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
 _CACHED_LENGTH = 200
@@ -53,11 +68,13 @@ class Outline:
     """The blocks that a document's structure rests on, in order.
 
     `front_matter_lines` counts the lines of its front matter, both marks included; 0 if it has none.
+    `depth` says how many lists and quotations stand inside each other at the deepest place.
     """
 
     front_matter_lines: int
     headings: tuple[Heading, ...]
     items: tuple[ListItem, ...]
+    depth: int = 0
 
 
 @cache
@@ -66,11 +83,69 @@ def _block_parser(*, front_matter: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
 
-    parser = MarkdownIt("commonmark").disable("inline")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_LEVELS}).disable("inline")
     if front_matter:
         parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
+    blocks = _bounded_blocks()
+    blocks.ruler = parser.block.ruler
+    parser.block = blocks
     return parser
+
+
+def _bounded_blocks() -> ParserBlock:
+    """A block parser that stops at too many blocks, and reads what is nested too deeply as text.
+
+    The library's own takes a list that is nested too deeply for the end of the document, and loses every
+    heading after it.
+    """
+    from markdown_it.parser_block import ParserBlock
+    from markdown_it.rules_block import StateBlock
+
+    class BoundedState(StateBlock):
+        def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+            if len(self.tokens) >= MAX_TOKENS:
+                raise _too_many_blocks()
+            return super().push(ttype, tag, nesting)
+
+    class BoundedBlocks(ParserBlock):
+        def parse(self, src: str, md: MarkdownIt, env: EnvType, outTokens: list[Token]) -> list[Token]:
+            state = BoundedState(src, md, env, outTokens)
+            self.tokenize(state, state.line, state.lineMax)
+            return state.tokens
+
+        def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:
+            if state.level < state.md.options["maxNesting"]:
+                super().tokenize(state, startLine, endLine)
+                return
+            line = startLine + 1
+            # A count below 0 marks a line that continues a paragraph without its quotation's mark.
+            while line < endLine and (
+                state.isEmpty(line) or state.sCount[line] < 0 or state.sCount[line] >= state.blkIndent
+            ):
+                line += 1
+            state.line = line
+
+    return BoundedBlocks()
+
+
+def _too_many_blocks() -> LimitExceeded:
+    return LimitExceeded(
+        f"the text has over {MAX_TOKENS:,} beginnings and ends of blocks, which is more than is read",
+        fix="Split it into several documents.",
+        limit=MAX_TOKENS,
+    )
+
+
+def check_lines(count: int) -> None:
+    """Raises LimitExceeded for a text of more lines than are read."""
+    if count > MAX_LINES:
+        raise LimitExceeded(
+            f"the text has {count:,} lines, and at most {MAX_LINES:,} are read",
+            fix="Split it into several documents.",
+            limit=MAX_LINES,
+            actual=count,
+        )
 
 
 @cache
@@ -81,7 +156,11 @@ def _inline_parser() -> MarkdownIt:
 
 
 def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
-    """The headings and list items of a text that stands at `first_line`. Only a document has front matter."""
+    """The headings and list items of a text that stands at `first_line`. Only a document has front matter.
+
+    Raises LimitExceeded for a text of too many lines or blocks.
+    """
+    check_lines(text.count("\n") + text.count("\r") - text.count("\r\n"))
     # The plugin also takes `--- x` for a mark, with which CommonMark begins a paragraph.
     marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
     tokens = _block_parser(front_matter=marked).parse("\n" * first_line + text)
@@ -93,7 +172,8 @@ def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Out
             headings.append(Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-")))
         elif token.type == "front_matter" and token.map:
             front_matter_lines = token.map[1]
-    return Outline(front_matter_lines, tuple(headings), _list_items(tokens))
+    items, depth = _list_items(tokens)
+    return Outline(front_matter_lines, tuple(headings), items, depth)
 
 
 def absorbs(text: str, following: str) -> bool:
@@ -109,14 +189,20 @@ def closed_outline(text: str) -> Outline | None:
     found = outline(f"{text}\n\n# x")
     if not found.headings or found.headings[-1].line != text.count("\n") + 2:
         return None
-    return Outline(0, found.headings[:-1], found.items)
+    return Outline(0, found.headings[:-1], found.items, found.depth)
 
 
-def _list_items(tokens: Sequence[Token]) -> tuple[ListItem, ...]:
+def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
+    """The list items outside quotations, and how deep lists and quotations are nested."""
     items: list[ListItem] = []
     open_items: list[int] = []
-    quotations = 0
+    quotations = depth = deepest = 0
     for position, token in enumerate(tokens):
+        if token.type in ("blockquote_open", "list_item_open"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token.type in ("blockquote_close", "list_item_close"):
+            depth -= 1
         if token.type == "blockquote_open":
             quotations += 1
         elif token.type == "blockquote_close":
@@ -134,13 +220,16 @@ def _list_items(tokens: Sequence[Token]) -> tuple[ListItem, ...]:
             items.append(ListItem(line, end, *paragraph, source, parent))
         elif token.type == "list_item_close":
             open_items.pop()
-    return tuple(items)
+    return tuple(items), deepest
 
 
 def plain_text(source: str) -> str:
-    """Inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images."""
-    if not _INLINE_MARKUP.search(source):
-        return source.strip()
+    """Inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images.
+
+    A text that is too long for a heading keeps its marks.
+    """
+    if len(source) > _MAX_INLINE or not _INLINE_MARKUP.search(source):
+        return source.replace("\n", " ").strip()
     return _cached_plain_text(source) if len(source) <= _CACHED_LENGTH else _plain_text(source)
 
 

@@ -8,11 +8,13 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 
+MAX_PATH = 4000
 _MAX_PART = 255
-_MAX_PATH = 4000
 _DEVICES = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9¹²³])", re.IGNORECASE)
 # HFS+ leaves these out when it compares names (git: utf8.c, next_hfs_char).
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+# What Windows does not store ("Naming Files, Paths, and Namespaces"), and what is not to be seen.
+_NOT_IN_NEW = re.compile('[<>"|?*\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]')
 _GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
@@ -52,8 +54,8 @@ def check_path(path: str) -> str:
         size = len(path.encode())
     except UnicodeEncodeError:
         raise InvalidPath(path, "it is not valid Unicode") from None
-    if size > _MAX_PATH:
-        raise InvalidPath(path, f"it is longer than {_MAX_PATH} bytes")
+    if size > MAX_PATH:
+        raise InvalidPath(path, f"it is longer than {MAX_PATH} bytes")
     if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in path):
         raise InvalidPath(path, "it holds a control character")
     for part in path.split("/"):
@@ -61,6 +63,26 @@ def check_path(path: str) -> str:
         if reason:
             raise InvalidPath(path, reason)
     return path
+
+
+def check_new_path(path: str) -> None:
+    """Raises InvalidPath for a name that no new file is given. One that a person gave can still be used."""
+    found = _NOT_IN_NEW.search(path)
+    if found:
+        char = found.group()
+        shown = f"`{char}`, which Windows does not store" if char.isascii() else "an invisible character"
+        raise InvalidPath(path, f"it holds {shown}")
+
+
+def twin_key(name: str) -> str:
+    """What two names have in common that are one file on disks which fold case or Unicode forms.
+
+    Unicode's canonical caseless match (D145), without the characters that HFS+ leaves out.
+    """
+    if name.isascii():
+        return name.lower()
+    decomposed = unicodedata.normalize("NFD", _IGNORED_BY_HFS.sub("", name))
+    return unicodedata.normalize("NFD", decomposed.casefold())
 
 
 def _fault(part: str) -> str | None:

@@ -7,6 +7,7 @@ any address.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ class Section:
     Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just
     above it), [body, end) the same without them, [start, tree_end) also holds its subsections.
     `heading_start` is where the heading's own line begins. Lines count from 1 and are inclusive; `line` is
-    the heading's. `key` is the address made unique in the file (`errors~2` for a repeat).
+    the heading's. `key` is the address made unique in the file: where several headings have one address, it
+    is `errors~1`, `errors~2`, and `errors` alone names none of them.
     """
 
     position: int
@@ -136,8 +138,8 @@ def _nest(blocks: list[_Block], size: int) -> None:
 def _sections(lines: Lines, blocks: list[_Block]) -> tuple[Section, ...]:
     slugs = [heading_slug(block.title) for block in blocks]
     addresses = _addresses(blocks, slugs)
-    numbered = Names("~", 2, set(addresses))
-    seen: set[str] = set()
+    counts = Counter(addresses)
+    numbered = Names("~", 1, counts)
     sections: list[Section] = []
     for position, (block, address) in enumerate(zip(blocks, addresses, strict=True)):
         end = blocks[position + 1].start if position + 1 < len(blocks) else len(lines.data)
@@ -147,7 +149,7 @@ def _sections(lines: Lines, blocks: list[_Block]) -> tuple[Section, ...]:
             Section(
                 position=position,
                 address=address,
-                key=numbered.give(address) if address in seen else address,
+                key=address if counts[address] == 1 else numbered.give(address),
                 title=block.title,
                 level=block.level,
                 line=line + 1,
@@ -162,7 +164,6 @@ def _sections(lines: Lines, blocks: list[_Block]) -> tuple[Section, ...]:
                 heading=block.heading,
             )
         )
-        seen.add(address)
     return tuple(sections)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templates import DocumentType, InvalidTemplate, builtin_types, parse_type
 from workspace.addresses import nearest
+from workspace.config import DEEP_KEY
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".docyard/templates"
 _MAX_TYPES = 64
+_MAX_BYTES = 100_000
 
 
 class UnknownType(WorkspaceError):
@@ -66,7 +68,19 @@ def _read(snapshot: Snapshot, name: str) -> DocumentType | BrokenType:
             f"the document type '{name}' has no {missing[0]}",
             fix=f"Add {FOLDER}/{name}/{missing[0]} and commit it.",
         )
+    large = [part for part, entry in files.items() if entry and snapshot.git.blob_size(entry.id) > _MAX_BYTES]
+    if large:
+        return BrokenType(
+            f"{large[0]} of the document type '{name}' is over {_MAX_BYTES:,} bytes",
+            fix=f"Shorten {FOLDER}/{name}/{large[0]} and commit it.",
+            limit=_MAX_BYTES,
+        )
     data = {part: snapshot.git.blob(entry.id) for part, entry in files.items() if entry}
+    if DEEP_KEY.search(data["type.toml"]):
+        return BrokenType(
+            f"the document type '{name}' cannot be read: type.toml is nested too deeply",
+            fix=f"Keep the values of {FOLDER}/{name}/type.toml flat, and commit it.",
+        )
     try:
         return parse_type(name, data["type.toml"], data["document.md"])
     except InvalidTemplate as error:

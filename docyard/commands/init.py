@@ -42,7 +42,10 @@ SETTINGS = """\
 
 [limits]
 # document_bytes = 10000000
+# headings = 10000
+# nesting = 20
 # operations = 200
+# call_bytes = 20000000
 """
 
 

@@ -101,16 +101,38 @@ front_matter = st.sampled_from(
     ]
 )
 
+# What no editor should write, and files hold: other line ends, halves of characters, what is not to be seen.
+ODD = (
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\n\r",
+    b"\0",
+    b"\xff",
+    b"\xe2\x82",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf",
+    b"\x1b[2J",
+    b"\x0c",
+    b"\t",
+    "\x85\u2028\u202e\u200b".encode(),
+    "אבג 👩\u200d💻 e\u0301".encode(),
+)
+
 
 @st.composite
 def texts(draw: st.DrawFn) -> bytes:
-    """The bytes of a document: pieces of every kind, in any order, with any line ending."""
+    """The bytes of a document: pieces of every kind, in any order, any line ending, and odd bytes."""
     pieces = draw(st.lists(st.one_of(headings, setext, tasks, others, others), max_size=14))
     text = draw(front_matter) + draw(st.sampled_from(["\n", "\n", "\n\n"])).join(pieces)
     text += draw(st.sampled_from(["", "\n", "\n\n", "  "]))
     ending = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
     bom = draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"]))
-    return bom + text.replace("\n", ending).encode() + draw(st.sampled_from([b"", b"", b"", b"\xff"]))
+    data = text.replace("\n", ending).encode()
+    for odd in draw(st.sampled_from([(), (), (), ODD])) and draw(st.lists(st.sampled_from(ODD), max_size=4)):
+        place = draw(st.integers(0, len(data)))
+        data = data[:place] + odd + data[place:]
+    return bom + data + draw(st.sampled_from([b"", b"", b"", b"\xff"]))
 
 
 documents = texts().map(lambda data: Document.parse(data, "doc.md"))

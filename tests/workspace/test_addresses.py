@@ -65,6 +65,7 @@ GUIDE = Document.parse(
         ("one", 18),
         ("two", 18),
         ("last", 18),
+        ("same~1", 20),
         ("same~2", 22),
         ("a", 20),
     ],
@@ -82,6 +83,10 @@ def test_what_several_sections_answer_to_is_an_error_with_candidates() -> None:
     ]
     with pytest.raises(AmbiguousAddress) as caught:
         resolve_section(GUIDE, "same")
+    candidates = caught.value.details["candidates"]
+    assert isinstance(candidates, list)
+    assert [resolve_section(GUIDE, item["slug"]).line for item in candidates] == [20, 22]
+    assert "'same~1'" in caught.value.fix
     assert "anchor" in caught.value.fix
 
 

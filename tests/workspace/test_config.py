@@ -31,6 +31,13 @@ def test_settings() -> None:
     [
         (b"\xff", None),
         (b"a = ", None),
+        (b"# a\n" * 20_000, None),
+        (b"a." * 20_000 + b"a = 1", None),
+        (b"a" * 60_000, None),
+        (b"a = " + b"{a = " * 5000, None),
+        (b"[limits]\nheadings = 1", "limits.headings"),
+        (b"[limits]\nnesting = 50", "limits.nesting"),
+        (b"[limits]\ncall_bytes = 1", "limits.call_bytes"),
         (b"a = " + b"[" * 5000, None),
         (b"unknown = 1", "unknown"),
         (b'root = "../up"', "root"),

@@ -6,10 +6,16 @@ import gc
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from tests.workspace.documents import revised
+from index.chunks import chunks
+from index.snippets import snippet
+from tests.workspace.bombs import NASTY
+from tests.workspace.documents import STYLE, revised
+from tools.outline import sections_in_brief, sections_in_full, telling_titles
+from workspace.addresses import resolve_section, resolve_task, task_address
 from workspace.document import Document
 from workspace.edits import (
     AddSection,
@@ -18,47 +24,14 @@ from workspace.edits import (
     CompleteTask,
     RemoveSection,
     RenameSection,
+    ReopenTask,
+    TagDocument,
     UpdateContent,
 )
 from workspace.edits.operation import DocumentOperation
+from workspace.errors import WorkspaceError
 
-NASTY: dict[str, Callable[[int], bytes]] = {
-    "equal headings": lambda n: b"## Errors\n" * n,
-    "equal anchors": lambda n: b"## A {#same}\n" * n,
-    "anchored headings": lambda n: b"".join(b"## E {#e%d}\n" % number for number in range(n)),
-    "anchors above": lambda n: b'<a id="x"></a>\n\n## H\n' * n,
-    "lines of anchors": lambda n: b'<a id="x"></a>\n' * n + b"## H\n",
-    "anchors in one heading": lambda n: b"# " + b'<a id="x"></a>' * n,
-    "underlined headings": lambda n: b"a\n---\n" * n,
-    "a heading of spaces": lambda n: b"## a" + b" " * n + b"b}",
-    "a heading of hashes": lambda n: b"## a" + b" #" * n,
-    "a heading of openings": lambda n: b"# " + b"{#a" * n + b"}",
-    "brackets": lambda n: b"# " + b"[" * n,
-    "images": lambda n: b"# " + b"![a](" * n,
-    "emphasis": lambda n: b"# " + b"*a_" * n,
-    "code spans": lambda n: b"# " + b"a`b``c" * n + b'<a id="x"></a>',
-    "escapes": lambda n: b"# " + b"\\[" * n,
-    "quotes": lambda n: b">" * n,
-    "quoted lines": lambda n: b"> > > a\n" * n,
-    "lists in lists": lambda n: b"- " * n,
-    "tasks": lambda n: b"- [ ] a\n" * n,
-    "tasks with fields": lambda n: b"- [ ] a\n  - Note: b\n" * n,
-    "references": lambda n: b"[a]: b\n" * n,
-    "unfinished references": lambda n: b"[a\n" * n,
-    "HTML": lambda n: b"<div>\n" * n,
-    "comments": lambda n: b"<!--\n" * n,
-    "fences": lambda n: b"```\n" * n,
-    "one long line": lambda n: b"a " * n,
-    "carriage returns": lambda n: b"# a\r" * n,
-    "blank lines": lambda n: b"\n" * n,
-    "tabs": lambda n: b"\t" * n + b"a",
-    "NULs": lambda n: b"\0" * n,
-    "not UTF-8": lambda n: b"\xff" * n,
-    "front matter": lambda n: b"---\n" + b"a: b\n" * n + b"---\n",
-    "front matter that never ends": lambda n: b"---\n" + b"- a\n" * n,
-    "front matter of brackets": lambda n: b"---\n" + b"[" * n + b"\n---\n",
-    "tables": lambda n: b"| a | b |\n" * n,
-}
+FILE = "doc.md"
 
 
 def read(data: bytes) -> float:
@@ -68,7 +41,7 @@ def read(data: bytes) -> float:
     gc.disable()
     try:
         start = time.process_time()
-        document = Document.parse(data, "doc.md")
+        document = Document.parse(data, FILE)
         tasks = sum(len(document.tasks(section)) for section in document.sections)
         assert tasks == len(document.all_tasks)
         assert document.form is None or document.sections
@@ -77,24 +50,122 @@ def read(data: bytes) -> float:
         gc.enable()
 
 
+def seconds(run: Callable[[Document], object], document: Document) -> float:
+    """The processor's seconds that something takes with a document; an expected error ends it as well."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        with suppress(WorkspaceError):
+            run(document)
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def grows_as_it_should(measure: Callable[[int], float], size: int) -> str | None:
+    """What is wrong with how time grows from a size to twice as much; None if nothing is."""
+    # What else a machine does can only make a run longer, so the shortest runs are compared.
+    single = double = math.inf
+    for _ in range(12):
+        single, double = min(single, measure(size)), min(double, measure(2 * size))
+        if double < 2.5 * single + 0.05:
+            return None
+    return f"{double:.2f} s for twice what takes {single:.2f} s"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     read(make(10))
-    # What else a machine does can only make a run longer, so the shortest runs are compared.
-    single = double = math.inf
-    for _ in range(12):
-        single, double = min(single, read(make(4000))), min(double, read(make(8000)))
-        if double < 2.5 * single + 0.05:
-            return
-    pytest.fail(f"{double:.2f} s for twice what takes {single:.2f} s")
+    assert grows_as_it_should(lambda size: read(make(size)), 4000) is None
+
+
+def last(document: Document) -> str:
+    return document.sections[-1].key if document.sections else "_preamble"
+
+
+def first_task(document: Document) -> str:
+    found = (task_address(section, task) for section in document.sections for task in document.tasks(section))
+    return next(found, "none[0]")
+
+
+def text(document: Document) -> str:
+    return document.data.decode("utf-8", "replace").replace("\0", "")
+
+
+EDITS: dict[str, Callable[[Document], DocumentOperation]] = {
+    "add a section": lambda d: AddSection(file=FILE, title="Its own", content="Text."),
+    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=last(d)),
+    "append": lambda d: AppendContent(file=FILE, slug=last(d), content="Text."),
+    "update": lambda d: UpdateContent(file=FILE, slug=last(d), content="Text."),
+    "update with itself": lambda d: UpdateContent(
+        file=FILE,
+        slug=last(d),
+        content=d.text(d.sections[-1].start, d.sections[-1].end) if d.sections else "",
+    ),
+    "update everything": lambda d: UpdateContent(
+        file=FILE,
+        slug=d.sections[0].key if d.sections else last(d),
+        content="Text.",
+        include_subsections=True,
+    ),
+    "rename": lambda d: RenameSection(file=FILE, slug=last(d), new_title="Other"),
+    "remove": lambda d: RemoveSection(file=FILE, slug=last(d)),
+    "add a task": lambda d: AddTask(file=FILE, slug=last(d), title="Do", criteria="Done"),
+    "add a subtask": lambda d: AddTask(file=FILE, slug=first_task(d), title="Do"),
+    "complete a task": lambda d: CompleteTask(file=FILE, slug=first_task(d), note="Note"),
+    "reopen a task": lambda d: ReopenTask(file=FILE, slug=first_task(d)),
+    "tag": lambda d: TagDocument(file=FILE, tags=("tag",)),
+    "name what is not there": lambda d: AppendContent(file=FILE, slug="no/such-section", content="x"),
+}
+
+
+def edited(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
+    return lambda document: make(document).revise(document, STYLE)
+
+
+USES: dict[str, Callable[[Document], object]] = {
+    **{name: edited(make) for name, make in EDITS.items()},
+    "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
+        Document.parse(b"# T\n", FILE), STYLE
+    ),
+    "index": lambda d: list(chunks(d, "0" * 40)),
+    "show hits": lambda d: [snippet(text(d)[:100_000], {"word"})],
+    "outline": lambda d: (sections_in_full(d), sections_in_brief(d), telling_titles(d)),
+    "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+def test_the_time_of_every_use_grows_with_size(make: Callable[[int], bytes]) -> None:
+    wrong = {}
+    for name, use in USES.items():
+        found = grows_as_it_should(
+            lambda size, use=use: seconds(use, Document.parse(make(size), FILE)),  # type: ignore[misc]
+            1000,
+        )
+        if found:
+            wrong[name] = found
+    assert wrong == {}
 
 
 def test_nesting_does_not_overflow() -> None:
     for piece in (b"> ", b"- ", b"1. ", b">- ", b"[", b"*", b"<b>", b"![", b"- [ ] "):
-        document = Document.parse(piece * 5000 + b"a\n\n# T\n", "doc.md")
-        assert document.title
-        assert document.all_tasks is not None
+        document = Document.parse(piece * 5000 + b"a\n\n# T\n\n## Later\n\n- [ ] a\n", FILE)
+        assert document.title == "T"
+        assert resolve_task(document, "later[0]")
+
+
+@pytest.mark.parametrize("depth", [*range(1, 60, 7), 49, 50, 51, 99, 100, 101, 200])
+@pytest.mark.parametrize("mark", [b"- ", b"1. ", b"> ", b"> - ", b"- > "])
+def test_what_follows_deep_nesting_is_read(mark: bytes, depth: int) -> None:
+    indented = b"".join(b" " * len(mark) * level + mark + b"a\n" for level in range(depth))
+    for nested in (mark * depth + b"a\n", indented if b">" not in mark else b""):
+        document = Document.parse(b"# T\n\n" + nested + b"\n## After\n\n- [ ] a\n\n### Below\n", FILE)
+        assert [section.address for section in document.sections] == ["_preamble", "after", "after/below"]
+        assert resolve_task(document, "after[0]")
 
 
 BIG = b"# Big\n\n" + b"".join(
@@ -102,19 +173,20 @@ BIG = b"# Big\n\n" + b"".join(
 )
 
 
+@pytest.mark.slow
 def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() -> None:
     start = time.perf_counter()
-    document = Document.parse(BIG, "doc.md")
+    document = Document.parse(BIG, FILE)
     assert len(document.all_tasks) == 2_000
     reading = time.perf_counter() - start
     operations: list[DocumentOperation] = [
-        AddSection(file="doc.md", title="New", before="part-1000"),
-        AddTask(file="doc.md", slug="part-1000", title="New"),
-        AppendContent(file="doc.md", slug="part-1999", content="More."),
-        CompleteTask(file="doc.md", slug="part-1[0]"),
-        RenameSection(file="doc.md", slug="part-1000", new_title="New"),
-        RemoveSection(file="doc.md", slug="part-1999"),
-        UpdateContent(file="doc.md", slug="part-1999", content="x"),
+        AddSection(file=FILE, title="New", before="part-1000"),
+        AddTask(file=FILE, slug="part-1000", title="New"),
+        AppendContent(file=FILE, slug="part-1999", content="More."),
+        CompleteTask(file=FILE, slug="part-1[0]"),
+        RenameSection(file=FILE, slug="part-1000", new_title="New"),
+        RemoveSection(file=FILE, slug="part-1999"),
+        UpdateContent(file=FILE, slug="part-1999", content="x"),
     ]
     for operation in operations:
         start = time.perf_counter()
@@ -122,11 +194,12 @@ def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() ->
         assert time.perf_counter() - start < 4 * reading + 1
 
 
+@pytest.mark.slow
 def test_content_with_thousands_of_headings() -> None:
-    document = Document.parse(b"# T\n", "doc.md")
+    document = Document.parse(b"# T\n", FILE)
     content = "## Errors\n\n" * 3000
     reading = read(content.encode())
     start = time.process_time()
-    changed = revised(document, UpdateContent(file="doc.md", slug="_preamble", content=content))
+    changed = revised(document, UpdateContent(file=FILE, slug="_preamble", content=content))
     assert time.process_time() - start < 20 * reading + 1
     assert changed.sections[-1].address == "errors-2999"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.workspace.documents import documents, revised, texts
 from workspace.addresses import AmbiguousAddress, resolve_section, resolve_task, task_address
-from workspace.document import Document, Section
+from workspace.document import Document
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -67,14 +67,14 @@ def test_every_key_is_unique_and_finds_its_section(document: Document) -> None:
     count = Counter(section.address for section in document.sections)
     for section in document.sections:
         assert document.section_by_key(section.key) is section
-        if count[section.address] == 1 or section.key != section.address:
-            assert resolve_section(document, section.key) is section
-        else:
+        assert resolve_section(document, section.key) is section
+        if count[section.address] > 1:
             with pytest.raises(AmbiguousAddress) as caught:
                 resolve_section(document, section.address)
             candidates = caught.value.details["candidates"]
             assert isinstance(candidates, list)
-            assert len(candidates) == count[section.address]
+            twins = [item.position for item in document.sections if item.address == section.address]
+            assert [resolve_section(document, item["slug"]).position for item in candidates] == twins
 
 
 @given(documents)
@@ -85,16 +85,13 @@ def test_every_task_is_found_in_its_section(document: Document) -> None:
             found += 1
             assert section.start <= task.start < task.box < task.end <= section.end
             assert document.data[task.box - 1 : task.box + 2] in (b"[ ]", b"[x]", b"[X]")
-            if resolvable(document, section):
-                assert resolve_task(document, task_address(section, task)) == (section, task)
+            assert resolve_task(document, task_address(section, task)) == (section, task)
     assert found == len(document.all_tasks)
 
 
 @given(documents)
 def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> None:
     for section in document.sections:
-        if not resolvable(document, section):
-            continue
         for start in (section.start, section.body):
             text = document.text(start, section.end)
             assume("\0" not in text)
@@ -106,7 +103,7 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
 def test_adding_a_section_and_removing_it_gives_back_the_bytes(
     document: Document, data: st.DataObject
 ) -> None:
-    others = [item for item in document.sections if resolvable(document, item) and not item.is_preamble]
+    others = [item for item in document.sections if not item.is_preamble]
     beside = data.draw(st.sampled_from([None, *others]))
     where = data.draw(st.sampled_from(["parent_slug", "before", "after"]))
     content = data.draw(st.sampled_from([None, "Text.", "- item", "### Deeper\n\n<b>"]))
@@ -127,7 +124,7 @@ def test_adding_a_section_and_removing_it_gives_back_the_bytes(
 def test_completing_a_task_and_reopening_it_gives_back_the_bytes(document: Document) -> None:
     for section in document.sections:
         for task in document.tasks(section):
-            if task.is_done or task.field("completed") is not None or not resolvable(document, section):
+            if task.is_done or task.field("completed") is not None:
                 continue
             slug = task_address(section, task)
             done = revised(document, CompleteTask(file=FILE, slug=slug))
@@ -226,10 +223,6 @@ def is_spaced(later: Document, earlier: Document) -> bool:
         for section in earlier.sections
         if section.has_heading
     )
-
-
-def resolvable(document: Document, section: Section) -> bool:
-    return section.key != section.address or sections(document).count(section.address) == 1
 
 
 def sections(document: Document) -> list[str]:

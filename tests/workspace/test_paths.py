@@ -1,12 +1,27 @@
-"""Which paths Docyard writes."""
+"""Which paths Docyard writes, and that one which it does not write leaves no trace."""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workspace.paths import InvalidPath, check_path
+from templates import builtin_types
+from tests.repositories import Repo, normal
+from tests.workspace.documents import STYLE
+from workspace.edits import AppendContent, CreateDocument, RemoveDocument
+from workspace.edits.operation import Operation
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.overlay import Overlay, PathExists
+from workspace.paths import InvalidPath, check_new_path, check_path, twin_key
+from workspace.plan import Mode, Status
+from workspace.snapshot import NotADocument, Snapshot
+from workspace.workspace import Workspace
 
 GOOD = [
     "a.md", "a/b/c.md", "C#.md", ".docyard/templates/x.md", ".github/x.md", "größe/文.md", "a b.md",
@@ -19,8 +34,11 @@ BAD = [
     "a.", "a /b.md", "a./b.md", "a\n.md", "a\0.md", "a\x7f.md", "a\u0085.md", "a\u2028.md",
     ".git", ".git/config", ".GIT/config", "a/.Git/hooks/x", "git~1/x", "GIT~2", ".g\u200cit/x",
     "\ufeff.git/x", ".git\u200d", ".git./x", ".git /x", ".git::$INDEX_ALLOCATION/x",
+    ".GiT/x", ".g\u0131t/x", ".g\u200ci\u200dt/x", "a/.git", "a/.git ./x", ".git\t/x", ".git/", "git~1",
+    "GIT~12/x", "x:y/z.md", "a.md:$DATA", "a.md::$DATA", "\u202e.git/x",
     "CON", "con.md", "a/NUL.tar.md", "aux/x.md", "COM1.md", "lpt9", "com¹.md", "CONIN$", "con .md",
-    "\ud800.md", "a/" + "x" * 256, "é" * 128, "/".join(["abcdefgh"] * 500),
+    "PRN.txt", "a/prn .md", "com1.tar.gz", "LPT³.md", "CONOUT$.md", "a\x1b[31m.md", "a\x80.md", "a\u2029.md",
+    "\ud800.md", "a\udfff/b.md", "a/" + "x" * 256, "é" * 128, "/".join(["abcdefgh"] * 500),
 ]  # fmt: skip
 
 
@@ -53,3 +71,171 @@ def test_nothing_that_passes_can_leave_the_workspace(path: str) -> None:
     assert "" not in parts
     assert not {".", ".."} & set(parts)
     assert all(part.replace("\u200c", "").lower() not in (".git", "git~1") for part in parts)
+
+
+@given(
+    st.text(
+        alphabet=st.sampled_from([*"./\\ ~:git1GITCONcon", "\u200c", "\ufeff", "\0", "é", "\u0301"]),
+        max_size=20,
+    )
+)
+def test_what_passes_is_a_file_of_its_own_below_the_workspace(path: str) -> None:
+    try:
+        checked = check_path(path)
+    except InvalidPath as error:
+        str(error.details).encode()
+        return
+    # As Windows reads it: separators of both kinds, no spaces or dots at the end, no streams, no devices.
+    parts = [part.rstrip(". ").partition(":")[0] for part in checked.replace("\\", "/").split("/")]
+    assert all(parts)
+    assert "con" not in {part.split(".")[0].strip().lower() for part in parts}
+    visible = ["".join(c for c in part if unicodedata.category(c) != "Cf").lower() for part in parts]
+    assert not {".git", "git~1"} & set(visible)
+    assert Path("/w").joinpath(checked).as_posix() == f"/w/{checked}"
+
+
+@pytest.mark.parametrize(
+    "name", ["a?.md", "a<b>.md", 'a"b.md', "a|b.md", "a*.md", "a\u202eb.md", "a\u200b.md"]
+)
+def test_a_name_that_a_person_gave_can_be_used_and_is_given_to_no_new_file(name: str) -> None:
+    assert check_path(name) == name
+    with pytest.raises(InvalidPath):
+        check_new_path(name)
+
+
+@given(st.text(alphabet="aAéÉß\u017fİ\u0131Σ\u03c3ς\uff4b\u212aÅk\u0301\u030a\u200c", max_size=8))
+def test_twins_are_the_same_in_every_form(name: str) -> None:
+    for form in ("NFC", "NFD"):
+        assert twin_key(unicodedata.normalize(form, name)) == twin_key(name)
+    assert twin_key(name.lower()) == twin_key(name) or "İ" in name
+    assert twin_key(twin_key(name)) == twin_key(name)
+
+
+FILES = {"Guides/Größe.md": "# A\n", "guides.md": "# B\n", "Straße/a.md": "# C\n", "deep/down/x.md": "# D\n"}
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Overlay:
+    repo = normal(tmp_path / "twins", FILES)
+    return Overlay(Snapshot(GitReader(repo.path), repo.head()))
+
+
+def create(title: str, folder: str = "") -> CreateDocument:
+    return CreateDocument(type=next(iter(builtin_types().values())), title=title, folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("folder", "title"),
+    [
+        ("guides", "x"), ("GUIDES", "x"), ("Guides/größe.md", "x"), ("Guides/Gro\u0308ße.md", "x"),
+        ("Gui\u200cdes", "x"), ("strasse", "x"), ("STRASSE", "x"), ("Deep", "x"), ("deep/DOWN", "x"),
+        ("", "Guides"), ("guides.md", "x"), ("deep/down/x.md", "x"), ("deep/down", "X"),
+        ("DEEP/DOWN/X.MD", "x"),
+    ],
+)  # fmt: skip
+def test_a_twin_of_a_file_or_folder_is_not_made(overlay: Overlay, folder: str, title: str) -> None:
+    with pytest.raises(PathExists):
+        create(title, folder).apply(overlay, STYLE)
+    assert overlay.changes() == {}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (("x", "new"), ("x", "NEW")),
+        (("x", "ne\u0301w"), ("x", "n\u00e9w")),
+        (("x", "made.md"), ("made", "")),
+        (("made", ""), ("x", "made.md")),
+        (("made", "a/b"), ("other", "A")),
+    ],
+)
+def test_a_twin_of_what_the_batch_made_is_not_made(
+    overlay: Overlay, first: tuple[str, str], then: tuple[str, str]
+) -> None:
+    create(*first).apply(overlay, STYLE)
+    before = dict(overlay.changes())
+    with pytest.raises(PathExists):
+        create(*then).apply(overlay, STYLE)
+    assert overlay.changes() == before
+
+
+POINTER = (
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Repo:
+    """A repository with a link to a file, a link to a folder, a submodule and a pointer of Git LFS."""
+    inner = normal(tmp_path / "inner")
+    repo = normal(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": POINTER})
+    (repo.path / "link.md").symlink_to("real/a.md")
+    (repo.path / "folder").symlink_to("real")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{inner.head()},module.md")
+    repo.git("add", "-A", "link.md", "folder")
+    repo.git("commit", "-q", "-m", "Things that are no documents")
+    (repo.path / "module.md").mkdir()
+    return repo
+
+
+def everything(repo: Repo) -> dict[str, bytes]:
+    """Objects, refs, index and files: each path with its bytes, Docyard's own folder left out."""
+    return {
+        path.relative_to(repo.path).as_posix(): path.read_bytes()
+        for path in sorted(repo.path.rglob("*"))
+        if path.is_file() and ".git/docyard" not in path.as_posix()
+    }
+
+
+def refused(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
+    """The errors of operations of which none may succeed, or leave a trace."""
+    before = everything(repo)
+    workspace = Workspace.open(repo.path, durable=False)
+    written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
+    assert [step.status for step in written.steps] == [Status.FAILED] * len(operations)
+    assert everything(repo) == before
+    return [step.error for step in written.steps if step.error]
+
+
+KINDS: list[Callable[[str], Operation]] = [
+    lambda path: AppendContent(file=path, slug="_preamble", content="x"),
+    lambda path: RemoveDocument(path=path),
+]
+
+
+def test_what_is_no_document_is_neither_read_nor_written(mixed: Repo) -> None:
+    paths = ("link.md", "folder/a.md", "module.md", "large.md")
+    snapshot = Snapshot(GitReader(mixed.path), mixed.head())
+    for path in paths:
+        with pytest.raises(WorkspaceError) as caught:
+            snapshot.document(path)
+        assert caught.value.code in ("DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT")
+        assert caught.value.fix
+    assert "link.md" not in snapshot.documents
+    assert "module.md" not in snapshot.documents
+    with pytest.raises(NotADocument):
+        snapshot.document("large.md")
+    errors = refused(mixed, *(kind(path) for kind in KINDS for path in paths))
+    assert {error.code for error in errors} <= {"DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT"}
+    below = [create("x", folder) for folder in ("folder", "module.md", "link.md", "large.md")]
+    above = [create(title) for title in ("link", "module", "large")]
+    assert {error.code for error in refused(mixed, *below, *above)} == {"PATH_EXISTS"}
+
+
+def test_a_bad_path_leaves_no_trace(mixed: Repo) -> None:
+    operations = [kind(path) for kind in KINDS for path in BAD]
+    # As a folder, an empty text is the workspace's own, and a slash at the end is left out.
+    folders = [create("x", path) for path in BAD if path not in ("", ".", "./", "a/")]
+    assert {error.code for error in refused(mixed, *operations)} == {"INVALID_PATH"}
+    assert {error.code for error in refused(mixed, *folders)} == {"INVALID_PATH"}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(
+        st.text(alphabet="./\\gGiItT~1: \u200c\0\ud800\n", min_size=1, max_size=10), min_size=1, max_size=20
+    )
+)
+def test_no_hostile_path_leaves_a_trace(mixed: Repo, paths: list[str]) -> None:
+    refused(mixed, *(kind(path) for kind in KINDS for path in paths))

@@ -42,12 +42,18 @@ def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> N
             ".docyard/templates/half/type.toml": "title = 1\n",
             ".docyard/templates/bad/type.toml": "title = [",
             ".docyard/templates/bad/document.md": "# {title}\n",
+            ".docyard/templates/large/type.toml": "#" * 200_000,
+            ".docyard/templates/large/document.md": "# {title}\n",
+            ".docyard/templates/deep/type.toml": "a." * 5_000 + "a = 1\n",
+            ".docyard/templates/deep/document.md": "# {title}\n",
             ".docyard/templates/stray.md": "x",
         }
     )
     found = document_types(types(repo))
     assert isinstance(found["half"], BrokenType)
     assert isinstance(found["bad"], BrokenType)
+    assert isinstance(found["large"], BrokenType)
+    assert isinstance(found["deep"], BrokenType)
     assert isinstance(found["runbook"], DocumentType)
     with pytest.raises(BrokenType, match=r"document\.md"):
         document_type(types(repo), "half")

@@ -1,0 +1,87 @@
+"""Documents and calls that are far too large: an answer each time, in little memory, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import normal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="a process is given limits by POSIX calls"),
+]
+
+MEMORY = 1_500_000_000
+
+# Documents that a person has committed, and whether they can still be read.
+COMMITTED = {
+    "small.md": (b"# Small\n\nA needle.\n", True),
+    "bytes.md": (b"# Bytes\n\n" + b"needle " * 7_200_000, False),
+    "lines.md": (b"# Lines\n\n" + b"\n" * 9_000_000, False),
+    "blocks.md": (b"# Blocks\n\n" + (b"- " * 45 + b"a\n") * 30_000, False),
+    "headings.md": (b"# Headings\n\n" + b"## A\n" * 100_000, True),
+    "tasks.md": (b"# Tasks\n\n" + b"- [ ] a\n" * 90_000, True),
+    "nesting.md": (b"# Nesting\n\n" + b"> - " * 2_000 + b"a\n\n## After\n", True),
+    "brackets.md": (b"# Brackets\n\n" + b"[" * 5_000_000 + b"\n\n## " + b"[" * 4_000_000 + b"\n", True),
+    "front.md": (b"---\n" + b"a: [" * 1_000_000 + b"\n---\n# Front\n", True),
+    "laughs.md": (
+        b"---\na: &a0 [x]\n"
+        + b"".join(b"b%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60))
+        + b"---\n# Laughs\n",
+        True,
+    ),
+}
+
+
+def test_bombs_are_answered_in_little_memory(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "docs", {path: data for path, (data, _) in COMMITTED.items()})
+    (repo.path / "docyard.toml").write_text('overwrite = "any"\n')
+    repo.commit({})
+    before = repo.head()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.tools.bombs", str(repo.path), str(MEMORY)],
+        cwd=Path(__file__).parents[2],
+        env={
+            **os.environ,
+            "XDG_STATE_HOME": str(tmp_path / "state"),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert (found["list"], found["search"], found["small"]) == ("ok", "ok", "ok")
+    assert "small.md" in found["hits"]
+    for path, (data, is_read) in COMMITTED.items():
+        expected = "ok" if is_read else "LIMIT_EXCEEDED"
+        assert (path, found[f"view {path}"]) == (path, expected)
+        assert (path, found[f"write {path}"]) == (path, expected)
+        assert found[f"size {path}"] < 300_000, path
+        assert is_read or path in found["hints"]
+        kept = (repo.path / path).read_bytes()
+        assert kept == data or (is_read and kept.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b"")
+    for name in (
+        "50 MB",
+        "11 MB",
+        "headings",
+        "lines",
+        "blocks",
+        "nesting",
+        "operations",
+        "call",
+        "one more heading",
+    ):
+        assert (name, found[name]) == (name, "LIMIT_EXCEEDED")
+    count = sum(is_read for _, is_read in COMMITTED.values()) + 1
+    assert repo.git("rev-list", "--count", f"{before}..HEAD").strip() == str(count)
+    assert repo.status() == ""
+    assert repo.fsck() == ""

@@ -1,0 +1,187 @@
+"""Bytes that nobody should write, and addresses: what holds however a document came to be as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from templates import builtin_types
+from tests.repositories import Repo
+from tests.workspace.documents import ODD, STYLE, documents, revised
+from workspace.addresses import PREAMBLE, AmbiguousAddress, resolve_section, split_address
+from workspace.document import Document, Section
+from workspace.edits import (
+    AddSection,
+    AddTask,
+    AppendContent,
+    CompleteTask,
+    CreateDocument,
+    RenameSection,
+    TagDocument,
+    UpdateContent,
+)
+from workspace.edits.content import InvalidContent
+from workspace.edits.operation import DocumentOperation, Operation
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.overlay import Overlay
+from workspace.snapshot import Snapshot
+
+pytestmark = pytest.mark.smoke
+
+FILE = "doc.md"
+PLAIN = b"# T\n\nWelcome.\n\n## One\n\nFirst.\n\n- [ ] task\n\n## Two\n\nSecond.\n"
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("place", range(0, len(PLAIN), 7))
+def test_odd_bytes_stay_where_they_are(odd: bytes, place: int) -> None:
+    data = PLAIN[:place] + odd + PLAIN[place:]
+    document = Document.parse(data, FILE)
+    for section in document.sections:
+        text = document.text(section.body, section.end)
+        if "\0" not in text:
+            same = UpdateContent(file=FILE, slug=section.key, content=text)
+            assert revised(document, same).data == data
+        if not section.is_preamble:
+            more = AppendContent(file=FILE, slug=section.key, content="Its own words.")
+            longer = revised(document, more).data
+            added = len(longer) - len(data)
+            cut = longer.index(b"Its own words.")
+            start = next(at for at in range(cut, -1, -1) if data[:at] == longer[:at])
+            assert longer[start + added :] == data[start:]
+
+
+@given(documents, st.data())
+def test_an_edit_leaves_the_addresses_and_bytes_of_other_sections(
+    document: Document, data: st.DataObject
+) -> None:
+    assume(document.sections)
+    section = data.draw(st.sampled_from(document.sections))
+    slug = section.key
+    operation: DocumentOperation = data.draw(
+        st.sampled_from(
+            [
+                UpdateContent(file=FILE, slug=slug, content="Other words."),
+                AppendContent(file=FILE, slug=slug, content="More words."),
+                RenameSection(file=FILE, slug=slug, new_title="Another title"),
+                AddSection(file=FILE, title="A title of its own", parent_slug=slug),
+                AddTask(file=FILE, slug=slug, title="Do it"),
+            ]
+        )
+    )
+    try:
+        changed = revised(document, operation)
+    except WorkspaceError:
+        return
+    for item in document.sections:
+        if item.position == section.position:
+            continue
+        found = resolve_section(changed, item.key)
+        assert (found.title, found.level, found.anchor) == (item.title, item.level, item.anchor)
+        assert changed.source(found).strip() == document.source(item).strip()
+    assert resolve_section(changed, slug).level == section.level
+
+
+@given(documents)
+def test_every_form_of_an_address_names_its_section(document: Document) -> None:
+    slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
+    names = Counter(name for item in document.sections for name in {*item.aliases, item.anchor} if name)
+    keys = {item.key for item in document.sections} | {item.address for item in document.sections}
+    for section in document.sections:
+        for form in (section.key, f"#{section.key}", f" {section.key} "):
+            assert resolve_section(document, form) is section
+        path, fragment = split_address(f"{FILE}#{section.key}", {FILE})
+        assert (path, fragment) == (FILE, section.key)
+        for alias in section.aliases:
+            if names[alias] == 1 and alias not in keys:
+                assert resolve_section(document, alias) is section
+        if not section.is_preamble and slugs[section.slug] == 1:
+            unnamed = section.slug not in keys and section.slug not in names and section.slug != PREAMBLE
+            assert not unnamed or resolve_section(document, section.slug) is section
+
+
+@given(documents)
+def test_a_word_that_several_headings_share_names_none_of_them(document: Document) -> None:
+    slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
+    known = {
+        name for item in document.sections for name in (item.key, item.address, item.anchor, *item.aliases)
+    }
+    for slug, count in slugs.items():
+        if count > 1 and slug not in known and slug != PREAMBLE:
+            with pytest.raises(AmbiguousAddress) as caught:
+                resolve_section(document, slug)
+            candidates = caught.value.details["candidates"]
+            assert isinstance(candidates, list)
+            assert [resolve_section(document, item["slug"]).slug for item in candidates] == [slug] * count
+
+
+TYPE = next(iter(builtin_types().values()))
+WRITES: dict[str, Callable[[str], Operation]] = {
+    "update_content content": lambda text: UpdateContent(file=FILE, slug="one", content=text),
+    "append_content content": lambda text: AppendContent(file=FILE, slug="one", content=text),
+    "add_section content": lambda text: AddSection(file=FILE, title="New", content=text),
+    "add_section title": lambda text: AddSection(file=FILE, title=text),
+    "add_task title": lambda text: AddTask(file=FILE, slug="one", title=text),
+    "add_task criteria": lambda text: AddTask(file=FILE, slug="one", title="New", criteria=text),
+    "add_task assignee": lambda text: AddTask(file=FILE, slug="one", title="New", assignee=text),
+    "rename_section new_title": lambda text: RenameSection(file=FILE, slug="one", new_title=text),
+    "complete_task note": lambda text: CompleteTask(file=FILE, slug="one[0]", note=text),
+    "tag_document tags": lambda text: TagDocument(file=FILE, tags=(text,)),
+    "create_document title": lambda text: CreateDocument(type=TYPE, title=text),
+    "create_document initial_content": lambda text: CreateDocument(type=TYPE, title="New", content=text),
+}
+
+
+@pytest.fixture
+def overlay(repo: Repo) -> Overlay:
+    return Overlay(Snapshot(GitReader(repo.path), repo.commit({FILE: PLAIN})))
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("character", ["\0", "\ud800"], ids=ascii)
+def test_what_utf_8_and_markdown_cannot_carry_is_refused_with_its_place(
+    overlay: Overlay, write: Callable[[str], Operation], character: str
+) -> None:
+    with pytest.raises(InvalidContent) as caught:
+        write(f"a {character} b").apply(overlay, STYLE)
+    assert caught.value.message.endswith("line 1, column 3")
+    assert (caught.value.details["line"], caught.value.details["column"]) == (1, 3)
+    caught.value.message.encode()
+    assert overlay.changes() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [("\0", 1, 1), ("a\nb\0", 2, 2), ("a\r\nb\r\n\0", 3, 1), ("a\rb\r\r\u2028x\ud800", 4, 3)],
+    ids=ascii,
+)
+def test_the_place_counts_lines_as_markdown_does(overlay: Overlay, text: str, line: int, column: int) -> None:
+    with pytest.raises(InvalidContent) as caught:
+        WRITES["update_content content"](text).apply(overlay, STYLE)
+    assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"]
+)
+def test_what_can_be_written_is_written_as_it_is(overlay: Overlay, text: str) -> None:
+    WRITES["update_content content"](f"a {text} b").apply(overlay, STYLE)
+    changed = overlay.document(FILE)
+    assert changed.data == PLAIN.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
+    assert [section.address for section in changed.sections] == ["_preamble", "one", "two"]
+
+
+def test_a_section_that_is_not_utf_8_keeps_its_bytes() -> None:
+    data = b"# T\n\n## Caf\xe9\n\n\xff\xfe old\n\n## Two\n\nText.\n"
+    document = Document.parse(data, FILE)
+    section: Section = document.sections[1]
+    assert section.title == "Caf\ufffd"
+    appended = revised(document, AppendContent(file=FILE, slug=section.key, content="new"))
+    assert appended.data == data.replace(b" old\n", b" old\n\nnew\n")
+    renamed = revised(document, RenameSection(file=FILE, slug="two", new_title="Three"))
+    assert renamed.data == data.replace(b"## Two", b"## Three {#two}")

@@ -1,0 +1,141 @@
+"""Limits: what is too large is refused with its number, and what a person made larger stays readable."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.documents import STYLE
+from workspace import frontmatter, markdown
+from workspace.config import LimitExceeded
+from workspace.document import Document
+from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
+from workspace.edits.operation import Operation
+from workspace.git import GitReader
+from workspace.plan import Mode, plan
+from workspace.snapshot import Snapshot
+
+pytestmark = pytest.mark.smoke
+
+SETTINGS = "[limits]\ndocument_bytes = 2000\nheadings = 10\nnesting = 3\noperations = 3\ncall_bytes = 3000\n"
+FILES = {
+    "docyard.toml": SETTINGS,
+    "small.md": "# Small\n\n- [ ] task\n",
+    "full.md": "# Full\n" + "## A\n" * 9,
+    "fuller.md": "# Fuller\n" + "## A\n" * 20,
+    "deeper.md": "# Deeper\n\n" + "> " * 8 + "a\n\n## After\n\n- [ ] task\n",
+}
+
+
+@pytest.fixture
+def snapshot(repo: Repo) -> Snapshot:
+    return Snapshot(GitReader(repo.path), repo.commit(FILES))
+
+
+def error(snapshot: Snapshot, operation: Operation) -> LimitExceeded | None:
+    """The limit that an operation passes; None if it is done."""
+    [step] = plan(snapshot, [operation], Mode.EACH, STYLE).steps
+    assert step.error is None or isinstance(step.error, LimitExceeded)
+    return step.error
+
+
+def append(file: str, content: str) -> AppendContent:
+    return AppendContent(file=file, slug="_preamble", content=content)
+
+
+@pytest.mark.parametrize(
+    ("operation", "limit", "actual", "setting"),
+    [
+        (append("small.md", "x" * 2000), 2000, 2022, "document_bytes"),
+        (append("small.md", "## A\n" * 10), 10, 11, "headings"),
+        (AddSection(file="full.md", title="More"), 10, 11, "headings"),
+        (AddSection(file="fuller.md", title="More"), 10, 22, "headings"),
+        (append("small.md", "> - > - a"), 3, 4, "nesting"),
+        (append("deeper.md", "> " * 9 + "b"), 3, 9, "nesting"),
+    ],
+)
+def test_what_would_be_too_large_is_refused(
+    snapshot: Snapshot, operation: Operation, limit: int, actual: int, setting: str
+) -> None:
+    found = error(snapshot, operation)
+    assert found is not None
+    assert (found.details["limit"], found.details["actual"]) == (limit, actual)
+    assert f"limits.{setting}" in found.fix
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        append("small.md", "> - > a"),
+        append("full.md", "Text."),
+        append("fuller.md", "Text."),
+        RemoveSection(file="fuller.md", slug="a-3"),
+        append("deeper.md", "> > > > > > > > as deep"),
+        CompleteTask(file="deeper.md", slug="after[0]"),
+    ],
+)
+def test_what_does_not_grow_beyond_a_limit_is_written(snapshot: Snapshot, operation: Operation) -> None:
+    assert error(snapshot, operation) is None
+
+
+def test_a_call_is_refused_as_a_whole(snapshot: Snapshot) -> None:
+    for operations, limit in (
+        ([append("small.md", "a")] * 4, 3),
+        ([append("small.md", "a" * 1600)] * 2, 3000),
+    ):
+        with pytest.raises(LimitExceeded) as caught:
+            plan(snapshot, operations, Mode.EACH, STYLE)
+        assert caught.value.details["limit"] == limit
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r", "\r\n"])
+def test_a_text_of_too_many_lines_is_not_read(ending: str) -> None:
+    Document.parse((ending * (markdown.MAX_LINES // 10)).encode())
+    with pytest.raises(LimitExceeded) as caught:
+        Document.parse((ending * (markdown.MAX_LINES + 1)).encode(), "large.md")
+    assert caught.value.details["limit"] == markdown.MAX_LINES
+
+
+def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "MAX_TOKENS", 300)
+    assert len(Document.parse(b"# A\n" * 100).sections) == 100
+    for bomb in (b"# A\n" * 101, b"- " * 40 + b"a\n" + (b"- " * 40 + b"a\n") * 3, b"-\n\n" * 200):
+        with pytest.raises(LimitExceeded):
+            Document.parse(bomb)
+
+
+LAUGHS = "a: &a0 [x, x]\n" + "".join(f"b{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
+MERGES = "a: &a0 {k: v}\n" + "".join(f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 60))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [LAUGHS, MERGES, "a: &a [*a]\n", "a: &a {b: *a}\n", "a: *b\n",
+     "a: " + "[" * 60 + "]" * 60 + "\n", "a: " + "x" * 70_000 + "\n"],
+    ids=["laughs", "merges", "itself", "itself in a mapping", "nothing", "brackets", "long"],
+)  # fmt: skip
+def test_front_matter_that_never_ends_is_refused(source: str) -> None:
+    with pytest.raises(frontmatter.InvalidFrontMatter) as caught:
+        frontmatter.read(source)
+    assert caught.value.fix
+    document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "bomb.md")
+    assert document.title == "T"
+    assert document.front_matter_error
+    with pytest.raises(frontmatter.InvalidFrontMatter):
+        frontmatter.replace_key(source, "tags", "tags: [a]\n")
+
+
+@pytest.mark.parametrize(
+    "value", ["0x" + "f" * 5000, "1" + ":10" * 3000, "0b" + "1" * 20_000, "1" * 5000, "1e999999"]
+)
+def test_a_number_that_cannot_be_shown_is_no_title_and_no_bug(value: str) -> None:
+    document = Document.parse(
+        f"---\ntitle: {value}\ntags: [{value}, b]\ntype: {value}\n---\n".encode(), "x.md"
+    )
+    assert document.title
+    assert len(document.title) < 100
+    assert document.type is None or document.front_matter_error or value == "1e999999"
+
+
+def test_aliases_that_end_are_read() -> None:
+    assert frontmatter.read("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {"a": ["x"], "b": ["x"], "c": {"d": 1}}
