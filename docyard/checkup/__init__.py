@@ -1,7 +1,10 @@
-"""What is wrong here, and what to type: the checks of `docyard doctor`.
+"""What is wrong here, what to type, and what can be mended: the checks of `docyard doctor`.
 
-finding.py       one thing that was found
+finding.py       one thing that was found, and how it is mended where that is safe
+damage.py        what a loss of power broke: objects and branches
 repository.py    the repository: who commits, its locks, its settings
+settings.py      programs, files and hooks that the repository itself names
+storage.py       a history that is cut off, borrowed or replaced; when `git gc` is due
 documents.py     the documents of the served commit
 worktree.py      the work tree in which the branch is checked out
 index.py         the search index

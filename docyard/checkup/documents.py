@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from docyard.checkup.finding import Finding, Severity, count, some
-from workspace.git import DamagedRepository
+from docyard.checkup.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
+from workspace.git import DamagedRepository, GitReader, GitStore, durable_objects
+from workspace.objects import blob_id
+from workspace.snapshot import NotADocument, check_pointer
+from workspace.trees import walk
 
 if TYPE_CHECKING:
     from workspace.snapshot import Snapshot
+    from workspace.workspace import Workspace
 
 AREA = "repository"
 
 Progress = Callable[[float, float | None, str | None], None]
 
 
-def check_documents(snapshot: Snapshot, progress: Progress | None = None) -> Iterator[Finding]:
+def check_documents(
+    snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None = None
+) -> Iterator[Finding]:
     """What is wrong with the types and documents of a commit, whose settings are known to be right."""
     yield from _types(snapshot)
     yield from _root(snapshot)
-    yield from _contents(snapshot, progress)
+    yield from _others(snapshot)
+    yield from _contents(snapshot, writable, progress)
 
 
 def _root(snapshot: Snapshot) -> Iterator[Finding]:
@@ -37,6 +45,21 @@ def _root(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(Severity.NOTE, AREA, "the commit that is served holds no documents (*.md, *.markdown)")
 
 
+def _others(snapshot: Snapshot) -> Iterator[Finding]:
+    others = [
+        path
+        for path, entry in (walk(snapshot.git, snapshot.tree) if snapshot.tree else ())
+        if not entry.is_blob and snapshot.config.is_document(path)
+    ]
+    if others:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{count(others, 'path is', 'paths are')} named like documents, but links or submodules, so not "
+            f"read: {some(others)}",
+        )
+
+
 def _types(snapshot: Snapshot) -> Iterator[Finding]:
     from workspace.types import BrokenType, document_types
 
@@ -45,10 +68,14 @@ def _types(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(Severity.ERROR, AREA, found.message, found.fix)
 
 
-def _contents(snapshot: Snapshot, progress: Progress | None) -> Iterator[Finding]:
+def _contents(
+    snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None
+) -> Iterator[Finding]:
     foreign: list[str] = []
     large: list[str] = []
-    lost: list[str] = []
+    lost: dict[str, str] = {}
+    in_files: dict[str, str] = {}
+    pointers: list[str] = []
     limit = snapshot.config.limits.document_bytes
     for done, (path, blob) in enumerate(snapshot.documents.items()):
         if progress is not None and done % 50 == 0:
@@ -57,18 +84,40 @@ def _contents(snapshot: Snapshot, progress: Progress | None) -> Iterator[Finding
             if snapshot.git.blob_size(blob) > limit:
                 large.append(path)
             else:
-                snapshot.git.blob(blob).decode()
+                data = snapshot.git.blob(blob)
+                check_pointer(path, data)
+                data.decode()
+        except NotADocument:
+            pointers.append(path)
         except UnicodeDecodeError:
             foreign.append(path)
         except DamagedRepository:
-            lost.append(path)
+            kept = whole_file(snapshot.git, path, blob) is not None
+            (in_files if kept else lost)[path] = blob
+    if in_files:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"the contents of {count([*in_files], 'document are', 'documents are')} missing or broken in the "
+            f"repository, and whole in the work tree: {some([*in_files])}",
+            MEND,
+            partial(_write_again, writable, in_files),
+        )
     if lost:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {count(lost, 'document are', 'documents are')} missing or broken in the "
-            f"repository, so nothing can be searched: {some(lost)}",
-            "git fsck, then fetch or copy the objects from another clone",
+            f"the contents of {count([*lost], 'document are', 'documents are')} missing or broken in the "
+            f"repository, so they can be neither read nor found: {some([*lost])}",
+            FROM_A_CLONE,
+        )
+    if pointers:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{count(pointers, 'path is a pointer', 'paths are pointers')} of Git LFS, so there is nothing "
+            f"to read: {some(pointers)}",
+            "git lfs migrate export --include='*.md' brings the texts into the repository",
         )
     if foreign:
         yield Finding(
@@ -84,3 +133,32 @@ def _contents(snapshot: Snapshot, progress: Progress | None) -> Iterator[Finding
             f"{count(large, 'document is', 'documents are')} over {limit:,} bytes: {some(large)}",
             "Split them, or raise [limits] document_bytes in docyard.toml.",
         )
+
+
+def whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
+    """The bytes of a blob, from the file of the work tree that surely holds them; None if it does not."""
+    if git.worktree is None:
+        return None
+    try:
+        data = (git.worktree / path).read_bytes()
+    except OSError:
+        return None
+    # As it was committed, or as it was before Git checked it out with the line ends of Windows.
+    for text in (data, data.replace(b"\r\n", b"\n")):
+        if blob_id(text) == blob:
+            return text
+    return None
+
+
+def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
+    store = writable().git
+    assert isinstance(store, GitStore)
+    written = []
+    with durable_objects():
+        for path, blob in blobs.items():
+            data = whole_file(store, path, blob)
+            if data is not None and store.put_blob(data) == blob:
+                written.append(path)
+    if not written:
+        return None
+    return f"wrote the contents of {count(written, 'document', 'documents')} again, from the work tree"

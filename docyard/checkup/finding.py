@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+MEND = "docyard doctor --fix"
+"""What to type about a finding that can be mended here."""
+
+FROM_A_CLONE = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
+"""What to type to get missing objects from another clone; `git fetch` refuses where HEAD is not whole."""
 
 _SHOWN = 10
 
@@ -19,12 +25,30 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found, in which area ("repository", "index" or "environment"), and what to type."""
+    """What was found, in which area ("repository", "index" or "environment"), and what to type.
+
+    `mend` does what is safe to do about it, and says what it did; None if there was nothing to do after all.
+    It may raise WorkspaceError and OSError. A finding that a person has to mend has none. `ends_it` says that
+    nothing more can be looked at; `subject` is the ref or object that is damaged, which is not told twice.
+    """
 
     severity: Severity
     area: str
     message: str
     fix: str = ""
+    mend: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
+
+    ends_it: bool = False
+    subject: str = field(default="", compare=False)
+
+    def data(self) -> dict[str, str]:
+        """The finding as data for programs."""
+        return {
+            "severity": self.severity,
+            "area": self.area,
+            "message": self.message,
+            "fix": self.fix,
+        }
 
     @property
     def is_problem(self) -> bool:

@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from docyard.checkup.documents import Progress, check_documents
-from docyard.checkup.finding import Finding, Severity
+from docyard.checkup.finding import MEND, Finding, Severity
+from docyard.checkup.settings import check_settings
+from docyard.checkup.storage import check_storage
 from docyard.checkup.worktree import check_worktree
 from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository
+from workspace.publishing.journal import NAME as JOURNAL
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workspace.publishing.leftovers import Leftovers
     from workspace.workspace import Workspace
+
+    Writable = Callable[[], Workspace]  # opens the workspace anew, for writing
 
 AREA = "repository"
 
 _STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
 
 
-def refusal(error: WorkspaceError) -> Finding:
-    """The finding for a repository that cannot be opened."""
-    return Finding(Severity.ERROR, AREA, error.message, error.fix)
+def refusal(error: WorkspaceError, *, ends_it: bool = False) -> Finding:
+    """The finding for a repository, or a part of it, that cannot be read."""
+    return Finding(Severity.ERROR, AREA, error.message, error.fix, ends_it=ends_it)
 
 
-def check_repository(workspace: Workspace, progress: Progress | None = None) -> Iterator[Finding]:
+def check_repository(
+    workspace: Workspace, writable: Writable, progress: Progress | None = None
+) -> Iterator[Finding]:
     """What is wrong with the repository, its work trees, its settings and its documents. Changes nothing."""
+    from workspace.publishing.leftovers import leftovers
+
+    left = leftovers(workspace.git.common_dir)
+    yield from _leftovers(workspace.git.common_dir, left, writable)
+    yield from _locks(workspace.git.common_dir, left)
+    yield from check_settings(workspace.git.common_dir, workspace.git.git_dir)
+    yield from check_storage(workspace.git)
     yield from _identity(workspace)
     if workspace.branch is None:
         yield Finding(
@@ -35,17 +53,14 @@ def check_repository(workspace: Workspace, progress: Progress | None = None) -> 
             "HEAD is detached: documents can be read, and nothing can be written",
             "git switch BRANCH, or serve one with `docyard serve --branch BRANCH`",
         )
-    from workspace.publishing.leftovers import leftovers
-
-    left = leftovers(workspace.git.common_dir)
-    yield from _leftovers(left)
-    yield from _locks(workspace, left)
     snapshot = workspace.snapshot()
     if snapshot.commit is None:
         yield Finding(Severity.NOTE, AREA, "there is no commit yet; the first document makes one")
         return
     try:
         settings = snapshot.config
+    except DamagedRepository:
+        raise
     except WorkspaceError as error:
         yield refusal(error)
         return
@@ -56,10 +71,19 @@ def check_repository(workspace: Workspace, progress: Progress | None = None) -> 
             "the repository asks for signed commits, which docyard does not make, so it will not write",
             'Put signing = "off" into docyard.toml if unsigned commits are acceptable here.',
         )
-    yield from check_documents(snapshot, progress)
-    if workspace.branch is not None:
-        for worktree in workspace.git.worktrees_of(workspace.branch):
-            yield from check_worktree(worktree, snapshot)
+    yield from check_documents(snapshot, writable, progress)
+    if workspace.branch is None:
+        return
+    worktrees = workspace.git.worktrees_of(workspace.branch)
+    if len(worktrees) > 1:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"{len(worktrees)} work trees stand on the branch, and nothing can be written meanwhile",
+            "git worktree list; then git switch all but one to another branch",
+        )
+    for worktree in worktrees:
+        yield from check_worktree(worktree, snapshot)
 
 
 def _identity(workspace: Workspace) -> Iterator[Finding]:
@@ -73,15 +97,25 @@ def _identity(workspace: Workspace) -> Iterator[Finding]:
         )
 
 
-def _leftovers(left: Leftovers) -> Iterator[Finding]:
-    cure = f'cd "$(git rev-parse --git-common-dir)" && rm -r {" ".join([*left.locks, *left.folders])}'
+def _leftovers(common_dir: Path, left: Leftovers, writable: Writable) -> Iterator[Finding]:
+    mend = partial(_recover, writable)
     if left.locks:
         yield Finding(
             Severity.ERROR,
             AREA,
             "a docyard died in the middle of a commit, and its locks keep everyone from writing: "
             + ", ".join(left.locks),
-            f"{cure}; then git status: what it shows of the agent's work was not committed",
+            MEND,
+            mend,
+        )
+    elif any((common_dir / folder / JOURNAL).exists() for folder in left.folders):
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            "a docyard died in the middle of a commit, and someone removed its locks: files may hold what "
+            "was not committed",
+            MEND,
+            mend,
         )
     elif left.folders:
         count = "a private folder" if len(left.folders) == 1 else f"{len(left.folders)} private folders"
@@ -89,26 +123,48 @@ def _leftovers(left: Leftovers) -> Iterator[Finding]:
             Severity.NOTE,
             AREA,
             f"a docyard died in the middle of a commit and left {count}; no harm was done",
-            cure,
+            MEND,
+            mend,
         )
 
 
-def _locks(workspace: Workspace, left: Leftovers) -> Iterator[Finding]:
-    common, own = workspace.git.common_dir, workspace.git.git_dir
-    locks = [own / "index.lock", own / "HEAD.lock", common / "config.lock", common / "packed-refs.lock"]
-    if workspace.branch is not None:
-        locks.append(common / "refs" / "heads" / f"{workspace.branch}.lock")
-    for lock in locks:
+def _recover(writable: Writable) -> str:
+    recovered = writable().recover()
+    taken_back, completed = (recovered.taken_back, recovered.completed) if recovered else (0, 0)
+    done = [f"{_commits(taken_back)} taken back"] if taken_back else []
+    done += [f"{_commits(completed)} completed"] if completed else []
+    return f"recovered from a crash: {' and '.join(done) or 'no commit had been cut short'}"
+
+
+def _commits(number: int) -> str:
+    return "1 commit was" if number == 1 else f"{number} commits were"
+
+
+def _locks(common_dir: Path, left: Leftovers) -> Iterator[Finding]:
+    """Old locks of other programs. They are only named: a program that is merely slow may hold them."""
+    for name, lock in _lock_files(common_dir):
         try:
             age = time.time() - lock.stat().st_mtime
         except OSError:
             continue
-        ours = lock.is_relative_to(common) and lock.relative_to(common).as_posix() in left.locks
-        if age > _STALE_LOCK and not ours:
-            name = lock.relative_to(own if lock.is_relative_to(own) else common).as_posix()
+        if age > _STALE_LOCK and name not in left.locks:
             yield Finding(
                 Severity.ERROR,
                 AREA,
-                f"the lock {name} in the Git folder is {age / 60:.0f} minutes old; its program may have died",
-                f'If no git program is running here: rm "$(git rev-parse --git-path {name})"',
+                f"the lock {name} in the Git folder is {_ago(age)} old; its program may have died",
+                f'If no git program is running here: rm "$(git rev-parse --git-common-dir)/{name}"',
             )
+
+
+def _lock_files(common_dir: Path) -> Iterator[tuple[str, Path]]:
+    """Git's locks in the Git folder, those of work trees included, by their names in it."""
+    for pattern in ("*.lock", "worktrees/*/*.lock", "refs/**/*.lock", "objects/*.lock"):
+        for lock in sorted(common_dir.glob(pattern)):
+            yield lock.relative_to(common_dir).as_posix(), lock
+
+
+def _ago(seconds: float) -> str:
+    minutes = seconds / 60
+    if minutes < 120:
+        return f"{minutes:.0f} minutes"
+    return f"{minutes / 60:.0f} hours" if minutes < 60 * 48 else f"{minutes / 60 / 24:.0f} days"

@@ -29,7 +29,8 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             "git worktree prune",
         )
         return
-    git = GitStore(worktree.git_dir)
+    # A Git directory that stands apart does not know its work tree, whose attributes count.
+    git = GitStore(worktree.path if (worktree.path / ".git").exists() else worktree.git_dir)
     unfinished = operation(worktree.git_dir)
     if unfinished is not None:
         yield Finding(
@@ -52,15 +53,26 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
         except DamagedRepository as error:
             yield Finding(Severity.ERROR, AREA, f"{error.message}, so nothing can be written", error.fix)
             return
+        if index.conflicted:
+            yield Finding(
+                Severity.ERROR,
+                AREA,
+                "files are unmerged, and nothing can be written until they are resolved",
+                "git status names them; mend each, then git add it",
+            )
     files = WorkFiles(git, worktree.path)
     changed: list[str] = []
     filtered: list[str] = []
+    flagged: list[str] = []
     for path in snapshot.documents:
         if git.foreign_filter(path):
             filtered.append(path)
             continue
         entry = snapshot.entry(path)
         staged = index.entry(path) if index is not None else None
+        if staged is not None and (staged.skip_worktree or staged.intent_to_add):
+            flagged.append(path)
+            continue
         same = entry is not None and staged is not None and staged.id == entry.id
         if not same or not files.unchanged(FileChange(path, entry, None)):
             changed.append(path)
@@ -71,6 +83,14 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             f"{count(changed, 'document has', 'documents have')} changes that are not committed, "
             f"and cannot be written meanwhile: {some(changed)}",
             "git status, then commit or stash them",
+        )
+    if flagged:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{count(flagged, 'document is', 'documents are')} marked in Git's index (skip-worktree or "
+            f"intent-to-add), and cannot be written: {some(flagged)}",
+            "git update-index --no-skip-worktree FILE, or git add FILE",
         )
     if filtered:
         yield Finding(

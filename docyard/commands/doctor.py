@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,38 +16,96 @@ from docyard.commands import options
 from docyard.exits import Exit
 from workspace.errors import WorkspaceError
 
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+
+@dataclass(slots=True)
+class Mended:
+    """What was done, and what could not be, in words."""
+
+    done: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
 
 @click.command(name="doctor", short_help="Say what is wrong, and what to type.")
 @options.repository
 @options.branch
+@click.option("--fix", is_flag=True, help="Mend what is safe to mend, and say what was done.")
 @options.as_json
-def command(repo: Path | None, branch: str | None, as_json: bool) -> int:
+def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> int:
     """Say what is wrong with this repository, its index and this environment, and what to type.
 
-    Errors keep something from working, warnings are worth mending, notes need nothing. Nothing is changed.
-    Exits with 1 if there is an error or a warning.
+    Errors keep something from working, warnings are worth mending, notes need nothing. Without --fix nothing
+    is changed. With it, what a crash or a loss of power left is mended: locks of a docyard that died, broken
+    objects, torn branches, a damaged index. What is replaced is kept; the locks of other programs, your files
+    and your settings are not touched.
+
+    Exits with 1 if an error or a warning is left, with 3 if the repository cannot be opened.
 
     \b
     Example:
-        docyard doctor -C ~/specs
+        docyard doctor -C ~/specs --fix
     """
+    folder = options.folder(repo)
     with console.progress("Checking documents") as progress:
-        # The same damage may end several parts.
-        findings = list(dict.fromkeys(check(options.folder(repo), branch, progress)))
+        look = partial(examine, folder, branch, progress)
+        findings, mended = mend(look) if fix else (look(), Mended())
     problems = [finding for finding in findings if finding.is_problem]
     if as_json:
-        console.print_json({"healthy": not problems, "findings": [asdict(finding) for finding in findings]})
+        console.print_json(
+            {
+                "healthy": not problems,
+                "findings": [finding.data() for finding in findings],
+                "fixed": mended.done,
+                "not_fixed": mended.failed,
+            }
+        )
     else:
+        for words in mended.done:
+            click.echo(f"fixed: {words}")
+        for words in mended.failed:
+            click.echo(f"not fixed: {words}")
         for finding in findings:
             click.echo(f"{finding.severity} ({finding.area}): {finding.message}")
             if finding.fix:
                 click.echo(f"  fix: {finding.fix}")
         click.echo("Nothing is wrong." if not problems else f"Problems found: {len(problems)}.")
+    if any(finding.ends_it for finding in findings):
+        return Exit.CANNOT
     return Exit.PROBLEMS if problems else Exit.DONE
+
+
+def examine(folder: Path, branch: str | None, progress: console.Progress | None = None) -> list[Finding]:
+    """Every finding once: the same damage may end several parts."""
+    return list(dict.fromkeys(check(folder, branch, progress)))
+
+
+def mend(look: Callable[[], list[Finding]]) -> tuple[list[Finding], Mended]:
+    """Mend one thing after the other, each once; what is left in the end, and what was done.
+
+    After each it looks again: one that is mended may take others with it, or show what stood behind it.
+    """
+    mended, tried = Mended(), set[str]()
+    while True:
+        findings = look()
+        finding = next((one for one in findings if one.mend and one.message not in tried), None)
+        if finding is None or finding.mend is None:
+            return findings, mended
+        tried.add(finding.message)
+        try:
+            words = finding.mend()
+        except WorkspaceError as error:
+            mended.failed.append(f"{finding.message}: {error.message}")
+        except OSError as error:
+            mended.failed.append(f"{finding.message}: {error.strerror or type(error).__name__}")
+        else:
+            mended.done += [words] if words else []
 
 
 def check(folder: Path, branch: str | None, progress: console.Progress | None = None) -> Iterator[Finding]:
     """Every finding, in the order repository, index, environment."""
+    from docyard.checkup.damage import check_damage
     from docyard.checkup.index import check_index
     from docyard.checkup.repository import check_repository, refusal
     from docyard.checkup.surroundings import check_surroundings
@@ -53,14 +113,22 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
     try:
         workspace = options.open_workspace(folder, branch)
     except WorkspaceError as error:
-        yield refusal(error)
+        yield refusal(error, ends_it=True)
         yield from check_surroundings(None, None)
         return
-    for part in (check_repository(workspace, progress), check_index(workspace)):
+    told = set()
+    for part in (
+        check_damage(workspace),
+        check_repository(workspace, partial(_writable, folder, branch), progress),
+        check_index(workspace),
+    ):
         try:
-            yield from part
+            for finding in part:
+                told.add(finding.subject)
+                yield finding
         except WorkspaceError as error:  # such as an object that is missing: it ends this part only
-            yield refusal(error)
+            if not told & {error.details.get("ref"), error.details.get("id")}:
+                yield refusal(error)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             name = Path(str(error.filename or "a file")).name
@@ -68,3 +136,7 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
                 Severity.ERROR, "repository", f"{name} cannot be read: {reason}", "Mend its permissions."
             )
     yield from check_surroundings(workspace.git.common_dir, workspace.git.worktree)
+
+
+def _writable(folder: Path, branch: str | None) -> Workspace:
+    return options.open_workspace(folder, branch, read_only=False)

@@ -25,7 +25,13 @@ class OddToolbox:
         ]
 
     def call(
-        self, name: str, arguments: Mapping[str, object], *, client: str, progress: Any = None
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        client: str,
+        progress: Any = None,
+        sight: Any = None,
     ) -> Answer:
         match name:
             case "slow":

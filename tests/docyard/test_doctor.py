@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +42,7 @@ def test_problems_are_seen_in_the_exit_code_and_as_data(
     answer = json.loads(capsys.readouterr().out)
     assert answer["healthy"] is False
     assert {"severity", "area", "message", "fix"} == set(answer["findings"][0])
+    assert answer["fixed"] == answer["not_fixed"] == []
 
 
 def test_no_repository(tmp_path: Path) -> None:
@@ -163,6 +166,103 @@ def other_indexes(repo: Path, git: Git) -> None:
     git("branch", "--delete", "--quiet", "old")
 
 
+def twice_checked_out(repo: Path, git: Git) -> None:
+    git("worktree", "add", "--quiet", "--force", str(repo.with_name("second")), "main")
+
+
+def unmerged(repo: Path, git: Git) -> None:
+    (repo / "guide.md").write_text("# Stashed\n")
+    git("stash", "--quiet")
+    (repo / "guide.md").write_text("# Committed\n")
+    git("commit", "--quiet", "--all", "--message", "On")
+    subprocess.run(("git", "stash", "pop", "--quiet"), cwd=repo, check=False, capture_output=True)
+
+
+def skipped(repo: Path, git: Git) -> None:
+    git("update-index", "--skip-worktree", "guide.md")
+
+
+def shallow(repo: Path, git: Git) -> None:
+    (repo / ".git" / "shallow").write_text(git("rev-parse", "HEAD") + "\n")
+
+
+def replaced(repo: Path, git: Git) -> None:
+    git("commit", "--quiet", "--allow-empty", "--message", "On")
+    git("replace", "--graft", "HEAD")
+
+
+def replaced_and_packed(repo: Path, git: Git) -> None:
+    replaced(repo, git)
+    git("pack-refs", "--all", "--prune")
+
+
+def borrowed(repo: Path, git: Git) -> None:
+    git("clone", "--quiet", "--bare", ".", str(repo.with_name("lender.git")))
+    alternates = repo / ".git" / "objects" / "info" / "alternates"
+    alternates.write_text(f"{repo.with_name('lender.git') / 'objects'}\n")
+
+
+def many_loose_objects(repo: Path, git: Git) -> None:
+    folder = repo / ".git" / "objects" / "17"
+    folder.mkdir(exist_ok=True)
+    data = zlib.compress(b"blob 1\0x")
+    for number in range(30):
+        (folder / f"{number:038x}").write_bytes(data)
+
+
+def many_packs(repo: Path, git: Git) -> None:
+    folder = repo / ".git" / "objects" / "pack"
+    for number in range(51):
+        (folder / f"pack-{number:040x}.pack").write_bytes(b"")
+
+
+def hooked(repo: Path, git: Git) -> None:
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+
+
+def programs(repo: Path, git: Git) -> None:
+    git("config", "core.fsmonitor", "/nowhere/program")
+    git("config", "filter.lfs.clean", "git-lfs clean")
+    git("config", "alias.st", "status")
+
+
+def monitored(repo: Path, git: Git) -> None:
+    git("config", "core.fsmonitor", "true")
+    git("config", "alias.st", "!status")
+
+
+def included(repo: Path, git: Git) -> None:
+    git("config", "include.path", "/dev/null")
+
+
+def empty_object(repo: Path, git: Git) -> None:
+    path = repo / ".git" / "objects" / "ab" / ("0" * 38)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+
+
+def torn_branch(repo: Path, git: Git) -> None:
+    git("branch", "other")
+    (repo / ".git" / "refs" / "heads" / "other").write_bytes(b"")
+
+
+def lost_tree(repo: Path, git: Git) -> None:
+    name = git("rev-parse", "HEAD^{tree}")
+    (repo / ".git" / "objects" / name[:2] / name[2:]).unlink()
+
+
+def old_lock_of_a_work_tree(repo: Path, git: Git) -> None:
+    git("worktree", "add", "--quiet", "-b", "other", str(repo.with_name("second")))
+    lock = repo / ".git" / "worktrees" / "second" / "index.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 3600 * 24 * 3,) * 2)
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+
 SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (no_identity, "warning | repository | Git knows no name for you"),
     (detached, "warning | repository | HEAD is detached"),
@@ -187,7 +287,7 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (broken_git_index, "error | repository | Git's index cannot be read"),
     (filtered, "warning | repository | 1 document has a filter or an encoding"),
     (lost_blob, "error | repository | the contents of 1 document are missing or broken"),
-    (empty_head, "error | repository | `HEAD` of the repository cannot be read"),
+    (empty_head, "error | repository | HEAD is torn"),
     (
         commit_file("docyard.toml", b"root = 'nope'"),
         "warning | repository | docyard.toml says that documents",
@@ -195,7 +295,38 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     (died, "error | repository | a docyard died in the middle of a commit, and its locks"),
     (
         folder_as_lock,
-        "error | index | nothing can be searched: of the index's files, lock cannot be used",
+        "error | index | the index's own folder cannot be used: lock in it cannot be written",
+    ),
+    (twice_checked_out, "error | repository | 2 work trees stand on the branch"),
+    (unmerged, "error | repository | files are unmerged"),
+    (skipped, "warning | repository | 1 document is marked in Git's index"),
+    (shallow, "note | repository | this is a shallow clone"),
+    (replaced, "note | repository | objects are replaced here"),
+    (replaced_and_packed, "note | repository | objects are replaced here"),
+    (borrowed, "note | repository | objects are borrowed"),
+    (many_loose_objects, "note | repository | about 7,680 objects are not packed yet; it is time | git gc"),
+    (many_packs, "note | repository | 51 packs slow down every read; it is time | git gc"),
+    (hooked, "note | repository | hooks are installed, and docyard's commits do not run them: pre-commit"),
+    (
+        programs,
+        "note | repository | settings in the repository name programs, which Git would run "
+        "and docyard does not: "
+        "core.fsmonitor, filter.lfs.clean |",
+    ),
+    (
+        monitored,
+        "note | repository | settings in the repository name programs, which Git would run "
+        "and docyard does not: "
+        "alias.st |",
+    ),
+    (included, "note | repository | settings in the repository lead to other files or folders: include.path"),
+    (commit_file("large.md", LFS), "note | repository | 1 path is a pointer of Git LFS"),
+    (empty_object, "error | repository | 1 object is empty or cut short"),
+    (torn_branch, "error | repository | the branch other is torn"),
+    (lost_tree, "error | repository | the commit that is served is not whole"),
+    (
+        old_lock_of_a_work_tree,
+        "error | repository | the lock worktrees/second/index.lock in the Git folder is 3 days",
     ),
     (sha256, "error | repository | this Git repository is not supported"),
     (damaged_index, "error | index | the index is damaged"),
@@ -216,6 +347,13 @@ def test_what_is_wrong_is_named_with_what_to_type(
     line = next((line for line in found.splitlines() if line.startswith(expected)), None)
     assert line is not None, found
     assert not line.endswith("| "), "a problem without a word on what to do"
+
+
+def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
+    (repo / "link.md").symlink_to("guide.md")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Link")
+    assert "note | repository | 1 path is named like documents, but links or submodules" in words(repo)
 
 
 def test_what_stands_in_the_way_of_a_commit(repo: Path) -> None:

@@ -12,9 +12,10 @@ Ids are 40 hexadecimal digits everywhere outside this package.
 from __future__ import annotations
 
 from workspace.git.index_file import IndexEntry, IndexFile, PathTaken, SplitIndex
+from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, initialise
-from workspace.git.store import BROKEN_OBJECTS, GitStore, durable_objects
+from workspace.git.store import GitStore, durable_objects
 from workspace.objects import Commit, Entry, Head, Signature
 from workspace.opening import NotARepository, UnsupportedRepository
 from workspace.worktrees import Worktree

@@ -7,8 +7,13 @@ for any that was not looked at here.
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
+
+BROKEN_OBJECTS = "docyard/broken-objects"
+"""Where broken loose objects are set aside, within the common Git directory."""
 
 
 class BrokenObject(Exception):
@@ -40,3 +45,25 @@ def read_loose(common_dir: Path, id: str) -> tuple[str, bytes] | None:
     if size != b"%d" % len(data):
         raise BrokenObject(id)
     return kind.decode("ascii", "replace"), data
+
+
+def set_aside(common_dir: Path, id: str) -> bool:
+    """Move an object that is loose and broken to where a person can still look at it; whether it was one."""
+    try:
+        read_loose(common_dir, id)
+    except BrokenObject:
+        aside = common_dir / BROKEN_OBJECTS
+        aside.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            os.rename(loose_path(common_dir, id), free_name(aside / id))
+        return True
+    return False
+
+
+def free_name(path: Path) -> Path:
+    """The path itself, or the first of `path.1`, `path.2`, … that does not exist: nothing is replaced."""
+    number, found = 0, path
+    while os.path.lexists(found):
+        number += 1
+        found = path.with_name(f"{path.name}.{number}")
+    return found

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pygit2
@@ -13,14 +12,11 @@ from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
 from workspace import objects
 from workspace.git.index_file import IndexFile
-from workspace.git.loose import BrokenObject, loose_path, read_loose
+from workspace.git.loose import set_aside
 from workspace.git.reader import GitReader
 from workspace.git.repository import writing
 from workspace.objects import Entry, Signature
 from workspace.worktrees import Worktree
-
-BROKEN_OBJECTS = "docyard/broken-objects"
-"""Where broken loose objects are set aside, within the common Git directory."""
 
 
 class GitStore(GitReader):
@@ -54,7 +50,7 @@ class GitStore(GitReader):
             if not len(builder):
                 return None
             id = str(builder.write())
-            if self._set_aside(id):
+            if set_aside(self.common_dir, id):
                 builder.write()
             return id
 
@@ -120,20 +116,8 @@ class GitStore(GitReader):
         id = objects.object_id(kind.name.lower(), data)
         with self._lock, writing():
             # libgit2 takes an object that is there for written, also one that a loss of power left empty.
-            self._set_aside(id)
+            set_aside(self.common_dir, id)
             return str(self._repo.odb.write(kind, data))
-
-    def _set_aside(self, id: str) -> bool:
-        """Move an object that is loose and broken to where a person can still look at it; whether it was."""
-        try:
-            read_loose(self.common_dir, id)
-        except BrokenObject:
-            aside = self.common_dir / BROKEN_OBJECTS
-            aside.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):
-                os.replace(loose_path(self.common_dir, id), aside / id)
-            return True
-        return False
 
 
 _fsync_lock = threading.Lock()
