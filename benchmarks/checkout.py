@@ -1,4 +1,4 @@
-"""What a work tree costs: one edit beside the same edit in a bare repository, among 10,000 files in two levels."""
+"""What a work tree costs: an edit beside the same one in a bare repository, of 10,000 files in two levels."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     }
     checked_out = Path(folder) / "checked-out"
     make_repository(Corpus(documents), checked_out)
-    pygit2.clone_repository(str(checked_out), str(Path(folder) / "bare"), bare=True)
-    places = [Workspace.open(checked_out, durable=False), Workspace.open(Path(folder) / "bare", durable=False)]
+    bare = Path(folder) / "bare"
+    pygit2.clone_repository(str(checked_out), str(bare), bare=True)
+    places = [Workspace.open(path, durable=False) for path in (checked_out, bare)]
     times: list[tuple[float, ...]] = []
     for number, path in enumerate(islice(documents, 0, None, len(documents) // (count + _WARM_UP))):
         operation = AppendContent(file=path, slug="one", content=f"Line {number}.")

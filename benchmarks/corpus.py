@@ -84,7 +84,7 @@ def make_repository(corpus: Corpus, path: Path) -> None:
     store = GitStore(path)
     blobs: dict[str, str | None] = {}
     for name, data in corpus.documents.items():
-        blob = blobs[name] = store.put_blob(data)
+        blobs[name] = store.put_blob(data)
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
+    from tools.texts import Texts
     from tools.tool import Tool
     from workspace.snapshot import Snapshot
 
 Data = dict[str, Any]
 
 _SHOWN = 500
+_TEXT = (str, str | None)
+# Joiners are parts of emoji and of words in several scripts.
+_SHOWN_AS_THEY_ARE = frozenset("\n\t\u200c\u200d")
 _LISTED = 50
 
 # The fields that an error speaks of. An example takes the caller's own values for all others.
@@ -50,13 +55,26 @@ def call(tool: str, **arguments: object) -> str:
 
 
 def failure(
-    error: WorkspaceError, tool: Tool, given: Mapping[str, object], snapshot: Snapshot | None
+    error: WorkspaceError,
+    tool: Tool,
+    given: Mapping[str, object],
+    snapshot: Snapshot | None,
+    texts: Texts | None = None,
+    commit: str | None = None,
 ) -> Data:
-    """An error with its code and cure, the tool's specification, and a call that would have worked."""
-    data: Data = {"error": _bounded(error.message), "code": error.code}
-    if error.fix:
-        data["fix"] = _bounded(error.fix)
-    data.update({key: _bounded(value) for key, value in error.details.items()})
+    """An error with its code and cure, the tool's specification, and a call that would have worked.
+
+    `texts` is the room for texts of documents, `commit` the one that such a text is read at.
+    """
+    from tools.texts import Texts, details_of, fix_of, needs_commit
+
+    data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
+    shown = (texts or Texts(None)).of(error)
+    is_cut = "truncated" in shown
+    if fix := fix_of(error, is_cut=is_cut):
+        data["fix"] = _bounded(visible(fix))
+    data.update({key: _bounded(value) for key, value in details_of(error).items()})
+    data.update(shown)
     meant = _meant(error, tool, given)
     data["usage"] = dict(tool.usage(meant))
     data["example"] = tool.example(meant)
@@ -64,19 +82,46 @@ def failure(
         # An example is a courtesy: what stands in its way has an error of its own.
         with suppress(WorkspaceError):
             data["example"] = tool.correct(data["example"], error, snapshot)
+    candidates, slugs = data.get("candidates"), data.get("slugs")
+    if error.code == "CONFLICT" and candidates and data["example"].get("slug") in (slugs or ()):
+        data["example"] = {**data["example"], "slug": candidates[0]}
+    if commit is not None and needs_commit(error, is_cut=is_cut):
+        data["example"] = {**data["example"], "base_commit": commit}
     return data
+
+
+def visible(text: str) -> str:
+    """A text with its invisible and bidirectional characters written out: names of files may hold them."""
+    if text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character in _SHOWN_AS_THEY_ARE or unicodedata.category(character) not in (
+        "Cc",
+        "Cf",
+        "Cs",
+        "Zl",
+        "Zp",
+    ):
+        return character
+    return f"\\u{ord(character):04x}"
 
 
 def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Mapping[str, object]:
     """The caller's fields: a misspelt one under its right name, and those that were wrong left empty."""
-    meant = dict(given)
+    texts = {name for name, field in tool.arguments.model_fields.items() if field.annotation in _TEXT}
+    meant = {
+        name: "" if name in texts and not isinstance(value, str) else value for name, value in given.items()
+    }
     field = error.details.get("field")
     if field == "operation":
         return meant  # the tool finds the nearest
     if isinstance(field, str) and field in meant and field not in tool.arguments.model_fields:
         value = meant.pop(field)
         near = error.details.get("nearest")
-        if isinstance(near, list) and near:
+        if isinstance(near, list) and near and (isinstance(value, str) or near[0] not in texts):
             meant.setdefault(near[0], value)
         return meant
     return meant | {name: "" for name in (*_FIELDS_OF.get(error.code, ()), field) if name in meant}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
+    from workspace.document import Document, Section
+    from workspace.sight import Sight
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -16,17 +18,28 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The workspace and its index, who is asking, where progress is reported, and which tools are offered."""
+    """The workspace and its index, who is asking, where progress is reported, and which tools are offered.
+
+    `sight` is the memory of the client that asks; None where clients cannot be told apart.
+    """
 
     workspace: Workspace
     index: SearchIndex
     client: str
     progress: Progress | None = None
     tools: frozenset[str] = field(default_factory=frozenset)
+    sight: Sight | None = None
 
     def offers(self, tool: str) -> bool:
         """Whether the client has this tool, so that a next step may name it."""
         return tool in self.tools
+
+    def shows(self, document: Document, sections: Iterable[Section]) -> None:
+        """Remembers sections whose own text this answer shows in full."""
+        if self.sight is not None:
+            from workspace.sight import digest
+
+            self.sight.add(digest(document, section) for section in sections)
 
     def snapshot(self) -> Snapshot:
         """The tip of the served branch."""

@@ -8,6 +8,7 @@ from workspace.addresses import nearest, resolve_section, resolve_task, split_ad
 from workspace.config import LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.sections import PREAMBLE
+from workspace.snapshot import NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,10 +97,10 @@ def _with_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | 
 
 
 def _readable(snapshot: Snapshot, path: str) -> Document | None:
-    """A document; None if it is too large to be read, and so no example."""
+    """A document; None if it is too large, or no text, to be read, and so no example."""
     try:
         return snapshot.document(path)
-    except LimitExceeded:
+    except (LimitExceeded, NotADocument):
         return None
 
 

@@ -10,14 +10,20 @@ if TYPE_CHECKING:
     from workspace.document import Document, Section, Task
 
 
+# What is longer would fill a conversation; the answer says how much there is.
+MAX_SHOWN = 1_000
+
+
 def progress(tasks: tuple[Task, ...]) -> dict[str, int]:
     """How many tasks there are and how many are done."""
     return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
 
 
 def sections_in_brief(document: Document) -> dict[str, Any]:
-    """The top sections: the addresses below each, or how far its tasks are, or both."""
+    """The top sections: the addresses below each, or how far its tasks are, or both; none of too many."""
     brief: dict[str, Any] = {}
+    if len(document.sections) > MAX_SHOWN:
+        return brief
     for section in document.children(None):
         below = [child.key for child in document.descendants(section)]
         tasks = document.tasks(section)
@@ -29,9 +35,9 @@ def sections_in_brief(document: Document) -> dict[str, Any]:
 
 
 def sections_in_full(document: Document) -> dict[str, Any]:
-    """The top sections, and every other that has subsections or tasks, by address."""
+    """The top sections, and every other that has subsections or tasks, by address; the first of many."""
     full: dict[str, Any] = {}
-    for section in document.sections:
+    for section in document.sections[: MAX_SHOWN + 1]:
         children = document.children(section) if not section.is_preamble else ()
         tasks = document.tasks(section)
         if section.is_preamble and not tasks:
@@ -45,7 +51,7 @@ def telling_titles(document: Document) -> dict[str, str]:
     """The titles of the sections whose addresses do not say them, by address."""
     return {
         section.key: section.title
-        for section in document.sections
+        for section in document.sections[: MAX_SHOWN + 1]
         if not section.is_preamble and section.key.rpartition("/")[2] != section.slug
     }
 
@@ -54,10 +60,20 @@ def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Tas
     described: dict[str, Any] = {}
     if tasks:
         active = [task_address(section, task) for task in tasks if not task.is_done]
-        described |= {**progress(tasks), "active": active}
+        described |= {**progress(tasks), "active": active[:MAX_SHOWN]}
     if children or not tasks:
-        described |= {"count": len(children), "slugs": [child.key for child in children]}
+        described |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
     return described
+
+
+def cut_hint(document: Document) -> str | None:
+    """What is said of a document that has more sections than are shown."""
+    count = len(document.sections)
+    if count <= MAX_SHOWN:
+        return None
+    return (
+        f"{count:,} sections are too many to show them all; search finds those beyond the first {MAX_SHOWN:,}"
+    )
 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tools import documents, search, tasks
-from tools.answers import Answer, failure
+from tools.answers import Answer, failure, visible
 from tools.arguments import InvalidArguments
 from tools.context import Context, Progress
 from tools.schema import input_schema
@@ -17,6 +17,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from index.service import SearchIndex
     from tools.tool import Tool
+    from workspace.sight import Sight
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -123,12 +124,23 @@ class Toolbox:
             for name, tool in self._tools.items()
         ]
 
-    def call(self, name: str, arguments: object, *, client: str, progress: Progress | None = None) -> Answer:
-        """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised."""
+    def call(
+        self,
+        name: str,
+        arguments: object,
+        *,
+        client: str,
+        progress: Progress | None = None,
+        sight: Sight | None = None,
+    ) -> Answer:
+        """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised.
+
+        `sight` is what the client has seen so far, and is told what this answer shows it.
+        """
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
-        context = self._context(client, progress)
+        context = self._context(client, progress, sight)
         given: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         try:
             if arguments is not None and not isinstance(arguments, Mapping):
@@ -141,10 +153,11 @@ class Toolbox:
         snapshot = self._snapshot()
         data = failure(error, tool, given, snapshot)
         data["commit"] = snapshot.commit if snapshot else None
-        return Answer(data, text=tool.error_text(error) if tool.error_text else None, is_error=True)
+        text = visible(tool.error_text(error)) if tool.error_text else None
+        return Answer(data, text=text, is_error=True)
 
-    def _context(self, client: str, progress: Progress | None = None) -> Context:
-        return Context(self._workspace, self._index, client, progress, frozenset(self._tools))
+    def _context(self, client: str, progress: Progress | None = None, sight: Sight | None = None) -> Context:
+        return Context(self._workspace, self._index, client, progress, frozenset(self._tools), sight)
 
     def _snapshot(self) -> Snapshot | None:
         try:

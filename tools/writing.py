@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -19,6 +20,8 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
+from tools.retries import kept, repeat, request_of
+from tools.texts import Texts
 from workspace.errors import WorkspaceError
 from workspace.plan import Mode, Status, Step
 
@@ -26,9 +29,12 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given, Tool
     from workspace.edits import Operation
-    from workspace.workspace import Written
+    from workspace.plan import Plan
+    from workspace.writing import Written
 
 _MAX_DIFF = 50_000
+_MAX_HINTS = 5
+_SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
 _MAX_EXAMPLE = 200
 _MAX_EXAMPLE_ITEMS = 10
 
@@ -37,11 +43,13 @@ class WriteFields(Arguments):
     """What every tool that writes takes beside its operations."""
 
     operations: Objects | None = Field(
-        None, description="Batch: objects with the fields above (file in each), run in order, one commit"
+        None, description="Batch: objects with the fields above, in order, one commit"
     )
-    mode: Literal["each", "all"] = Field("each", description="Batch: keep what succeeds, or all or nothing")
-    dry_run: Boolean = Field(False, description="Answer with a diff, commit nothing")
-    message: str | None = Field(None, description="Commit message", max_length=10_000)
+    mode: Literal["each", "all"] = Field("each", description="Batch: what succeeds, or all or none")
+    dry_run: Boolean = Field(False, description="Diff only, no commit")
+    message: str | None = Field(None, description="Commit message")
+    base_commit: str | None = Field(None, description="Commit you read")
+    idempotency_key: str | None = Field(None, description="Same key: done once")
 
 
 _WRITE_FIELDS = frozenset(WriteFields.model_fields)
@@ -51,6 +59,8 @@ class _Options(Arguments):
     mode: Literal["each", "all"] = "each"
     dry_run: Boolean = False
     message: str | None = Field(None, max_length=10_000)
+    base_commit: str | None = None
+    idempotency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +87,37 @@ class Writer:
                 field=OPERATIONS,
             )
         items = read_operations(given[OPERATIONS]) if is_batch else [item]
+        request = None
+        if (key := options.idempotency_key) is not None:
+            result = partial(self._kept, is_batch)
+            request = request_of(key, self.tool(), given, items if is_batch else None, result)
+        # What a retry names may be gone since, and its first answer is given all the same.
+        keeps_errors = is_batch or request is not None
         written = context.workspace.write(
-            [self._operation(context, each, is_batch=is_batch) for each in items],
+            [self._operation(context, each, is_batch=is_batch, keeps_errors=keeps_errors) for each in items],
             mode=Mode(options.mode),
             tool=self.tool().name,
             client=context.client,
             message=options.message,
             dry_run=options.dry_run,
+            base_commit=options.base_commit,
+            sight=context.sight,
+            request=request,
         )
-        hints = _follow(context) if written.is_committed else []
+        hints = _follow(context) if written.is_committed or written.repeated else []
+        if written.repeated:
+            return repeat(context, written.repeated, self.tool(), items, hints)
         if is_batch:
-            data, is_error = self._batch(written, items, Mode(options.mode))
+            data, is_error = self._batch(context, written, items, Mode(options.mode))
         else:
-            data, is_error = self._single(written, item), False
+            data, is_error = self._single(context, written, item)
         data["commit"] = written.commit
         if options.dry_run:
             data |= {"dry_run": True, "diff": diff(written)}
         done = [step for step in written.steps if step.status is Status.DONE]
-        hints += [hint for step in done if step.outcome for hint in step.outcome.hints]
+        hints += _hints(done)
         if hints:
-            data["hints"] = list(dict.fromkeys(hints))[:5]
+            data["hints"] = hints[:_MAX_HINTS]
         if not is_error:
             data["next_step"] = (
                 "Send the same call without dry_run: nothing was committed"
@@ -105,19 +126,30 @@ class Writer:
             )
         return Answer(data, is_error=is_error)
 
-    def _operation(self, context: Context, item: Given, *, is_batch: bool) -> Operation | WorkspaceError:
+    def _operation(
+        self, context: Context, item: Given, *, is_batch: bool, keeps_errors: bool
+    ) -> Operation | WorkspaceError:
         try:
+            if is_batch and (misplaced := sorted(_WRITE_FIELDS & item.keys())):
+                raise InvalidArguments(
+                    f"'{misplaced[0]}' is for the whole call",
+                    fix=f"Put it beside '{OPERATIONS}', not into one of them.",
+                    field=misplaced[0],
+                )
             return self.build(context, item)
         except WorkspaceError as error:
-            if not is_batch:
+            if not keeps_errors:
                 raise
             return error
 
-    def _single(self, written: Written, item: Given) -> Data:
+    def _single(self, context: Context, written: Written, item: Given) -> tuple[Data, bool]:
         [step] = written.steps
         if step.error:
-            raise step.error
-        return {**self.single, **self._answer(written, step)}
+            return self._failure(step.error, item, written, Texts(context.sight)), True
+        return {**self.single, **self._answer(written, step)}, False
+
+    def _failure(self, error: WorkspaceError, item: Given, written: Written, texts: Texts) -> Data:
+        return failure(error, self.tool(), item, written.plan.snapshot, texts, written.commit)
 
     def _answer(self, written: Written, step: Step) -> Data:
         assert step.outcome is not None
@@ -125,7 +157,23 @@ class Writer:
         changed: Data = {} if step.outcome.is_change else {"changed": False}
         return {**step.outcome.answer, **extra, **changed}
 
-    def _batch(self, written: Written, items: Sequence[Given], mode: Mode) -> tuple[Data, bool]:
+    def _kept(self, is_batch: bool, plan: Plan) -> Data:
+        """What a retry of the call is told, if a plan of it is committed."""
+        from workspace.writing import Written
+
+        answer = partial(self._answer, Written(plan.snapshot.commit, False, plan))
+        data: Data
+        if is_batch:
+            data = {"batch_results": [kept(step, answer) for step in plan.steps]}
+        else:
+            data = {**self.single, **answer(plan.steps[0])}
+        hints = _hints(plan.steps)
+        return {**data, "hints": hints} if hints else data
+
+    def _batch(
+        self, context: Context, written: Written, items: Sequence[Given], mode: Mode
+    ) -> tuple[Data, bool]:
+        texts = Texts(context.sight)
         results: list[Data] = []
         taught: set[str] = set()
         for step, item in zip(written.steps, items, strict=True):
@@ -134,10 +182,7 @@ class Writer:
                     results.append({"success": True, **self._answer(written, step)})
                 case Status.FAILED:
                     assert step.error is not None
-                    result = {
-                        "success": False,
-                        **failure(step.error, self.tool(), item, written.plan.snapshot),
-                    }
+                    result = {"success": False, **self._failure(step.error, item, written, texts)}
                     lesson = f"{step.error.code} {result['usage']}"
                     if lesson in taught:
                         # One example of each error is enough for a whole batch.
@@ -150,6 +195,8 @@ class Writer:
                             "success": False,
                             "status": "undone",
                             "error": "taken back: another operation failed",
+                            "code": "UNDONE",
+                            "fix": _SEND_AGAIN,
                         }
                     )
                 case Status.NOT_RUN:
@@ -158,6 +205,8 @@ class Writer:
                             "success": False,
                             "status": "not_run",
                             "error": "not run: an operation before it failed",
+                            "code": "NOT_RUN",
+                            "fix": _SEND_AGAIN,
                         }
                     )
         failed = [step for step in written.steps if step.status is Status.FAILED]
@@ -168,13 +217,20 @@ class Writer:
         return data, is_error
 
 
+def _hints(steps: Sequence[Step]) -> list[str]:
+    hints = [hint for step in steps if step.outcome for hint in step.outcome.hints]
+    return list(dict.fromkeys(hints))[:_MAX_HINTS]
+
+
 def _follow(context: Context) -> list[str]:
     """Brings the index to the new commit, so that what was written is found at once."""
     try:
-        context.index.follow()
+        if context.index.follow() == context.workspace.tip():
+            return []
+        reason = "another call or process is bringing the search index up to date"
     except WorkspaceError as error:
-        return [f"Committed, but not searchable yet: {error.message}"]
-    return []
+        reason = error.message
+    return [f"Committed, but not searchable yet: {reason}"]
 
 
 def diff(written: Written) -> str:

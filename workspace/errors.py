@@ -1,17 +1,18 @@
 """The root of every error that a user can meet and act upon.
 
     WorkspaceError
-    ├── opening      NotARepository, UnsupportedRepository, DamagedRepository, BranchNotFound, ReadOnly
+    ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
+    │                BranchNotFound, ReadOnly
     ├── settings     InvalidConfig, UnknownType, BrokenType
-    ├── reading      DocumentNotFound (NotCommitted), InvalidAddress, SectionNotFound, TaskNotFound,
-    │                AmbiguousAddress, InvalidFrontMatter
+    ├── reading      DocumentNotFound (NotCommitted, NotADocument), InvalidAddress, SectionNotFound,
+    │                TaskNotFound, AmbiguousAddress, InvalidFrontMatter
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
-    │                LevelConflict, StructureChanged, LimitExceeded
+    │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
     │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked, CannotWrite
     ├── searching    EmptyQuery, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, ChunkNotFound,
     │                InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
-    └── asking       InvalidArguments, ToolsetUnknown
+    └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused
 
 Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and
 a `fix` for people, and `details` as data. A message never holds document text, an absolute path or a stack.

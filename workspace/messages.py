@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MAX_SUBJECT = 72
 MAX_MESSAGE = 10_000
@@ -16,17 +17,39 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def commit_message(
-    summaries: Sequence[str], *, paths: Sequence[str], message: str | None, tool: str, client: str
+    summaries: Sequence[str],
+    *,
+    paths: Sequence[str],
+    message: str | None,
+    tool: str,
+    client: str,
+    trailers: Mapping[str, str] | None = None,
 ) -> str:
-    """The caller's own words if there are any, else the one thing that was done, or how many and where."""
+    """The caller's own words if there are any, else the one thing that was done, or how many and where.
+
+    The last paragraph holds the trailers and nothing that a caller could have worded; the values of
+    `trailers` are lines of visible ASCII.
+    """
     words = _clean(message or "").strip()[:MAX_MESSAGE]
     single = len(summaries) == 1
     place = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
     subject = words or (summaries[0] if single else f"{place} {len(summaries)} changes")
     listed = [] if single and not words else [f"- {summary}" for summary in summaries]
     body = "\n".join(_clean(line) for line in listed)
-    trailers = f"Docyard-Tool: {tool}\nDocyard-Client: {client_name(client)}"
-    return "\n\n".join(part for part in (_short(subject), body, trailers) if part) + "\n"
+    told = {"Docyard-Tool": tool, "Docyard-Client": client_name(client), **(trailers or {})}
+    last = "\n".join(f"{name}: {value}" for name, value in told.items())
+    return "\n\n".join(part for part in (_short(subject), body, last) if part) + "\n"
+
+
+def read_trailers(message: str) -> dict[str, str]:
+    """The trailers of a commit's message: `Name: value` lines of its last paragraph, if it is not its first.
+
+    Other lines there are passed over (git-cherry-pick adds some), and so is a name that stands there twice.
+    """
+    _, blank, last = message.rstrip().rpartition("\n\n")
+    lines = [line.partition(": ") for line in last.split("\n")] if blank else []
+    times = Counter(name for name, _, _ in lines)
+    return {name: value for name, colon, value in lines if colon and times[name] == 1}
 
 
 def client_name(client: str) -> str:

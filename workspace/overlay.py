@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
-from workspace.paths import InvalidPath
+from workspace.paths import InvalidPath, check_new_path, twin_key
 from workspace.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
@@ -41,10 +40,38 @@ class Overlay:
             return document
         return self.snapshot.document(path)
 
+    def find(self, path: str) -> Document | None:
+        """The same; None where there is none. Raises LimitExceeded, NotADocument."""
+        try:
+            return self.document(path)
+        except DocumentNotFound:
+            return None
+
+    def copy(self) -> Overlay:
+        """The same documents once more, so that an operation that fails leaves no trace in these."""
+        copied = Overlay(self.snapshot)
+        copied._documents = dict(self._documents)
+        return copied
+
+    def is_laid(self, path: str) -> bool:
+        """Whether the batch has touched a path."""
+        return path in self._documents
+
+    def revised(self, before: Overlay) -> tuple[str, ...]:
+        """The paths that were laid or removed since this overlay was copied from another."""
+        unset = object()
+        return tuple(
+            path for path, item in self._documents.items() if before._documents.get(path, unset) is not item
+        )
+
     def put(self, document: Document) -> None:
         """Lays a document over its path. Raises LimitExceeded."""
-        self.snapshot.config.limits.check_document(document.path, len(document.data))
-        self._documents[document.path] = document
+        path = document.path
+        stood = self._documents.get(path)
+        if path not in self._documents and self.snapshot.entry(path):
+            stood = self.snapshot.document(path)
+        self.snapshot.config.limits.check_written(document, stood)
+        self._documents[path] = document
 
     def create(self, document: Document) -> None:
         """Lays a new document over a free path. Raises PathExists, InvalidPath, LimitExceeded."""
@@ -52,11 +79,11 @@ class Overlay:
         self.put(document)
 
     def remove(self, path: str) -> None:
-        """Takes a document away, however large it is. Raises DocumentNotFound."""
+        """Takes a document away, however large it is. Raises DocumentNotFound, NotADocument."""
         if path in self._documents:
             self.document(path)
         else:
-            self.snapshot.blob(path)
+            self.snapshot.check_text(path)
         self._documents[path] = None
 
     def changes(self) -> Mapping[str, bytes | None]:
@@ -88,6 +115,9 @@ class Overlay:
                 "or choose another title or folder.",
                 path=path,
             )
+        check_new_path(path)
+        if any(other.startswith(path + "/") and self._documents[other] for other in self._documents):
+            raise PathExists(f"'{path}' is a folder", fix="Choose another title or folder.", path=path)
         self._check_folders(path)
 
     def _check_folders(self, path: str) -> None:
@@ -103,8 +133,9 @@ class Overlay:
                 raise PathExists(
                     f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
                 )
+            key = twin_key(name)
             twin = next(
-                (other for other in self._names(folder) if other != name and _is_twin(other, name)), None
+                (other for other in self._names(folder) if other != name and twin_key(other) == key), None
             )
             if twin is not None:
                 shown = f"{folder}/{twin}" if folder else twin
@@ -128,7 +159,3 @@ class Overlay:
                 elif not below:
                     names.discard(name)
         return names
-
-
-def _is_twin(one: str, other: str) -> bool:
-    return unicodedata.normalize("NFC", one).casefold() == unicodedata.normalize("NFC", other).casefold()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from workspace.config import LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.overlay import Overlay
+from workspace.proof import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workspace.edits import Operation, Outcome
     from workspace.edits.edit import Style
+    from workspace.proof import Proof
     from workspace.snapshot import Snapshot
 
 
@@ -46,12 +47,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Operations applied to a snapshot in memory; `changes` is what a commit of them would hold."""
+    """Operations applied to a snapshot in memory; `changes` is what a commit of them would hold.
+
+    `owned` are the digests of the texts that the caller has seen once they are committed, as it wrote them.
+    """
 
     snapshot: Snapshot
     overlay: Overlay
     steps: tuple[Step, ...]
     changes: Mapping[str, bytes | None]
+    owned: frozenset[bytes] = frozenset()
 
     @property
     def summaries(self) -> tuple[str, ...]:
@@ -64,38 +69,74 @@ class Plan:
 
 
 def plan(
-    snapshot: Snapshot, operations: Sequence[Operation | WorkspaceError], mode: Mode, style: Style
+    snapshot: Snapshot,
+    operations: Sequence[Operation | WorkspaceError],
+    mode: Mode,
+    style: Style,
+    proof: Proof | None = None,
 ) -> Plan:
     """Runs operations over a snapshot. An error leaves the documents as they were before its operation.
 
+    Words are taken away only with a proof that the caller knows them; without `proof`, that is not asked.
+    Addresses mean what they mean in the commit that the proof names, if it names one, as if the batch were
+    run there: so it is, and each address is carried from there to the snapshot.
+
     An error among the operations stands for one that could not even be read: its step fails with it.
-    Raises LimitExceeded for more operations than the workspace allows.
+    Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
-    limit = snapshot.config.limits.operations
-    if len(operations) > limit:
-        raise LimitExceeded(
-            f"{len(operations):,} operations in one call; at most {limit} are allowed",
-            fix=f"Send them in calls of {limit} or fewer.",
-            limit=limit,
-            actual=len(operations),
-        )
-    overlay = Overlay(snapshot)
+    snapshot.config.limits.check_call(len(operations), sum(map(_size, operations)))
+    batch = _Batch(snapshot, style, proof)
     steps: list[Step] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
             steps.append(Step(None, Status.FAILED, error=operation))
         else:
-            steps.append(_run(operation, overlay, style))
+            steps.append(batch.run(operation))
         if mode is Mode.ALL and steps[-1].status is Status.FAILED:
             return _taken_back(snapshot, steps, operations)
-    return Plan(snapshot, overlay, tuple(steps), overlay.changes())
+    return Plan(snapshot, batch.overlay, tuple(steps), batch.overlay.changes(), frozenset(batch.ledger.owned))
 
 
-def _run(operation: Operation, overlay: Overlay, style: Style) -> Step:
-    try:
-        return Step(operation, Status.DONE, outcome=operation.apply(overlay, style))
-    except WorkspaceError as error:
-        return Step(operation, Status.FAILED, error=error)
+class _Batch:
+    """A batch while it runs: over the snapshot, and beside it over the states that it was meant for."""
+
+    def __init__(self, snapshot: Snapshot, style: Style, proof: Proof | None) -> None:
+        self.ledger = Ledger(proof, snapshot)
+        self.overlay = Overlay(snapshot)
+        self._style = style
+        self._past = [Overlay(state) for state in (proof.past(snapshot) if proof else ())]
+
+    def run(self, operation: Operation) -> Step:
+        """One operation. What it does to the states of the past only says what later addresses mean."""
+        draft = self.overlay.copy()
+        try:
+            meant = operation.carried(self._past, self.overlay) if self._past else operation
+            outcome = meant.apply(draft, self._style)
+            if outcome.is_change:
+                self.ledger.check(meant, self.overlay, draft)
+        except WorkspaceError as error:
+            step = Step(operation, Status.FAILED, error=error)
+        else:
+            step = Step(operation, Status.DONE, outcome=outcome)
+            self.overlay = draft
+        self._past = [self._replayed(operation, place) for place in range(len(self._past))]
+        return step
+
+    def _replayed(self, operation: Operation, place: int) -> Overlay:
+        draft = self._past[place].copy()
+        try:
+            operation.carried(self._past[:place], self._past[place]).apply(draft, self._style)
+        except WorkspaceError:
+            return self._past[place]
+        return draft
+
+
+def _size(operation: Operation | WorkspaceError) -> int:
+    """The bytes of text that an operation brings, as UTF-8."""
+    if not is_dataclass(operation):
+        return 0
+    values = [getattr(operation, field.name) for field in fields(operation)]
+    return sum(len(value.encode("utf-8", "replace")) for value in values if isinstance(value, str))
 
 
 def _taken_back(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _CACHED_BYTES = 32_000_000
 
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_POINTER_SIZE = 1024
+
 
 class DocumentNotFound(WorkspaceError):
     """No document stands at this path in the commit. `candidates` are the nearest paths."""
@@ -33,6 +36,21 @@ class NotCommitted(DocumentNotFound):
     """The file is in the work tree but in no commit yet, and only commits are read."""
 
     code = "NOT_COMMITTED"
+
+
+class NotADocument(DocumentNotFound):
+    """The file is a pointer of Git LFS, whose text is not in the repository."""
+
+    code = "NOT_A_DOCUMENT"
+
+
+def check_pointer(path: str, data: bytes) -> None:
+    """Raises NotADocument for bytes that only point at a text (git-lfs, `docs/spec.md`, "The Pointer")."""
+    if len(data) < _POINTER_SIZE and data.startswith(_POINTER):
+        raise NotADocument(
+            f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
+            fix="Take it out of LFS (git lfs migrate export) to read and write it here.",
+        )
 
 
 class DocumentCache:
@@ -48,7 +66,7 @@ class DocumentCache:
         self._lock = threading.Lock()
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
-        """The document of a blob, parsed once."""
+        """The document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
         key = (path, blob)
         with self._lock:
             if key in self._documents:
@@ -56,7 +74,9 @@ class DocumentCache:
                 return self._documents[key]
         from workspace.document import Document
 
-        document = Document.parse(git.blob(blob), path)
+        data = git.blob(blob)
+        check_pointer(path, data)
+        document = Document.parse(data, path)
         weight = _weight(document)
         with self._lock:
             if key not in self._documents and weight <= self._size:
@@ -147,21 +167,25 @@ class Snapshot:
         return self.git.blob(self.blob(path))
 
     def document(self, path: str) -> Document:
-        """A document, parsed; one parsed once is kept by its blob. Raises DocumentNotFound, LimitExceeded."""
+        """A document, parsed; one parsed once is kept by its blob.
+
+        Raises DocumentNotFound, NotADocument, LimitExceeded.
+        """
         blob = self.blob(path)
         self.config.limits.check_document(path, self.git.blob_size(blob))
         return self._cache.get(self.git, path, blob)
+
+    def check_text(self, path: str) -> str:
+        """The blob of a document whose text is in the repository. Raises DocumentNotFound, NotADocument."""
+        blob = self.blob(path)
+        if self.git.blob_size(blob) < _POINTER_SIZE:
+            check_pointer(path, self.git.blob(blob))
+        return blob
 
     def not_found(self, path: str) -> DocumentNotFound:
         """The error for a path at which no document stands."""
         shown = path if len(path) <= 200 else path[:200] + "…"
         close = nearest(path, self.documents)
-        if self._in_work_tree(path):
-            return NotCommitted(
-                f"'{shown}' is not committed yet: the file is in the work tree but in no commit",
-                fix="Commit it first; only commits are read.",
-                candidates=close,
-            )
         entry = self.entry(path)
         if entry is not None and entry.is_tree:
             inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
@@ -175,6 +199,12 @@ class Snapshot:
                 f"'{shown}' is no document of this workspace",
                 fix="Documents are .md files; list_documents shows them.",
             )
+        if self._in_work_tree(path):
+            return NotCommitted(
+                f"'{shown}' is not committed yet: the file is in the work tree but in no commit",
+                fix="Commit it first; only commits are read.",
+                candidates=close,
+            )
         fix = f"Did you mean '{close[0]}'?" if close else "list_documents shows every document."
         return DocumentNotFound(
             f"no document '{shown}'", fix=fix, candidates=close or list(self.documents)[:5]
@@ -187,7 +217,9 @@ class Snapshot:
         from workspace.paths import InvalidPath, check_path
 
         try:
-            return (root / check_path(path)).is_file()
+            # A file that is reached through a link cannot be committed at this path.
+            file = root.resolve() / check_path(path)
+            return file.is_file() and file.resolve() == file
         except (InvalidPath, OSError):
             return False
 

@@ -20,6 +20,7 @@ from docyard.protocol.answers import result_of
 from tools.answers import Answer
 from tools.registry import Toolbox, UnknownTool
 from workspace.errors import WorkspaceError
+from workspace.sight import Sight
 
 log = logging.getLogger("docyard")
 
@@ -43,10 +44,14 @@ class ServerClosing(Exception):
 
 
 class Calls:
-    """Runs the calls of one server, a bounded number at a time, and never on the event loop."""
+    """Runs the calls of one server, a bounded number at a time, and never on the event loop.
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    `sight` is the memory of the one client that a server over stdio has.
+    """
+
+    def __init__(self, toolbox: Toolbox, sight: Sight | None = None) -> None:
         self._toolbox = toolbox
+        self._sight = sight
         self._workers = anyio.CapacityLimiter(_WORKERS)
         self._closing = threading.Event()
 
@@ -90,7 +95,8 @@ class Calls:
         self, name: str, arguments: Mapping[str, Any], client: str, progress: Progress | None
     ) -> CallToolResult:
         try:
-            return result_of(self._toolbox.call(name, arguments, client=client, progress=progress))
+            answer = self._toolbox.call(name, arguments, client=client, progress=progress, sight=self._sight)
+            return result_of(answer)
         except UnknownTool:
             raise
         except Exception:

@@ -29,6 +29,7 @@ from docyard.protocol.answers import encodable
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.stdio import stdio
 from tools.registry import Toolbox, UnknownTool
+from workspace.sight import Sight
 
 Context = ServerRequestContext[Any, Any]
 
@@ -127,7 +128,7 @@ async def serve_stdio(
 
     `warm` runs in a worker thread once the tools were listed, or after a second without a question.
     """
-    calls = Calls(toolbox)
+    calls = Calls(toolbox, Sight())
     listed = anyio.Event()
     server = build_server(toolbox, calls, version=version, writes=writes, listed=listed)
 

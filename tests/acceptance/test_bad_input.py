@@ -271,6 +271,8 @@ def test_bad_input_is_explained(server: Server, repo: Repo, name: str) -> None:
     assert reply.data["usage"]
     clear(reply, repo)
     tried = server.call(tool, **reply.data["example"])
+    if tried.data.get("code") == "READ_FIRST":  # what an example would overwrite is shown first
+        tried = server.call(tool, **reply.data["example"])
     assert not tried.is_error, f"{reply.data['example']} fails: {tried.text}"
 
 

@@ -11,6 +11,7 @@ from index.keys import user_key
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tools.registry import Answer, Toolbox
+from workspace.sight import Sight
 from workspace.workspace import Workspace
 
 API = """---
@@ -60,9 +61,15 @@ def toolbox(repo: Repo) -> Toolbox:
 
 @pytest.fixture
 def ask(toolbox: Toolbox) -> Ask:
-    """Call a tool with fields."""
+    """Call a tool with fields, as a client that remembers what it has seen."""
+    return client_of(toolbox)
+
+
+def client_of(toolbox: Toolbox, sight: Sight | None = None) -> Ask:
+    """A further client of a server, with a memory of its own."""
+    memory = Sight() if sight is None else sight
 
     def asked(tool: str, /, **arguments: object) -> Answer:
-        return toolbox.call(tool, arguments, client="tester")
+        return toolbox.call(tool, arguments, client="tester", sight=memory)
 
     return asked

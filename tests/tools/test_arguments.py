@@ -119,6 +119,7 @@ def test_both_forms_at_once_are_an_error(ask: Ask) -> None:
     ids=lambda value: "+".join(value) if isinstance(value, dict) else None,
 )
 def test_the_fields_decide_the_operation(ask: Ask, fields: dict[str, str], key: str, value: object) -> None:
+    ask("view_document", file="api.md", slug="endpoints")
     answer = ask("edit_document", file="api.md", **fields)
     assert not answer.is_error, answer.data
     assert answer.data[key] == value

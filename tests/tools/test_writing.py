@@ -95,6 +95,7 @@ def test_a_dry_run_gives_the_answer_and_a_diff_and_commits_nothing(
     ask: Ask, repo: Repo, tool: str, arguments: dict[str, object]
 ) -> None:
     before = repo.head()
+    ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
     dry = ask(tool, **arguments, dry_run=True)
     assert not dry.is_error
     assert repo.head() == dry.data["commit"] == before
@@ -127,6 +128,7 @@ def test_what_changes_nothing_makes_no_commit_and_says_so(ask: Ask, repo: Repo) 
 
 def test_hints_come_with_what_was_done(ask: Ask) -> None:
     deep = "#### A\n\n##### B\n\nText.\n"
+    ask("view_document", file="api.md", slug="endpoints/search")
     answer = ask("edit_document", file="api.md", slug="endpoints/search", content=deep)
     assert answer.data["subsections"] == ["endpoints/search/a", "endpoints/search/a/b"]
     assert any("H5" in hint for hint in answer.data["hints"])
@@ -160,6 +162,7 @@ def test_a_task_is_told_with_its_progress(ask: Ask) -> None:
 
 
 def test_removal_says_what_went(ask: Ask, repo: Repo) -> None:
+    ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
     section = ask("remove_document", file="api.md", slug="endpoints")
     assert (section.data["removed"], section.data["removed_what"]) == (True, "section")
     batch = ask("remove_document", operations=[{"path": "api.md"}, {"path": "api.md"}])

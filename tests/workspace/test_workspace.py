@@ -23,19 +23,13 @@ from workspace.edits import (
     UpdateContent,
 )
 from workspace.edits.edit import Style
-from workspace.edits.operation import Operation, Outcome
+from workspace.edits.operation import Operation, Outcome, Taken
 from workspace.errors import WorkspaceError
 from workspace.overlay import Overlay
 from workspace.plan import Mode, Status
 from workspace.publishing import locks
-from workspace.workspace import (
-    BranchNotFound,
-    DetachedHead,
-    ReadOnly,
-    SigningRequired,
-    Workspace,
-    Written,
-)
+from workspace.workspace import BranchNotFound, Workspace
+from workspace.writing import DetachedHead, ReadOnly, SigningRequired, Written
 
 pytestmark = pytest.mark.smoke
 
@@ -88,7 +82,7 @@ def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
     same = UpdateContent(file=README, slug="_preamble", content="Text.")
     back = UpdateContent(file=README, slug="_preamble", content="Text.")
     for operations in ([same], [MORE, back], [BAD], []):
-        done = write(workspace, *operations)
+        done = write(workspace, *operations, base_commit=before)
         assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
 
 
@@ -122,18 +116,28 @@ def test_a_removed_document_is_gone(repo: Repo) -> None:
     assert clean(repo)
 
 
-class Meanwhile:
+class Meanwhile(Operation):
     """An operation during which, once or always, something else happens: a person's commit, for example."""
 
     name: ClassVar[str] = "meanwhile"
 
     def __init__(self, inner: Operation, happen: Callable[[], object], times: int = 1) -> None:
-        self.inner, self.happen, self.times, self.runs = inner, happen, times, 0
+        self.inner, self.happen, self.times = inner, happen, times
+        self.commits: list[str | None] = []
+
+    @property
+    def runs(self) -> int:
+        """On how many commits it was run; a replay also runs it beside, on the one that it was meant for."""
+        return len(self.commits)
+
+    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+        return self.inner.taken(overlay)
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        self.runs += 1
-        if self.runs <= self.times:
-            self.happen()
+        if overlay.snapshot.commit not in self.commits:
+            self.commits.append(overlay.snapshot.commit)
+            if self.runs <= self.times:
+                self.happen()
         return self.inner.apply(overlay, style)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.plan import Step
     from workspace.snapshot import Snapshot
-    from workspace.workspace import Written
+    from workspace.writing import Written
 
 _PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
 

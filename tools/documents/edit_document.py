@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.plan import Step
     from workspace.snapshot import Snapshot
-    from workspace.workspace import Written
+    from workspace.writing import Written
 
 _DESCRIPTIONS = {
     "operation": "; ".join(
@@ -177,7 +177,8 @@ TOOL = Tool(
     title="Edit documents",
     toolset="documents",
     description="Add sections and tasks, write or rename sections (remove_document removes). {} lists the "
-    "operations and their fields. A call is one commit; several operations go into operations: [...].",
+    "operations and their fields. A call is one commit; several operations go into operations: [...]. "
+    "Read a text before you overwrite it.",
     arguments=EditDocumentArguments,
     run=_run,
     usage=_usage,

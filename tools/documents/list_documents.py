@@ -9,14 +9,14 @@ from pydantic import Field
 from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Boolean, Integer, read
 from tools.cursors import read_place, write_place
-from tools.outline import sections_in_brief
+from tools.outline import cut_hint, sections_in_brief
 from tools.reading import page_after
 from tools.tool import Tool
 from tools.writing import arguments_of
 from workspace.addresses import nearest
 from workspace.config import LimitExceeded
 from workspace.paths import check_path
-from workspace.snapshot import DocumentNotFound
+from workspace.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ def _run(context: Context, given: Given) -> Answer:
         try:
             document = snapshot.document(path)
             entry = _entry(document) if _matches(document, asked) else None
-        except LimitExceeded as error:
+        except (LimitExceeded, NotADocument) as error:
             # What is in it is not known, so that only a list without filters holds it.
             entry = (
                 None
@@ -137,6 +137,8 @@ def _entry(document: Document) -> Data:
     if document.tags:
         data["tags"] = list(document.tags)
     data["sections"] = sections_in_brief(document)
+    if hint := cut_hint(document):
+        data["hints"] = [hint]
     tasks = document.all_tasks
     if tasks:
         data["tasks"] = {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools.tool import Given
     from workspace.edits import Operation
     from workspace.plan import Step
-    from workspace.workspace import Written
+    from workspace.writing import Written
 
 
 class RemoveDocumentArguments(WriteFields):
@@ -55,7 +55,7 @@ def _run(context: Context, given: Given) -> Answer:
             }
         )
     answer = WRITER.run(context, given)
-    if "batch_results" not in answer.data:
+    if "removed" in answer.data:
         # Alone the seed's answer is `true`; in a batch it says what was removed.
         answer.data["removed_what"] = answer.data["removed"]
         answer.data["removed"] = True

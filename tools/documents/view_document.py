@@ -19,7 +19,7 @@ from tools.arguments import (
     without_nulls,
 )
 from tools.examples import with_sections, with_task
-from tools.outline import sections_in_full, task_data, telling_titles
+from tools.outline import MAX_SHOWN, cut_hint, sections_in_full, task_data, telling_titles
 from tools.reading import cut
 from tools.targets import target
 from tools.tool import Tool
@@ -28,7 +28,7 @@ from workspace.addresses import read_fragment, resolve_section, resolve_task
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tools.context import Context
     from tools.tool import Given
@@ -132,8 +132,9 @@ def _outline(context: Context, document: Document) -> Data:
     data["sections"] = sections_in_full(document)
     if titles := telling_titles(document):
         data["titles"] = titles
-    if document.front_matter_error:
-        data["hints"] = [document.front_matter_error.message]
+    hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message]
+    if any(hints):
+        data["hints"] = [hint for hint in hints if hint]
     first = next((section.key for section in document.sections), None)
     open_task = next(
         (address for view in data["sections"].values() for address in view.get("active", ())), None
@@ -155,11 +156,13 @@ def _section(context: Context, document: Document, slug: str, offset: int, *, wh
     """A section's own text, or all below it too: of the preamble, the whole document."""
     section = resolve_section(document, slug)
     below = len(document.data) if section.is_preamble else section.tree_end
-    text, rest = cut(document.text(section.start, below if whole else section.end), offset)
+    end = below if whole else section.end
+    text, rest = cut(document.text(section.start, end), offset)
+    context.shows(document, _shown(document, section.start, end, offset, offset + len(text)))
     data: Data = {
         "slug": section.key,
         "content": text,
-        "subsections": [_relative(section, child) for child in document.children(section)]
+        "subsections": [_relative(section, child) for child in document.children(section)[:MAX_SHOWN]]
         if section.level
         else [],
         "parent": None if section.parent is None else document.sections[section.parent].key,
@@ -167,13 +170,26 @@ def _section(context: Context, document: Document, slug: str, offset: int, *, wh
     }
     tasks = document.tasks(section)
     if tasks:
-        data["tasks"] = [task_data(section, task) for task in tasks]
+        data["tasks"] = [task_data(section, task) for task in tasks[:MAX_SHOWN]]
+        if len(tasks) > MAX_SHOWN:
+            data["hints"] = [f"the first {MAX_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if rest is not None:
         more = {"include_subsections": True} if whole else {}
         view = call("view_document", file=document.path, slug=section.key, offset=rest, **more)
         step = f"Read the rest with {view}"
         return {**data, "truncated": True, "offset": rest, "next_step": step}
     return {**data, "next_step": _after(context, document, section, whole=whole)}
+
+
+def _shown(document: Document, start: int, end: int, first: int, last: int) -> Iterator[Section]:
+    """The sections between two bytes that lie whole within the characters [first, last) that are shown."""
+    place = 0
+    for section in document.sections:
+        if section.start >= start and section.end <= end:
+            size = len(document.text(section.start, section.end))
+            if first <= place and place + size <= last:
+                yield section
+            place += size
 
 
 def _relative(parent: Section, child: Section) -> str:

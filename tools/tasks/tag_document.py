@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools.tool import Given
     from workspace.edits import Operation
     from workspace.plan import Step
-    from workspace.workspace import Written
+    from workspace.writing import Written
 
 
 class TagDocumentArguments(WriteFields):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools.context import Context
     from workspace.document import Document, Section, Task
     from workspace.plan import Step
-    from workspace.workspace import Written
+    from workspace.writing import Written
 
 
 def named_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:

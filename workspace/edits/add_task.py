@@ -81,8 +81,8 @@ class AddTask(DocumentOperation):
             splice = with_lines(document, parent, _lines(parent.field_prefix, below, title, fields))
         else:
             splice = insert_block(document, section.end, _lines(b"- ", b"  - ", title, fields))
-        address = f"{section.address}[{prefix}{index}]"
-        answer: dict[str, object] = {"slug": section.address, "task_index": index, "task": address}
+        address = f"{section.key}[{prefix}{index}]"
+        answer: dict[str, object] = {"slug": section.key, "task_index": index, "task": address}
         return Edit((splice,), answer, f"Add task {address} to {self.file}")
 
     def _place(self, document: Document) -> tuple[Section, Task | None]:

@@ -25,6 +25,8 @@ MAX_TITLE = 300
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+# UTF-8 has no form for a surrogate; a whole pair that was read as JSON is one character by now.
+_UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 _SHOWN_HINTS = 3
 
 
@@ -62,19 +64,24 @@ class Content:
 
 
 def checked_text(text: str, field: str) -> str:
-    """A text with LF line ends. Raises InvalidContent for a NUL or a lone surrogate."""
-    if "\0" in text:
-        raise InvalidContent(
-            f"'{field}' holds a NUL character, which Markdown cannot carry", fix="Leave it out."
-        )
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidContent(
-            f"'{field}' holds a lone surrogate (at character {error.start}), which UTF-8 cannot carry",
-            fix="Send the whole character, or leave it out.",
-        ) from error
-    return with_newlines(text)
+    """A text with LF line ends. Raises InvalidContent for a NUL or a lone surrogate, and says where it is."""
+    found = _UNWRITABLE.search(text)
+    if found is None:
+        return with_newlines(text)
+    before = _LINE_END.split(text[: found.start()])
+    line, column = len(before), len(before[-1]) + 1
+    name, reader = (
+        ("NUL character", "Markdown")
+        if found.group() == "\0"
+        else ("lone surrogate (half a character)", "UTF-8")
+    )
+    raise InvalidContent(
+        f"'{field}' holds a {name}, which {reader} cannot carry: line {line}, column {column}",
+        fix="Leave it out, or send the whole character." if reader == "UTF-8" else "Leave it out.",
+        field=field,
+        line=line,
+        column=column,
+    )
 
 
 def with_newlines(text: str) -> str:
@@ -167,7 +174,7 @@ def without_heading(text: str, title: str, level: int) -> str:
     if headings and headings[0].line == 0 and headings[0].level <= level:
         first = markdown.plain_text(anchors.read_heading(headings[0].source).words)
         # A title such as `C #`, given as a heading, loses its last mark (CommonMark §4.2).
-        if first.casefold() in (title.casefold(), re.sub(r"[ \t]+#+$", "", title).casefold()):
+        if first.casefold() in (title.casefold(), re.sub(r"(?<![ \t])[ \t]+#+$", "", title).casefold()):
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))
     return text
 

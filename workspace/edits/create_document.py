@@ -21,7 +21,7 @@ from workspace.edits.content import (
     strip_blank_lines,
     without_heading,
 )
-from workspace.edits.operation import Outcome
+from workspace.edits.operation import Operation, Outcome
 from workspace.headings import read_headings
 from workspace.lines import Lines
 from workspace.paths import check_path
@@ -64,7 +64,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateDocument:
+class CreateDocument(Operation):
     """Creates a document named after its title. `content` fills the introduction and, by title, sections."""
 
     name: ClassVar[str] = "create_document"

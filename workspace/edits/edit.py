@@ -7,7 +7,9 @@ stood.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from workspace.document import Document
@@ -88,26 +90,25 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
     """
     _check_introduction(old, new, splices, renamed)
     headed = [item for item in old.sections if item.has_heading]
-    kept = [item for item in headed if not any(s.start <= item.heading_start < s.end for s in splices)]
+    replaced = [(splice.start, splice.end) for splice in splices]
+    kept = [item for item in headed if not _holds(replaced, item.heading_start)]
     written = _written(splices)
-    stayed = [
-        item
-        for item in new.sections
-        if item.has_heading and not any(start <= item.heading_start < end for start, end in written)
-    ]
+    stayed = [item for item in new.sections if item.has_heading and not _holds(written, item.heading_start)]
     if len(kept) != len(stayed):
         raise _broken(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
     twins = {item.position: twin.position for item, twin in zip(kept, stayed, strict=True)}
     nothing_removed = len(kept) == len(headed)
+    growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
+    ends = [end for _, end in replaced]
     for item, twin in zip(kept, stayed, strict=True):
         parent = None if item.parent is None else twins.get(item.parent)
         if (
-            _shifted(item.heading_start, splices) != twin.heading_start
+            item.heading_start + growth[bisect_right(ends, item.heading_start)] != twin.heading_start
             or item.level != twin.level
             or parent != twin.parent
             or (item.title != twin.title and item.position != renamed)
             or (item.address != twin.address and nothing_removed)
-            or (not _touched(item, splices) and old.source(item).rstrip() != new.source(twin).rstrip())
+            or (not _touched(item, replaced, ends) and old.source(item).rstrip() != new.source(twin).rstrip())
         ):
             raise _broken(old, item)
 
@@ -140,13 +141,16 @@ def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
     return spans
 
 
-def _shifted(offset: int, splices: Sequence[Splice]) -> int:
-    """Where a byte of the old text stands in the new one."""
-    return offset + sum(len(s.replacement) - (s.end - s.start) for s in splices if s.end <= offset)
+def _holds(spans: Sequence[tuple[int, int]], offset: int) -> bool:
+    """Whether one of some spans in order, none of which overlap, holds a byte."""
+    place = bisect_right(spans, offset, key=lambda span: span[0])
+    return place > 0 and offset < spans[place - 1][1]
 
 
-def _touched(section: Section, splices: Sequence[Splice]) -> bool:
-    return any(splice.start <= section.end and splice.end >= section.start for splice in splices)
+def _touched(section: Section, replaced: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
+    """Whether something was replaced in a section, or right before or after it."""
+    place = bisect_left(ends, section.start)
+    return place < len(replaced) and replaced[place][0] <= section.end
 
 
 def _broken(document: Document, section: Section | None) -> StructureChanged:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from workspace.addresses import read_fragment, resolve_section, resolve_task
+from workspace.carry import carry
+from workspace.config import InvalidConfig, LimitExceeded
 from workspace.edits.content import InvalidTitle
 from workspace.edits.edit import Edit, StructureChanged, Style, apply_edit
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path
+from workspace.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import Self
 
-    from workspace.document import Document
+    from workspace.document import Document, Section
     from workspace.overlay import Overlay
+
+Taken = tuple["Document", "Sequence[Section]"]
+"""Sections of a document whose own text goes away; the first is the one that was named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +37,67 @@ class Outcome:
     hints: tuple[str, ...] = ()
 
 
-class Operation(Protocol):
-    """Something that changes documents in memory, or raises a WorkspaceError and changes none."""
+class Operation:
+    """Something that changes documents in memory, or raises a WorkspaceError."""
+
+    __slots__ = ()
 
     name: ClassVar[str]
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
         """Changes the overlay and says what was done."""
+        raise NotImplementedError
+
+    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+        """The texts that this operation takes away, so that its caller must have seen them."""
+        return ()
+
+    def carried(self, past: Sequence[Overlay], overlay: Overlay) -> Self:
+        """The same operation, its addresses as they are now; `past` is what they were meant for."""
+        return self
 
 
-class DocumentOperation:
+class DocumentOperation(Operation):
     """An operation on one document: a pure edit of its bytes, checked and laid over the snapshot."""
 
     __slots__ = ()
 
-    name: ClassVar[str]
     # The fields that decide for this operation where a call does not name one.
     implied_by: ClassVar[frozenset[str]] = frozenset()
+    # The fields that hold addresses of sections or tasks.
+    addresses: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
     file: str
+
+    def overwrites(self, document: Document) -> Sequence[Section]:
+        """The sections whose own text this operation takes away, the one that it names first."""
+        return ()
+
+    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+        """What `overwrites` names. Raises what `edit` does."""
+        document = overlay.document(check_path(self.file))
+        sections = self.overwrites(document)
+        return [(document, sections)] if sections else ()
+
+    def carried(self, past: Sequence[Overlay], overlay: Overlay) -> Self:
+        """The same operation, its addresses as they are now.
+
+        Raises DocumentNotFound, and what `carry` does: SectionNotFound, TaskNotFound, Conflict.
+        """
+        path = check_path(self.file)
+        document = overlay.document(path)
+        given = {name: getattr(self, name, None) for name in self.addresses}
+        carried: dict[str, str] = {}
+        for state in past:
+            try:
+                known = state.document(path)
+            except (DocumentNotFound, LimitExceeded, InvalidConfig):
+                continue
+            for name, address in given.items():
+                if isinstance(address, str) and address and name not in carried:
+                    meant = carry(known, document, address)
+                    if meant is not None:
+                        carried[name] = meant
+        return cast("Self", dataclasses.replace(cast("Any", self), **carried)) if carried else self
 
     def edit(self, document: Document, style: Style) -> Edit:
         """The edit that this operation makes. Pure: it reads the document and changes nothing."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.edits.operation import Outcome
+from workspace.edits.operation import Operation, Outcome
 from workspace.paths import check_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workspace.edits.edit import Style
+    from workspace.edits.operation import Taken
     from workspace.overlay import Overlay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveDocument:
+class RemoveDocument(Operation):
     """Removes a document."""
 
     name: ClassVar[str] = "remove_document"
@@ -26,3 +29,8 @@ class RemoveDocument:
         path = check_path(self.path)
         overlay.remove(path)
         return Outcome(path, {"removed": "document", "path": path}, f"Remove {path}", True)
+
+    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+        """All its texts; its front matter is none. Raises DocumentNotFound, LimitExceeded."""
+        document = overlay.document(check_path(self.path))
+        return [(document, document.sections)]

@@ -11,7 +11,9 @@ from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import remove_block
 
 if TYPE_CHECKING:
-    from workspace.document import Document
+    from collections.abc import Sequence
+
+    from workspace.document import Document, Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,11 @@ class RemoveSection(DocumentOperation):
 
     file: str
     slug: str
+
+    def overwrites(self, document: Document) -> Sequence[Section]:
+        """The section, and all below it."""
+        section = resolve_section(document, self.slug)
+        return (section, *document.descendants(section))
 
     def edit(self, document: Document, style: Style) -> Edit:
         """The edit. Raises SectionNotFound, AmbiguousAddress, InvalidAddress for the preamble."""

@@ -19,6 +19,8 @@ from workspace.edits.spacing import blank_line, end_of_text, insert_block, start
 from workspace.lines import with_ending
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workspace.document import Document, Section
 
 PREAMBLE_LEVEL = 1
@@ -35,6 +37,13 @@ class UpdateContent(DocumentOperation):
     slug: str
     content: str
     include_subsections: bool = False
+
+    def overwrites(self, document: Document) -> Sequence[Section]:
+        """The section, and with `include_subsections` all below it."""
+        if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
+            return ()
+        section = resolve_section(document, self.slug)
+        return (section, *(document.descendants(section) if self.include_subsections else ()))
 
     def edit(self, document: Document, style: Style) -> Edit:
         """The edit; none where that is the text. Raises SectionNotFound, LevelConflict, SectionExists."""

@@ -59,7 +59,7 @@ class CannotWrite(WorkspaceError):
         reason = os.strerror(error.errno) if error.errno else "input/output error"
         super().__init__(
             f"the repository could not be written: {reason}",
-            fix="Nothing was changed. Mend that and try again; `docyard doctor` looks for the cause.",
+            fix="Nothing was committed. Mend that and try again; `docyard doctor` looks for the cause.",
             reason=reason,
         )
 

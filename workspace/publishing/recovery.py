@@ -130,7 +130,7 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
 
 
 def _complete(store: GitStore, prepared: Prepared, journal: Journal) -> None:
-    """Do what comes after the commit point: the ref is made durable, the reflogs, and the private files go."""
+    """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files."""
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)

@@ -1,0 +1,118 @@
+"""A client that never heard the answer sends the same key again, and is told what was done the first time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp_types import Implementation
+
+from index.locking import locked
+from tests.acceptance.server import CLIENT, Reply, Server, serving, surroundings
+from tests.repositories import Repo, normal
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are killed by a signal of POSIX")
+
+FILES = {"tasks.md": "# Work\n\n## Tasks\n\n- [ ] One\n"}
+TASK = {
+    "operation": "add_task",
+    "file": "tasks.md",
+    "slug": "tasks",
+    "title": "Two",
+    "idempotency_key": "key-1",
+}
+PATIENCE = 30.0  # seconds until a commit must be there
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", FILES)
+
+
+@contextmanager
+def killable(repo: Path, home: Path, pid_file: Path) -> Iterator[Server]:
+    """A server that writes down which process it is."""
+    serve = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
+    script = 'echo $$ > "$0"; exec "$@"'
+    parameters = StdioServerParameters(
+        command="/bin/sh", args=["-c", script, str(pid_file), *serve], env=surroundings(home)
+    )
+    me = Implementation(name=CLIENT, version="1")
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(stdio_client(parameters), client_info=me)) as client,
+    ):
+        yield Server(portal, client)
+
+
+def wait_for_commit(repo: Repo, before: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while repo.head() == before:
+        assert time.monotonic() < deadline, "nothing was committed"
+
+
+def test_a_server_that_is_killed_between_its_commit_and_its_answer(
+    repo: Repo, tmp_path: Path, home: Path
+) -> None:
+    before = repo.head()
+    pid_file = tmp_path / "pid"
+    with ThreadPoolExecutor(1) as pool, killable(repo.path, home, pid_file) as server:
+        assert server.call("search_docs", query="work").data["hits"]
+        [lock] = (repo.path / ".git" / "docyard").rglob("lock")
+        # An answer comes after the index has followed the commit, and now it cannot.
+        with locked(lock, PATIENCE):
+            unheard: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            wait_for_commit(repo, before)
+            os.kill(int(pid_file.read_text()), signal.SIGKILL)
+            assert unheard.exception(PATIENCE) is not None
+    first = repo.head()
+    assert repo.git("rev-parse", "HEAD^").strip() == before
+    with serving(repo.path, home) as server:
+        for _ in range(2):
+            told = server.call("edit_document", **TASK).data
+            assert (told["commit"], told["repeated"], told["task_index"]) == (first, True, 1)
+        other = server.call("edit_document", **{**TASK, "title": "Three"})
+        assert (other.is_error, other.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
+    assert repo.head() == first
+    assert (repo.path / "tasks.md").read_text().count("Two") == 1
+    assert repo.status() == repo.fsck() == ""
+
+
+def test_a_client_that_hangs_up_before_its_answer(repo: Repo, home: Path) -> None:
+    before = repo.head()
+    with ThreadPoolExecutor(1) as pool:
+        with serving(repo.path, home) as server:
+            assert server.call("search_docs", query="work").data["hits"]
+            unheard: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            wait_for_commit(repo, before)
+        unheard.exception(PATIENCE)
+    first = repo.head()
+    with serving(repo.path, home) as server:
+        told = server.call("edit_document", **TASK).data
+        assert (told["commit"], told["repeated"], told["task_index"]) == (first, True, 1)
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
+    assert repo.status() == repo.fsck() == ""
+
+
+def test_two_servers_that_are_sent_one_key_at_once(repo: Repo, home: Path) -> None:
+    with serving(repo.path, home) as one, serving(repo.path, home) as other, ThreadPoolExecutor(2) as pool:
+        for turn in range(5):
+            call = {**TASK, "title": f"Task {turn}", "idempotency_key": f"key-{turn}"}
+            sent = [pool.submit(server.call, "edit_document", **call) for server in (one, other)]
+            mine, theirs = (each.result(PATIENCE) for each in sent)
+            assert not mine.is_error
+            assert not theirs.is_error
+            assert sorted("repeated" in reply.data for reply in (mine, theirs)) == [False, True]
+            for field in ("commit", "task_index", "slug", "task"):
+                assert mine.data.get(field) == theirs.data.get(field)
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "6"
+    assert repo.status() == repo.fsck() == ""

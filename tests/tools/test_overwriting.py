@@ -1,0 +1,266 @@
+"""Overwriting: what was not read is shown first, what changed since is a conflict, and nothing is guessed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.repositories import Repo
+from tests.tools.conftest import API, Ask, client_of
+from tools.reading import MAX_TEXT
+from tools.registry import Toolbox
+
+pytestmark = pytest.mark.smoke
+
+NEW = {"operation": "update_content", "file": "api.md", "slug": "endpoints/search", "content": "Finds all."}
+REMOVE = {"file": "api.md", "slug": "endpoints"}
+APPEND = {"operation": "append_content", "file": "api.md", "slug": "endpoints/search", "content": "More."}
+WHOLE = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
+
+
+@pytest.mark.parametrize(
+    ("tool", "call", "current"),
+    [
+        ("edit_document", NEW, "### Search\n\nFinds things.\n\n"),
+        ("remove_document", REMOVE, API[API.index("## Endpoints") : API.index("## Tasks")]),
+        ("remove_document", {"path": "api.md"}, API[API.index("# API") :]),
+    ],
+    ids=["update_content", "remove_section", "remove_document"],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_was_not_read_is_shown_and_then_the_same_call_does_it(
+    ask: Ask, repo: Repo, tool: str, call: dict[str, Any], current: str, dry_run: bool
+) -> None:
+    before = repo.head()
+    refused = ask(tool, **call, dry_run=dry_run)
+    assert refused.is_error
+    assert refused.data["code"] == "READ_FIRST"
+    assert refused.data["current"].strip() == current.strip()
+    assert refused.data["commit"] == before == repo.head()
+    assert refused.data["example"] == call
+    assert {"error", "fix", "usage", "file", "slugs"} <= refused.data.keys()
+    assert "things" not in refused.data["error"] + refused.data["fix"]
+    done = ask(tool, **refused.data["example"])
+    assert not done.is_error, done.data
+    assert done.data["commit"] == repo.head() != before
+
+
+def test_a_batch_tells_which_of_its_operations_must_read_first(ask: Ask, repo: Repo) -> None:
+    task = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Rest"}
+    first = ask("edit_document", operations=[NEW, task])
+    refused, done = first.data["batch_results"]
+    assert (refused["code"], done["success"]) == ("READ_FIRST", True)
+    assert refused["current"] == "### Search\n\nFinds things.\n\n"
+    assert {"error", "code", "fix", "usage", "example"} <= refused.keys()
+    assert not ask("edit_document", **NEW).is_error
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_in_mode_all_nothing_is_done_until_all_was_read(ask: Ask, repo: Repo, dry_run: bool) -> None:
+    before = repo.head()
+    calls = [APPEND, NEW, {**APPEND, "slug": "endpoints"}]
+    first = ask("edit_document", operations=calls, mode="all", dry_run=dry_run)
+    assert first.is_error
+    assert [entry["code"] for entry in first.data["batch_results"]] == ["UNDONE", "READ_FIRST", "NOT_RUN"]
+    assert all(entry["fix"] for entry in first.data["batch_results"])
+    assert first.data.get("diff") == ("" if dry_run else None)
+    assert repo.head() == before
+    second = ask("edit_document", operations=calls, mode="all")
+    assert not second.is_error
+    assert "More." not in ask("view_document", file="api.md", slug="endpoints/search").data["content"]
+
+
+READINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a section": ("view_document", {"file": "api.md", "slug": "endpoints/search"}),
+    "a section with all below it": (
+        "view_document",
+        {"file": "api.md", "slug": "endpoints", "include_subsections": True},
+    ),
+    "the whole document": ("view_document", WHOLE),
+    "one of several views": (
+        "view_document",
+        {"operations": [{"file": "no.md"}, {"file": "api.md", "slug": "endpoints/search"}]},
+    ),
+    "a chunk": ("get_doc", {"chunk_id": "api.md#endpoints/search"}),
+    "a neighbour of a chunk": ("get_doc", {"chunk_id": "api.md#tasks", "context": 1}),
+    "a dry run of its removal": ("remove_document", {**REMOVE, "slug": "endpoints/search", "dry_run": True}),
+}
+NO_READINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "an outline": ("view_document", {"file": "api.md"}),
+    "another section": ("view_document", {"file": "api.md", "slug": "endpoints"}),
+    "a task": ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
+    "a part of it": ("view_document", {"file": "api.md", "slug": "endpoints/search", "offset": 5}),
+    "a list": ("list_documents", {}),
+    "snippets": ("search_docs", {"query": "finds things"}),
+    "previews": ("search_documents", {"query": "finds things"}),
+    "adding to it": ("edit_document", APPEND),
+    "its new title": ("edit_document", {"file": "api.md", "slug": "endpoints/search", "new_title": "Seek"}),
+}
+
+
+@pytest.mark.parametrize("name", [*READINGS, *NO_READINGS])
+def test_what_counts_as_reading(ask: Ask, name: str) -> None:
+    tool, arguments = {**READINGS, **NO_READINGS}[name]
+    ask(tool, **arguments)
+    answer = ask("edit_document", **NEW)
+    assert answer.is_error == (name in NO_READINGS)
+    assert not answer.is_error or answer.data["code"] == "READ_FIRST"
+
+
+def test_what_a_client_wrote_it_may_overwrite(ask: Ask) -> None:
+    made = ask(
+        "create_document", doc_type="document", title="Mine", initial_content="Words.\n\n## Part\n\nWords."
+    )
+    ask("edit_document", file=made.data["path"], title="More", content="Words.")
+    for slug in ("_preamble", "part", "more"):
+        again = ask(
+            "edit_document", file=made.data["path"], slug=slug, content="Others.", operation="update_content"
+        )
+        assert not again.is_error, slug
+    assert not ask("remove_document", path=made.data["path"]).is_error
+
+
+def test_what_a_dry_run_would_write_is_not_written(ask: Ask, toolbox: Toolbox) -> None:
+    draft = {"file": "api.md", "title": "Part", "content": "Words."}
+    ask("edit_document", **draft, dry_run=True)
+    client_of(toolbox)("edit_document", **draft)
+    answer = ask("remove_document", file="api.md", slug="part")
+    assert answer.data["code"] == "READ_FIRST"
+
+
+def test_a_client_without_a_memory_names_the_commit(toolbox: Toolbox, repo: Repo) -> None:
+    def ask(tool: str, /, **arguments: object) -> Any:
+        return toolbox.call(tool, arguments, client="web")
+
+    ask("view_document", **WHOLE)
+    refused = ask("edit_document", **NEW)
+    assert refused.data["code"] == "READ_FIRST"
+    assert "base_commit" in refused.data["fix"]
+    assert refused.data["example"] == {**NEW, "base_commit": repo.head()}
+    assert not ask("edit_document", **refused.data["example"]).is_error
+
+
+def test_a_text_that_is_cut_was_not_read(ask: Ask, repo: Repo) -> None:
+    text = "word " * (MAX_TEXT // 4)
+    repo.commit({"long.md": f"# Long\n\n## Short\n\nWords.\n\n## Long\n\n{text}\n\n## Last\n\nOthers.\n"})
+    remove = {"path": "long.md"}
+    refused = ask("remove_document", **remove)
+    assert refused.data["slugs"] == ["short", "long", "last"]
+    assert refused.data["truncated"] is True
+    assert len(refused.data["current"]) <= MAX_TEXT + 1
+    assert "cut" in refused.data["fix"]
+    again = ask("remove_document", **remove)
+    assert again.data["slugs"] == ["long", "last"]
+    ask("get_doc", chunk_id="long.md#long", context=1)
+    ask("view_document", file="long.md", slug="long")
+    ask("view_document", file="long.md", slug="long", offset=MAX_TEXT)
+    assert ask("remove_document", **remove).data["slugs"] == ["long"]
+    assert again.data["example"] == {**remove, "base_commit": repo.head()}
+    assert not ask("remove_document", **again.data["example"]).is_error
+
+
+def test_the_texts_of_one_answer_have_one_bound(ask: Ask, repo: Repo) -> None:
+    repo.commit({f"{name}.md": f"# {name}\n\n{f'{name}word ' * (MAX_TEXT // 8)}\n" for name in "abc"})
+    answer = ask("remove_document", operations=[{"path": f"{name}.md"} for name in "abc"])
+    results = answer.data["batch_results"]
+    assert sum(len(entry["current"]) for entry in results) <= MAX_TEXT + 3
+    assert ["truncated" in entry for entry in results] == [False, True, True]
+    codes = [ask("remove_document", path=f"{name}.md").is_error for name in "abc"]
+    assert codes == [False, True, True]
+
+
+def test_two_clients_on_one_document(toolbox: Toolbox, repo: Repo) -> None:
+    ada, ben = client_of(toolbox), client_of(toolbox)
+    for client in (ada, ben):
+        read = client("view_document", **WHOLE)
+    base = read.data["commit"]
+    assert not ada("edit_document", **NEW, base_commit=base).is_error
+    # Ben has read what was there before, and not what Ada wrote.
+    mine = {**NEW, "content": "Finds nothing."}
+    unread = ben("edit_document", **mine)
+    assert unread.data["code"] == "READ_FIRST"
+    assert unread.data["current"] == "### Search\n\nFinds all.\n\n"
+    assert not ben("edit_document", **{**mine, "slug": "endpoints"}, base_commit=base).is_error
+    # Ada's own words are hers to change, whichever commit she names.
+    assert not ada("edit_document", **{**NEW, "content": "Finds it."}, base_commit=base).is_error
+    before = repo.head()
+    refused = ben("edit_document", **mine, base_commit=base)
+    assert refused.is_error
+    assert repo.head() == before
+    told = {name: refused.data[name] for name in ("code", "slugs", "base", "theirs", "ours", "commit")}
+    assert told == {
+        "code": "CONFLICT",
+        "slugs": ["endpoints/search"],
+        "base": "### Search\n\nFinds things.\n\n",
+        "theirs": "### Search\n\nFinds it.\n\n",
+        "ours": "### Search\n\nFinds nothing.\n\n",
+        "commit": before,
+    }
+    assert "Finds" not in refused.data["error"] + refused.data["fix"]
+    # The same call once more is refused once more: a conflict is settled by naming the commit.
+    assert ben("edit_document", **mine, base_commit=base).data["code"] == "CONFLICT"
+    assert refused.data["example"] == {**mine, "base_commit": before}
+    assert not ben("edit_document", **refused.data["example"]).is_error
+    assert repo.status() == repo.fsck() == ""
+
+
+def test_a_removal_that_meets_a_change_is_a_conflict_without_ours(toolbox: Toolbox, repo: Repo) -> None:
+    base = repo.head()
+    client_of(toolbox)("edit_document", **APPEND)
+    refused = client_of(toolbox)("remove_document", **REMOVE, base_commit=base)
+    assert refused.data["code"] == "CONFLICT"
+    assert (refused.data["slugs"], refused.data["ours"]) == (["endpoints/search"], "")
+
+
+def test_a_task_that_was_seen_is_ticked_wherever_it_stands_now(toolbox: Toolbox, repo: Repo) -> None:
+    ada, ben = client_of(toolbox), client_of(toolbox)
+    base = ben("view_document", file="api.md", slug="tasks").data["commit"]
+    task = {
+        "operation": "add_task",
+        "file": "api.md",
+        "slug": "tasks",
+        "title": "First",
+        "before": "tasks[0]",
+    }
+    ada("edit_document", **task)
+    moved = ben("complete_task", file="api.md", slug="tasks[1]", base_commit=base)
+    assert moved.data["slug"] == "tasks[2]"
+    assert "- [x] Write tests" in repo.git("show", "HEAD:api.md")
+    assert ben("complete_task", file="api.md", slug="tasks[1]").data["already_completed"] is True
+    repo.commit({"api.md": repo.git("show", "HEAD:api.md").replace("- [ ] Ship it\n", "")})
+    gone = ben("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
+    assert gone.data["code"] == "TASK_NOT_FOUND"
+    assert "gone" in gone.data["error"]
+    repo.commit({"api.md": repo.git("show", "HEAD:api.md") + "- [ ] Write tests\n"})
+    alike = ben("reopen_task", file="api.md", slug="tasks[1]", base_commit=base)
+    assert alike.data["code"] == "CONFLICT"
+    assert alike.data["candidates"] == ["tasks[2]", "tasks[3]"]
+    assert alike.data["example"] == {"file": "api.md", "slug": "tasks[2]"}
+
+
+@pytest.mark.parametrize("commit", ["HEAD", "0" * 40, "abc", ""])
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("edit_document", NEW),
+        ("complete_task", {"file": "api.md", "slug": "tasks[1]"}),
+        ("tag_document", {"file": "api.md", "tags": ["a"]}),
+        ("create_document", {"doc_type": "document", "title": "New"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_base_commit_must_be_one(
+    ask: Ask, repo: Repo, tool: str, fields: dict[str, Any], commit: str
+) -> None:
+    before = repo.head()
+    answer = ask(tool, **fields, base_commit=commit)
+    assert answer.is_error
+    assert (answer.data["code"], repo.head()) == ("UNKNOWN_COMMIT", before)
+    assert "base_commit" not in answer.data["example"]
+
+
+def test_a_workspace_may_allow_any_overwrite(ask: Ask, repo: Repo) -> None:
+    repo.commit({"docyard.toml": 'overwrite = "any"\n'})
+    assert not ask("edit_document", **NEW).is_error
+    assert not ask("remove_document", path="api.md").is_error

@@ -1,0 +1,171 @@
+"""Replay: a call that meets another commit still means what it meant, and overwrites nothing unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.repositories import Repo, bare, normal
+from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
+from workspace.edits.edit import Style
+from workspace.edits.operation import Operation, Outcome
+from workspace.overlay import Overlay
+from workspace.plan import Mode
+from workspace.sight import Sight, digest
+from workspace.workspace import Workspace
+from workspace.writing import Written
+
+pytestmark = pytest.mark.smoke
+
+PAGE = "page.md"
+TEXT = "# Page\n\n## Errors\n\nOne.\n\n## Tasks\n\n- [ ] Write\n- [ ] Ship\n"
+
+
+class Interrupted(Operation):
+    """Changes nothing. The first time that it is run, another writer commits."""
+
+    name: ClassVar[str] = "interrupted"
+
+    def __init__(self, happen: Callable[[], object]) -> None:
+        self.happen: Callable[[], object] | None = happen
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        happen, self.happen = self.happen, None
+        if happen:
+            happen()
+        return Outcome(PAGE, {}, "Nothing", False)
+
+
+@pytest.fixture(params=["checked out", "bare"])
+def repo(request: pytest.FixtureRequest, tmp_path: Any) -> Repo:
+    return (normal if request.param == "checked out" else bare)(tmp_path / "repo", {PAGE: TEXT})
+
+
+@pytest.fixture
+def ours(repo: Repo) -> Workspace:
+    return Workspace.open(repo.path, durable=False)
+
+
+@pytest.fixture
+def theirs(repo: Repo) -> Callable[..., Written]:
+    """Another writer, who has read everything."""
+    other = Workspace.open(repo.path, durable=False)
+
+    def write(*operations: Operation) -> Written:
+        return other.write(
+            operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
+        )
+
+    return write
+
+
+def shown(workspace: Workspace) -> Sight:
+    """The memory of a client that has read the whole page."""
+    document, sight = workspace.snapshot().document(PAGE), Sight()
+    sight.add(digest(document, section) for section in document.sections)
+    return sight
+
+
+def meet(ours: Workspace, theirs: Callable[[], object], *operations: Operation, **options: Any) -> Written:
+    """A batch that meets another writer's commit between its plan and its publication."""
+    batch = [Interrupted(theirs), *operations]
+    return ours.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
+
+
+def text(repo: Repo) -> str:
+    return repo.git("show", f"HEAD:{PAGE}")
+
+
+def test_a_task_is_the_one_that_stood_there_when_the_call_came_in(
+    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+) -> None:
+    first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
+    done = meet(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
+    assert done.is_committed
+    assert "- [ ] First\n- [x] Write\n" in text(repo)
+    outcome = done.steps[1].outcome
+    assert outcome is not None
+    assert outcome.answer["slug"] == "tasks[1]"
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "3"
+
+
+def test_two_tasks_of_one_title_are_a_conflict(
+    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+) -> None:
+    twin = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
+    done = meet(ours, lambda: theirs(twin), CompleteTask(file=PAGE, slug="tasks[0]"))
+    assert not done.is_committed
+    assert done.steps[1].error is not None
+    assert done.steps[1].error.code == "CONFLICT"
+    assert "[x]" not in text(repo)
+
+
+def test_a_section_is_found_behind_a_new_one_of_its_name(repo: Repo, ours: Workspace) -> None:
+    def another_comes_first() -> None:
+        changed = TEXT.replace("## Errors\n\nOne.", "## Errors\n\nZero.\n\n## Errors\n\nOne.").encode()
+        _commit(repo, changed)
+
+    append = AppendContent(file=PAGE, slug="errors", content="And a half.")
+    assert meet(ours, another_comes_first, append).is_committed
+    assert "Zero.\n\n## Errors\n\nOne.\n\nAnd a half.\n" in text(repo)
+
+
+@pytest.mark.parametrize("with_base", [False, True])
+@pytest.mark.parametrize(
+    "operation",
+    [UpdateContent(file=PAGE, slug="errors", content="Ours."), RemoveSection(file=PAGE, slug="errors")],
+    ids=lambda operation: operation.name,
+)
+def test_what_another_writer_wrote_meanwhile_is_not_overwritten(
+    repo: Repo, ours: Workspace, theirs: Callable[..., Written], operation: Operation, with_base: bool
+) -> None:
+    proof = {"base_commit": repo.head()} if with_base else {"sight": shown(ours)}
+    append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
+    done = meet(ours, lambda: theirs(append), operation, **proof)
+    assert not done.is_committed
+    error = done.steps[1].error
+    assert error is not None
+    assert error.code == ("CONFLICT" if with_base else "READ_FIRST")
+    [current] = error.details["theirs" if with_base else "current"]
+    assert "Theirs." in current.source
+    assert "One.\n\nTheirs.\n" in text(repo)
+
+
+def test_what_nobody_else_changed_is_overwritten_all_the_same(
+    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+) -> None:
+    task = AddTask(file=PAGE, slug="tasks", title="Theirs")
+    update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
+    assert meet(ours, lambda: theirs(task), update, sight=shown(ours)).is_committed
+    assert "## Errors\n\nOurs.\n" in text(repo)
+    assert "- [ ] Theirs\n" in text(repo)
+
+
+def test_only_what_was_committed_has_been_written(
+    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+) -> None:
+    sight = shown(ours)
+    known = len(sight)
+    update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
+    append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
+    assert not meet(ours, lambda: theirs(append), update, sight=sight).is_committed
+    assert len(sight) == known
+    task = AddTask(file=PAGE, slug="tasks", title="Ours")
+    assert meet(ours, lambda: None, task, sight=sight).is_committed
+    assert len(sight) == known + 1
+
+
+def _commit(repo: Repo, data: bytes) -> None:
+    """A person's commit of the page, also where there is no work tree."""
+    if (repo.path / ".git").exists():
+        repo.commit({PAGE: data})
+        return
+    clone = repo.path.with_name("clone")
+    repo.git("clone", "-q", ".", str(clone))
+    person = Repo(clone)
+    person.git("config", "user.name", "Ben")
+    person.git("config", "user.email", "ben@example.org")
+    person.commit({PAGE: data})
+    person.git("push", "-q", "origin", "HEAD:main")

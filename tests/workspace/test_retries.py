@@ -1,0 +1,220 @@
+"""Retries: a write with a key is done once, whoever sends it, however often, from however many processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
+from workspace.edits.edit import Style
+from workspace.edits.operation import Operation, Outcome
+from workspace.git import GitStore
+from workspace.overlay import Overlay
+from workspace.plan import Mode, Plan, Status
+from workspace.requests import KEPT, KeyReused, Request, digest_of
+from workspace.types import document_type
+from workspace.workspace import Workspace
+from workspace.writing import Written
+
+FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
+TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
+BAD = UpdateContent(file="tasks.md", slug="nowhere", content="x")
+
+_barriers: list[Any] = []  # of this process, where it is one of several writers
+
+
+def summaries(plan: Plan) -> Mapping[str, object]:
+    return {"summaries": list(plan.summaries)}
+
+
+def write(
+    workspace: Workspace,
+    operations: Sequence[Operation],
+    key: str | None,
+    *,
+    result: Callable[[Plan], Mapping[str, object]] = summaries,
+    **options: Any,
+) -> Written:
+    request = Request(key, digest_of("edit_document", {"text": repr(operations)}), result) if key else None
+    options = {"mode": Mode.EACH, "tool": "edit_document", "client": "agent", "request": request} | options
+    return workspace.write(operations, **options)
+
+
+def opened(repo: Repo) -> Workspace:
+    return Workspace.open(repo.path, durable=False)
+
+
+def titles(repo: Repo) -> list[str]:
+    text = repo.git("show", "main:tasks.md")
+    return [line.removeprefix("- [ ] ") for line in text.splitlines() if line.startswith("- [ ]")]
+
+
+def count(repo: Repo) -> int:
+    return int(repo.git("rev-list", "--count", "main"))
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return repositories.normal(tmp_path / "repo", FILES)
+
+
+@pytest.mark.smoke
+def test_a_retry_is_told_what_the_first_call_did_also_after_a_restart(repo: Repo) -> None:
+    workspace = opened(repo)
+    first = write(workspace, [TASK], "key")
+    assert first.is_committed
+    assert first.repeated is None
+    repo.commit({"other.md": "# A person went on\n"})
+    for again in (workspace, opened(repo)):
+        retried = write(again, [TASK], "key")
+        assert (retried.is_committed, retried.commit, retried.steps) == (False, first.commit, ())
+        assert retried.repeated is not None
+        assert retried.repeated.commit == first.commit
+        assert retried.repeated.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
+    assert titles(repo) == ["Once"]
+    assert repo.status() == repo.fsck() == ""
+
+
+@pytest.mark.smoke
+def test_a_retry_of_what_could_not_be_done_again_is_no_error(repo: Repo) -> None:
+    first = write(opened(repo), [RemoveDocument(path="other.md")], "key")
+    retried = write(opened(repo), [RemoveDocument(path="other.md")], "key")
+    assert retried.repeated is not None
+    assert retried.commit == first.commit
+
+
+@pytest.mark.smoke
+def test_the_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
+    workspace = opened(repo)
+    write(workspace, [TASK], "key")
+    with pytest.raises(KeyReused):
+        write(workspace, [RemoveDocument(path="other.md")], "key")
+    assert count(repo) == 2
+    assert write(workspace, [RemoveDocument(path="other.md")], "other").is_committed
+
+
+@pytest.mark.smoke
+def test_what_made_no_commit_runs_again(repo: Repo) -> None:
+    workspace = opened(repo)
+    refused = write(workspace, [BAD], "key")
+    assert [step.status for step in refused.steps] == [Status.FAILED]
+    undone = write(workspace, [TASK, BAD], "all", mode=Mode.ALL)
+    assert [step.status for step in undone.steps] == [Status.UNDONE, Status.FAILED]
+    dry = write(workspace, [TASK], "key", dry_run=True)
+    assert dry.changes
+    assert count(repo) == 1
+    done = write(workspace, [TASK], "key")
+    assert done.is_committed, "neither a refusal nor a dry run has used the key up"
+    dry = write(workspace, [TASK], "key", dry_run=True)
+    assert (dry.repeated, [step.status for step in dry.steps]) == (None, [Status.DONE])
+    assert dry.changes
+
+
+@pytest.mark.smoke
+def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+    repo = repositories.unborn(tmp_path / "new")
+    workspace = opened(repo)
+    create = CreateDocument(type=document_type(workspace.snapshot(), "document"), title="First")
+    first = write(workspace, [create], "key")
+    assert first.is_committed
+    assert write(opened(repo), [create], "key").commit == first.commit == repo.head()
+    assert count(repo) == 1
+
+
+def test_a_key_is_forgotten_after_a_thousand_commits(repo: Repo) -> None:
+    workspace = opened(repo)
+    first = write(workspace, [TASK], "key").commit
+    assert first is not None
+    store, tip = workspace.git, first
+    assert isinstance(store, GitStore)
+    who, tree = repositories.signature(), store.commit(first).tree
+    for number in range(KEPT):
+        tip = store.put_commit(tree, (tip,), who, who, f"{number}\n")
+    repo.git("update-ref", "refs/heads/main", f"{tip}^")
+    assert write(workspace, [TASK], "key").commit == first
+    repo.git("update-ref", "refs/heads/main", tip)
+    assert write(workspace, [TASK], "key").is_committed
+    assert titles(repo) == ["Once", "Once"]
+
+
+def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
+    workspace = opened(repo)
+    barrier = Barrier(8)
+
+    def send(_: int) -> Written:
+        barrier.wait()
+        return write(workspace, [TASK], "key")
+
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(send, range(8)))
+    assert sorted(each.is_committed for each in done) == [False] * 7 + [True]
+    assert len({each.commit for each in done}) == 1
+    assert titles(repo) == ["Once"]
+
+
+def join(barrier: Any) -> None:
+    _barriers.append(barrier)
+
+
+def race(path: Path, number: int, rounds: int) -> list[tuple[bool, str | None, Mapping[str, object]]]:
+    """Sends each key at the moment at which the other process sends it, too."""
+    workspace = Workspace.open(path, durable=False)
+    told = []
+    for turn in range(rounds):
+        task = AddTask(file="tasks.md", slug="tasks", title=f"Task {turn}")
+        mark = {"writer": number}
+        _barriers[0].wait(60)
+        written = write(workspace, [task], f"key-{turn}", result=lambda plan, mark=mark: mark)
+        told.append(
+            (written.is_committed, written.commit, written.repeated.result if written.repeated else mark)
+        )
+    return told
+
+
+@pytest.mark.parametrize("kind", ["normal", "bare"])
+def test_two_processes_with_one_key_at_once_make_one_commit_and_get_one_answer(
+    tmp_path: Path, kind: str
+) -> None:
+    repo = {"normal": repositories.normal, "bare": repositories.bare}[kind](tmp_path / "repo", FILES)
+    rounds = 20
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(2)
+    with ProcessPoolExecutor(2, mp_context=spawn, initializer=join, initargs=(barrier,)) as pool:
+        futures = [pool.submit(race, repo.path, number, rounds) for number in range(2)]
+        one, other = (future.result(timeout=120) for future in futures)
+    for mine, theirs in zip(one, other, strict=True):
+        assert sorted((mine[0], theirs[0])) == [False, True]
+        assert mine[1:] == theirs[1:], "the commit, and whose answer it is"
+    assert titles(repo) == [f"Task {turn}" for turn in range(rounds)]
+    assert count(repo) == 1 + rounds
+    assert repo.fsck() == ""
+    if kind == "normal":
+        assert repo.status() == ""
+
+
+def test_a_writer_that_meets_its_own_key_after_it_planned(repo: Repo) -> None:
+    """Another process commits the key between this one's plan and its turn: nothing is applied twice."""
+    other = opened(repo)
+    firsts: list[Written] = []
+
+    class Overtaken(AddTask):
+        def apply(self, overlay: Overlay, style: Style) -> Outcome:
+            firsts.append(write(other, [TASK], "key"))
+            return super().apply(overlay, style)
+
+    request = Request("key", digest_of("edit_document", {"text": repr([TASK])}), summaries)
+    late = Overtaken(file=TASK.file, slug=TASK.slug, title=TASK.title)
+    done = opened(repo).write([late], mode=Mode.EACH, tool="edit_document", client="agent", request=request)
+    [first] = firsts
+    assert first.is_committed
+    assert (done.is_committed, done.commit) == (False, first.commit)
+    assert done.repeated is not None
+    assert titles(repo) == ["Once"]

@@ -1,0 +1,91 @@
+"""Retries: what a call with an `idempotency_key` leaves to its retry, and how a retry is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.answers import Answer, call
+from workspace.plan import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tools.answers import Data
+    from tools.context import Context
+    from tools.tool import Given, Tool
+    from workspace.plan import Plan, Step
+    from workspace.requests import Recorded, Request
+
+# What does not make it another call: the key itself, and a flag that is off in every call that commits.
+_ASIDE = frozenset(("idempotency_key", "dry_run", "operations"))
+
+
+def request_of(
+    key: str,
+    tool: Tool,
+    given: Given,
+    operations: Sequence[Given] | None,
+    result: Callable[[Plan], Mapping[str, object]],
+) -> Request:
+    """A call as it is kept: `operations` are those of a batch, as they were read, and None of a single call.
+
+    Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
+    """
+    from workspace.requests import Request, digest_of
+
+    arguments = {name: value for name, value in given.items() if name not in _ASIDE}
+    if operations is not None:
+        arguments["operations"] = operations
+    return Request(key, digest_of(tool.name, arguments), result)
+
+
+def kept(step: Step, answer: Callable[[Step], Data]) -> Data:
+    """One operation's story as it is kept: without its specification, its example and texts of documents."""
+    if step.status is Status.DONE:
+        return {"success": True, **answer(step)}
+    assert step.error is not None, "a batch of which something was undone is not committed"
+    error = step.error
+    return {
+        "success": False,
+        "error": error.message,
+        "code": error.code,
+        **({"fix": error.fix} if error.fix else {}),
+    }
+
+
+def repeat(
+    context: Context, recorded: Recorded, tool: Tool, items: Sequence[Given], hints: Sequence[str]
+) -> Answer:
+    """The first answer again: its own fields, its commit, and a next step from where things stand now.
+
+    `hints` are those of today, and go before the first ones.
+    """
+    data: Data = {**recorded.result, "commit": recorded.commit, "repeated": True}
+    if hints:
+        first = data.get("hints")
+        data["hints"] = [*hints, *(first if isinstance(first, list) else ())]
+    failed = 0
+    results = data.get("batch_results")
+    if isinstance(results, list):
+        for entry, item in zip(results, items, strict=False):
+            if isinstance(entry, dict) and entry.get("success") is False:
+                failed += 1
+                entry["usage"] = dict(tool.usage(item))
+    data["next_step"] = (
+        f"Mend the {failed} that failed, as each one's error says, and send only them, with a new key"
+        if failed
+        else f"Nothing was done twice; go on from {_look(context, data, items)}"
+    )
+    return Answer(data)
+
+
+def _look(context: Context, data: Data, items: Sequence[Given]) -> str:
+    """A call that shows what the first one wrote, as far as it still stands."""
+    named = [data, *items[::-1]]
+    for path in (place.get(field) for place in named for field in ("path", "file")):
+        if isinstance(path, str):
+            file = path.partition("#")[0].removeprefix("./")
+            entry = context.snapshot().entry(file)
+            if entry is not None and entry.is_blob:
+                return call("view_document", file=file)
+    return call("list_documents")

@@ -1,0 +1,82 @@
+"""Texts of documents in an error: bounded in all, and remembered where they were shown in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tools.reading import MAX_TEXT
+from workspace.carry import Conflict
+from workspace.proof import ReadFirst
+from workspace.sight import SectionText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workspace.errors import WorkspaceError
+    from workspace.sight import Sight
+
+# What a caller needs most is shown first, where not all of it has room.
+_ORDER = ("current", "theirs", "base", "ours")
+_UNSHOWN = frozenset(("is_remembered", *_ORDER))
+
+
+class Texts:
+    """The room that one answer has for texts, and the memory of the client that reads them."""
+
+    def __init__(self, sight: Sight | None, room: int = MAX_TEXT) -> None:
+        self._sight = sight
+        self._room = room
+
+    def of(self, error: WorkspaceError) -> dict[str, Any]:
+        """The texts that an error carries, as the sources of its sections one after another.
+
+        `truncated` says that something was cut. A section that `current` shows in full has been seen.
+        """
+        shown: dict[str, Any] = {}
+        is_cut = False
+        for name in _ORDER:
+            parts = error.details.get(name)
+            if isinstance(parts, tuple):
+                text, is_whole = self._show(parts, remember=name == "current")
+                shown[name] = text
+                is_cut = is_cut or not is_whole
+        return {**shown, "truncated": True} if is_cut else shown
+
+    def _show(self, parts: Iterable[SectionText], *, remember: bool) -> tuple[str, bool]:
+        sources: list[str] = []
+        for part in parts:
+            if len(part.source) > self._room:
+                sources.append(part.source[: self._room] + "…")
+                self._room = 0
+                return "".join(sources), False
+            self._room -= len(part.source)
+            sources.append(part.source)
+            if remember and self._sight is not None:
+                self._sight.add((part.digest,))
+        return "".join(sources), True
+
+
+def details_of(error: WorkspaceError) -> dict[str, object]:
+    """What an error carries beside texts."""
+    return {name: value for name, value in error.details.items() if name not in _UNSHOWN}
+
+
+def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
+    """The cure of an error; another one where the text that is to be read has been cut."""
+    if is_cut and isinstance(error, ReadFirst):
+        return (
+            "'current' is cut. Read these sections with view_document, or send the same call with "
+            "base_commit set to 'commit' to overwrite them unread."
+        )
+    return error.fix
+
+
+def needs_commit(error: WorkspaceError, *, is_cut: bool) -> bool:
+    """Whether the call that works is the same one with the commit of this answer as its base."""
+    match error:
+        case Conflict():
+            return "theirs" in error.details
+        case ReadFirst():
+            return is_cut or not error.details.get("is_remembered")
+        case _:
+            return False

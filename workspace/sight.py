@@ -1,0 +1,74 @@
+"""Sight: which texts a client has seen, kept as digests.
+
+What counts is a section's own text without its heading and without blank lines around it. So a text that was
+seen stays seen when its section is renamed or moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workspace.lines import BLANK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workspace.document import Document, Section
+
+_REMEMBERED = 50_000
+
+
+def digest(document: Document, section: Section) -> bytes | None:
+    """The SHA-256 of a section's own text; None where it says nothing."""
+    text = document.data[section.body : section.end].strip(BLANK)
+    return hashlib.sha256(text).digest() if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section as it can be shown: its address, its own source with the heading, and its text's digest."""
+
+    slug: str
+    source: str
+    digest: bytes | None
+
+
+def section_text(document: Document, section: Section) -> SectionText:
+    """A section's own text, as it stands."""
+    return SectionText(section.key, document.text(section.start, section.end), digest(document, section))
+
+
+class Sight:
+    """What one client was shown in full, or wrote. The least recently used digests go first.
+
+    Safe in several threads.
+    """
+
+    def __init__(self, size: int = _REMEMBERED) -> None:
+        self._size = size
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, digests: Iterable[bytes | None]) -> None:
+        """Remembers texts; None stands for one that says nothing."""
+        with self._lock:
+            for seen in digests:
+                if seen is not None:
+                    self._seen[seen] = None
+                    self._seen.move_to_end(seen)
+            while len(self._seen) > self._size:
+                self._seen.popitem(last=False)
+
+    def __contains__(self, seen: bytes) -> bool:
+        with self._lock:
+            if seen in self._seen:
+                self._seen.move_to_end(seen)
+                return True
+            return False
+
+    def __len__(self) -> int:
+        return len(self._seen)

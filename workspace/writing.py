@@ -1,0 +1,194 @@
+"""One call's writing: planned on the tip, published, and planned again where another writer was first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.edits.edit import Style
+from workspace.errors import WorkspaceError
+from workspace.git import GitStore
+from workspace.messages import commit_message
+from workspace.objects import Signature
+from workspace.overlay import Overlay
+from workspace.plan import Plan, plan
+from workspace.proof import Proof, known_commit
+from workspace.publishing import Batch, BranchMoved, Publication, mend
+
+if TYPE_CHECKING:
+    from workspace.document import Document
+    from workspace.edits import Operation
+    from workspace.plan import Mode, Step
+    from workspace.requests import Recorded, Request
+    from workspace.sight import Sight
+    from workspace.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+_ATTEMPTS = 4
+_RETRY_AFTER = 500  # milliseconds
+
+
+class DetachedHead(WorkspaceError):
+    """No branch is checked out, so there is none to write to."""
+
+    code = "DETACHED_HEAD"
+
+
+class ReadOnly(WorkspaceError):
+    """The workspace was opened for reading."""
+
+    code = "READ_ONLY"
+
+
+class SigningRequired(WorkspaceError):
+    """The repository asks for signed commits, which Docyard does not make."""
+
+    code = "SIGNING_REQUIRED"
+
+
+class Busy(WorkspaceError):
+    """Other writers were first, again and again. `retry_after_ms` says when to try again."""
+
+    code: ClassVar[str] = "BUSY"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, fix="Send the same call again.", retry_after_ms=_RETRY_AFTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a batch: the commit that holds it (or the one that was read), and each step's story.
+
+    `repeated` is what an earlier call of the same key was told; then `commit` is that call's, and nothing was
+    planned.
+    """
+
+    commit: str | None
+    is_committed: bool
+    plan: Plan
+    repeated: Recorded | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The operations, in order."""
+        return self.plan.steps
+
+    @property
+    def changes(self) -> Mapping[str, bytes | None]:
+        """The bytes of each document that changed; None for one that was removed."""
+        return self.plan.changes
+
+    def document(self, path: str) -> Document | None:
+        """A document as the batch leaves it; None if it is gone."""
+        try:
+            return self.plan.overlay.document(path)
+        except WorkspaceError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What one call asks to be written, and what it knows. The fields are those of `Workspace.write`."""
+
+    workspace: Workspace
+    operations: Sequence[Operation | WorkspaceError]
+    mode: Mode
+    tool: str
+    client: str
+    message: str | None
+    dry_run: bool
+    base_commit: str | None
+    sight: Sight | None
+    request: Request | None
+
+    def write(self) -> Written:
+        """Plans, and publishes what changes. Raises what `Workspace.write` does.
+
+        The first plan is made without a lock. If another writer moves the branch meanwhile, the operations
+        (not their bytes) are run again on the new tip: in this writer's turn, in which no other Docyard
+        writes, and if a person still is first, with Git's locks held.
+        """
+        store, branch = self._writable()
+        written = self._planned(None)
+        if self.dry_run:
+            return written
+        if not written.changes:
+            # A call that was cut short behind its commit point, and is sent again, changes nothing now.
+            mend(store)
+            return written
+        first = written.plan.snapshot
+        with Publication(store, branch, durable=self.workspace.durable and first.config.fsync) as publication:
+            for _ in range(_ATTEMPTS):
+                if written.commit != store.tip(branch):
+                    written = self._planned(first)
+                if not written.changes:
+                    return written
+                try:
+                    commit = publication.publish(self._batch(branch, written))
+                except BranchMoved:
+                    publication.hold()
+                    continue
+                if self.sight is not None:
+                    self.sight.add(written.plan.owned)
+                return Written(commit, True, written.plan)
+        raise Busy(
+            f"other programs moved the branch {_ATTEMPTS} times while this was written; nothing was changed"
+        )
+
+    def _planned(self, first: Snapshot | None) -> Written:
+        """The operations run over the tip, in memory; or what the tip's history tells of the same request.
+
+        `first` is the tip at which the call came in, where that was another.
+        """
+        snapshot = self.workspace.snapshot()
+        if self.request is not None and not self.dry_run:
+            recorded = self.workspace.requests().repeated(snapshot.commit, self.request)
+            if recorded is not None:
+                return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
+        style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
+        planned = plan(snapshot, self.operations, self.mode, style, Proof(self._base(), self.sight, first))
+        if planned.changes and not self.dry_run:
+            self._check_signing(snapshot)
+        return Written(snapshot.commit, False, planned)
+
+    def _base(self) -> Snapshot | None:
+        name = self.base_commit
+        return None if name is None else self.workspace.snapshot(known_commit(self.workspace.git, name))
+
+    def _batch(self, branch: str, written: Written) -> Batch:
+        """A plan as what one commit will change."""
+        now = datetime.now().astimezone()
+        offset = now.utcoffset()
+        name, email = self.workspace.author()
+        text = commit_message(
+            written.plan.summaries,
+            paths=sorted(written.changes),
+            message=self.message,
+            tool=self.tool,
+            client=self.client,
+            trailers=self.request.trailers(written.plan) if self.request else {},
+        )
+        minutes = int(offset.total_seconds() // 60) if offset else 0
+        author = Signature(name, email, int(now.timestamp()), minutes)
+        return Batch(branch, written.commit, written.changes, text, author)
+
+    def _writable(self) -> tuple[GitStore, str]:
+        git = self.workspace.git
+        if not isinstance(git, GitStore):
+            raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+        branch = self.workspace.branch
+        if branch is None and not self.dry_run:
+            raise DetachedHead(
+                "HEAD is detached, so there is no branch to write to",
+                fix="Check out a branch with git switch NAME, or start the server with --branch NAME.",
+            )
+        return git, branch or ""
+
+    def _check_signing(self, snapshot: Snapshot) -> None:
+        if snapshot.config.signing != "off" and self.workspace.git.config_flag("commit.gpgsign"):
+            raise SigningRequired(
+                "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",
+                fix='Set signing = "off" in docyard.toml if unsigned commits are acceptable here.',
+            )
