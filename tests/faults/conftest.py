@@ -13,7 +13,7 @@ from tests.faults import scene, shim
 from tests.faults.forkserver import ForkServer
 from tests.faults.scene import Scene
 
-_TOLD = pytest.StashKey[list[str]]()
+_TOLD = "faults"
 
 
 @pytest.fixture(scope="session")
@@ -57,12 +57,13 @@ def place(memory: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Say a line in the summary that ends a run."""
-    return request.config.stash.setdefault(_TOLD, []).append
+    """Say a line in the summary that ends a run; it travels with the test's report, so from any worker."""
+    return lambda line: request.node.user_properties.append((_TOLD, line))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    lines = config.stash.get(_TOLD, [])
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    lines = [line for report in reports for name, line in report.user_properties if name == _TOLD]
     if lines:
         terminalreporter.section("faults")
         for line in lines:

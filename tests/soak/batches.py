@@ -1,0 +1,116 @@
+"""Batches of every operation for the state machine: documents to begin with, and strategies."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from templates import builtin_types
+from tests.soak.model import Page, Pages
+from workspace import edits
+from workspace.edits import Operation
+from workspace.plan import Mode
+
+FILES = {
+    "page-one.md": "# Page one\n\nOne.\n\n## Alpha\n\n- [ ] First\n- [x] Second\n\n## Beta {#beta}\n\nText.\n"
+    "\n### Red {#beta/red}\n\nRed text.\n",
+    "page-two.md": "# Page two\n\n## Alpha {#alpha}\n\nText\n\n* * *\n\n## Gamma\n",
+    "notes.txt": "not a document\n",
+}
+TITLES = {"page-one.md": "Page one", "page-two.md": "Page two", "deep/page-three.md": "Page three"}
+
+paths = st.sampled_from([*TITLES])
+places = st.sampled_from(
+    ["alpha"] * 4 + ["beta"] * 3 + ["gamma", "_preamble", "beta/red", "alpha/blue", "alpha-1"]
+)
+titles = st.sampled_from(["Alpha", "Beta", "Gamma"])
+children = st.sampled_from(["Red", "Blue"])
+words = st.integers(0, 99).map(lambda number: f"Text {number}.")
+tags = st.lists(st.sampled_from(["red", "green", "blue"]), min_size=1, unique=True).map(tuple)
+tasks = st.builds(
+    lambda place, index: f"{place}[{index}]", st.sampled_from(["alpha", "beta"]), st.integers(0, 3)
+)
+
+
+def _create(path: str, content: str) -> edits.CreateDocument:
+    return edits.CreateDocument(
+        type=builtin_types()["document"],
+        title=TITLES[path],
+        content=content,
+        folder=path.rpartition("/")[0],
+    )
+
+
+additions: st.SearchStrategy[Operation] = st.one_of(
+    st.builds(edits.AddTask, file=paths, slug=places, title=st.just("Task")),
+    st.builds(edits.AppendContent, file=paths, slug=places, content=words),
+    st.builds(edits.AddSection, file=paths, title=titles, content=st.one_of(st.just(""), words)),
+    st.builds(
+        edits.AddSection,
+        file=paths,
+        title=children,
+        parent_slug=st.sampled_from(["alpha", "beta"]),
+        content=st.one_of(st.just(""), words),
+    ),
+    st.builds(_create, paths, st.one_of(st.just(""), words)),
+)
+changes: st.SearchStrategy[Operation] = st.one_of(
+    st.builds(
+        edits.UpdateContent,
+        file=paths,
+        slug=places,
+        content=st.one_of(st.just(""), words),
+        include_subsections=st.booleans(),
+    ),
+    st.builds(edits.CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), words)),
+    st.builds(edits.ReopenTask, file=paths, slug=tasks),
+    st.builds(edits.RenameSection, file=paths, slug=places, new_title=st.just("Renamed")),
+    st.builds(
+        edits.TagDocument,
+        file=paths,
+        tags=tags,
+        remove=st.booleans(),
+        replace=st.just(False),
+    ),
+    st.builds(edits.TagDocument, file=paths, tags=tags, replace=st.just(True)),
+)
+removals: st.SearchStrategy[Operation] = st.one_of(
+    st.builds(edits.RemoveSection, file=paths, slug=places),
+    st.builds(edits.RemoveDocument, path=paths),
+)
+batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
+# What a person does to a file without committing it: which, whether it is staged, and how it is changed.
+Work = tuple[str, bool, str]
+works = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
+modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
+
+
+def aimed(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
+    """The operations, most of them aimed at what there is; with titles that hold numbers above `count`."""
+    found = []
+    for number, operation in enumerate(operations, count + 1):
+        changes: dict[str, str] = {}
+        file = getattr(operation, "file", None)
+        if file is not None and pages and number % 5:
+            if file not in pages:
+                file = changes["file"] = sorted(pages)[number % len(pages)]
+            known = _addresses(pages[file], operation)
+            if known and getattr(operation, "slug", known[0]) not in known:
+                changes["slug"] = known[number % len(known)]
+        if isinstance(operation, edits.AddTask):
+            changes["title"] = f"Task {number}"
+        elif isinstance(operation, edits.RenameSection):
+            changes["new_title"] = f"Renamed {number}"
+        found.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
+    return found
+
+
+def _addresses(page: Page, operation: Operation) -> list[str]:
+    """What an operation may be aimed at in a page: tasks, or sections."""
+    if isinstance(operation, edits.CompleteTask | edits.ReopenTask):
+        return [
+            f"{section.address}[{index}]" for section in page.sections for index in range(len(section.tasks))
+        ]
+    return [section.address for section in page.sections]

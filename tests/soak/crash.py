@@ -1,0 +1,79 @@
+"""Death at a chosen moment: a forked child that is killed as it begins its n-th change of the file system."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from enum import Enum
+
+from workspace.errors import WorkspaceError
+
+# The audit events (PEP 578) that the calls which change a file system raise just before they are made.
+_CHANGES = frozenset(
+    f"os.{name}"
+    for name in ("rename", "link", "remove", "mkdir", "rmdir", "chmod", "utime", "truncate", "symlink")
+)
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+# Seconds after which a child that hangs is ended by the system; the test then fails.
+_LIMIT = 60
+
+
+class End(Enum):
+    """How a child ended: its action was done, refused with a WorkspaceError, or it was killed in between."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    KILLED = "killed"
+
+
+def fork_and_kill(action: Callable[[], object], *, at: int) -> End:
+    """Run an action in a forked child that dies by SIGKILL at its `at`-th change, if it makes so many."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        _run_and_exit(action, at)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL, f"the child ended by signal {os.WTERMSIG(status)}"
+        return End.KILLED
+    code = os.waitstatus_to_exitcode(status)
+    assert code in (0, 3), "the child failed; its traceback is above"
+    return End.DONE if code == 0 else End.REFUSED
+
+
+def _run_and_exit(action: Callable[[], object], at: int) -> None:
+    code = 1
+    try:
+        signal.alarm(_LIMIT)
+        _arm(at)
+        action()
+        code = 0
+    except WorkspaceError:
+        code = 3
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        # Nothing of the parent's (open files, exit handlers, the test itself) may run here.
+        os._exit(code)
+
+
+def _arm(at: int) -> None:
+    seen = 0
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal seen
+        if event == "open":
+            flags = arguments[2]
+            if not isinstance(flags, int) or not flags & _WRITING:
+                return
+        elif event not in _CHANGES:
+            return
+        seen += 1
+        if seen == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)

@@ -1,0 +1,261 @@
+"""A plain model of documents: what each operation must do to sections and tasks, told once more and simply.
+
+Nothing here comes from the product but the operations' own values. Text is a list of paragraphs (strings of
+one line) and tasks; how many blank lines stand between them is not modelled.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workspace import edits
+from workspace.edits import Operation
+
+PREAMBLE = "_preamble"
+_HEADING = re.compile(r"(#{1,6}) (.*?)(?: \{#([^}]+)\})?")
+_TASK = re.compile(r"- \[([ x])\] (.*)")
+_FIELD = re.compile(r"  - (\w+): (.*)")
+_ADDRESS = re.compile(r"(.+)\[(\d+)\]")
+
+
+class Refusal(Exception):
+    """The operation cannot be done, and must change nothing."""
+
+
+@dataclass(slots=True)
+class Task:
+    """A checkbox. Of a day of completion only its presence counts."""
+
+    title: str
+    is_done: bool = False
+    fields: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading and its own text; the preamble has level 0."""
+
+    level: int
+    title: str
+    address: str
+    body: list[str | Task] = field(default_factory=list)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Its tasks, in order."""
+        return [item for item in self.body if isinstance(item, Task)]
+
+
+@dataclass(slots=True)
+class Page:
+    """A document: its type and tags, and its sections in order; the first is the preamble."""
+
+    sections: list[Section]
+    type: str | None = None
+    tags: list[str] = field(default_factory=list)
+
+    def find(self, wanted: str) -> Section:
+        """The section of an address, else the only one whose title reads like it. Raises Refusal."""
+        for section in self.sections:
+            if section.address == wanted:
+                return section
+        alike = [section for section in self.sections if section.level and slug(section.title) == wanted]
+        if len(alike) != 1:
+            raise Refusal(f"no section {wanted}")
+        return alike[0]
+
+    def end(self, section: Section) -> int:
+        """The position after a section and all that stands below it."""
+        place = self.sections.index(section) + 1
+        while place < len(self.sections) and self.sections[place].level > section.level:
+            place += 1
+        return place
+
+
+Pages = dict[str, Page]
+
+
+def slug(title: str) -> str:
+    """A title in an address: these tests use letters, digits, spaces and hyphens only."""
+    return title.lower().replace(" ", "-")
+
+
+def read(text: str) -> Page:
+    """A document as a person with a ruler would read it: line by line."""
+    page = Page([Section(0, "", PREAMBLE)])
+    lines = text.split("\n")
+    if lines[0] == "---":
+        end = lines.index("---", 1)
+        for line in lines[1:end]:
+            key, _, value = line.partition(": ")
+            if key == "type":
+                page.type = value
+            elif key == "tags":
+                page.tags = [tag.strip().strip("\"'") for tag in value.strip("[]").split(",")]
+        del lines[: end + 1]
+    for line in filter(None, lines):
+        section = page.sections[-1]
+        if (found := _HEADING.fullmatch(line)) is not None:
+            if len(found[1]) == 1:
+                section.title = found[2]
+            else:
+                page.sections.append(Section(len(found[1]), found[2], found[3] or slug(found[2])))
+        elif (found := _TASK.fullmatch(line)) is not None:
+            section.body.append(Task(found[2], found[1] == "x"))
+        elif (found := _FIELD.fullmatch(line)) is not None:
+            task = section.body[-1]
+            assert isinstance(task, Task), line
+            task.fields.append((found[1], "*" if found[1] == "Completed" else found[2]))
+        else:
+            section.body.append(line)
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch must do: the pages after it, and whether each operation succeeded."""
+
+    pages: Pages
+    succeeded: tuple[bool, ...]
+
+
+def run(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> Outcome:
+    """The pages after a batch whose caller has seen `pages`. They themselves stay as they are."""
+    after = copy.deepcopy(pages)
+    succeeded = []
+    for operation in operations:
+        trial = copy.deepcopy(after)
+        try:
+            _Batch(pages, trial).apply(operation)
+        except Refusal:
+            succeeded.append(False)
+            if all_or_none:
+                return Outcome(copy.deepcopy(pages), (False,) * len(operations))
+        else:
+            succeeded.append(True)
+            after = trial
+    return Outcome(after, tuple(succeeded))
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One operation of a batch: addresses mean what they meant in `base`; what is new there, in `pages`."""
+
+    base: Mapping[str, Page]
+    pages: Pages
+
+    def apply(self, operation: Operation) -> None:
+        match operation:
+            case edits.CreateDocument(title=title, folder=folder, content=content):
+                self._create(f"{folder}/{slug(title)}.md".removeprefix("/"), title, content)
+            case edits.RemoveDocument(path=path):
+                self._page(path)
+                del self.pages[path]
+            case edits.AddSection(file=file, title=title, parent_slug=parent, content=content):
+                self._add_section(file, title, parent, content or "")
+            case edits.RemoveSection(file=file, slug=wanted):
+                page, section = self._section(file, wanted)
+                if section.level == 0:
+                    raise Refusal("the preamble stays")
+                del page.sections[page.sections.index(section) : page.end(section)]
+            case edits.RenameSection(file=file, slug=wanted, new_title=title):
+                _, section = self._section(file, wanted)
+                section.title = title
+            case edits.AppendContent(file=file, slug=wanted, content=content):
+                _, section = self._section(file, wanted)
+                section.body.append(content)
+            case edits.UpdateContent(file=file, slug=wanted, content=content, include_subsections=deep):
+                page, section = self._section(file, wanted)
+                section.body = [content] if content else []
+                # The preamble's level is above every section's, but none of them stands below it.
+                if deep and section.level:
+                    del page.sections[page.sections.index(section) + 1 : page.end(section)]
+            case edits.AddTask(file=file, slug=wanted, title=title):
+                _, section = self._section(file, wanted)
+                tasks = [place for place, item in enumerate(section.body) if isinstance(item, Task)]
+                section.body.insert(tasks[-1] + 1 if tasks else len(section.body), Task(title))
+            case edits.CompleteTask(file=file, slug=wanted, note=note):
+                task = self._task(file, wanted)
+                if not task.is_done:
+                    task.is_done = True
+                    task.fields.append(("Completed", "*"))
+                if note and ("Note", note) not in task.fields:
+                    task.fields.append(("Note", note))
+            case edits.ReopenTask(file=file, slug=wanted):
+                task = self._task(file, wanted)
+                task.is_done = False
+                task.fields = [entry for entry in task.fields if entry[0] != "Completed"]
+            case edits.TagDocument(file=file, tags=tags, remove=remove, replace=replace):
+                page = self._page(file)
+                if replace:
+                    page.tags = [*tags]
+                elif remove:
+                    page.tags = [tag for tag in page.tags if tag not in tags]
+                else:
+                    page.tags += [tag for tag in tags if tag not in page.tags]
+            case _:
+                raise AssertionError(f"the model does not know {operation.name}")
+
+    def _create(self, path: str, title: str, content: str) -> None:
+        if path in self.pages:
+            raise Refusal("the path is taken")
+        self.pages[path] = Page([Section(0, title, PREAMBLE, [content] if content else [])], "document")
+
+    def _add_section(self, file: str, title: str, parent_slug: str | None, content: str) -> None:
+        page = self._page(file)
+        parent = self._section(file, parent_slug)[1] if parent_slug else None
+        level = parent.level + 1 if parent else 2
+        first = page.sections.index(parent) + 1 if parent else 1
+        end = page.end(parent) if parent else len(page.sections)
+        for section in page.sections[first:end]:
+            if section.level == level and section.title == title:
+                if section.body or page.end(section) > page.sections.index(section) + 1:
+                    raise Refusal("a section of this title is there, and not empty")
+                section.body = [content] if content else []
+                return
+        name = f"{parent.address}/{slug(title)}" if parent else slug(title)
+        taken = {section.address for section in page.sections}
+        address, number = name, 1
+        while address in taken:
+            address, number = f"{name}-{number}", number + 1
+        page.sections.insert(end, Section(level, title, address, [content] if content else []))
+
+    def _page(self, file: str) -> Page:
+        if file not in self.pages:
+            raise Refusal(f"no document {file}")
+        return self.pages[file]
+
+    def _section(self, file: str, wanted: str) -> tuple[Page, Section]:
+        page = self._page(file)
+        if file in self.base:
+            try:
+                seen = self.base[file].find(wanted)
+            except Refusal:
+                return page, page.find(wanted)
+            for section in page.sections:
+                if section.address == seen.address:
+                    return page, section
+            raise Refusal(f"the section {wanted} is gone")
+        return page, page.find(wanted)
+
+    def _task(self, file: str, wanted: str) -> Task:
+        found = _ADDRESS.fullmatch(wanted)
+        assert found is not None
+        _, section = self._section(file, found[1])
+        index = int(found[2])
+        if file in self.base:
+            try:
+                before = self.base[file].find(found[1]).tasks
+            except Refusal:
+                before = []
+            if index < len(before):
+                alike = [task for task in section.tasks if task.title == before[index].title]
+                if len(alike) != 1:
+                    raise Refusal(f"the task {wanted} is gone")
+                return alike[0]
+        if index >= len(section.tasks):
+            raise Refusal(f"no task {wanted}")
+        return section.tasks[index]

@@ -1,0 +1,131 @@
+"""A person at work in the same repository: edits files, and commits them with the git program, in a loop."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.repositories import Repo
+
+WORD = re.compile(r"«(p\d+)»")
+AUTHOR = "A Person"
+# What Git says when another program holds a lock, or was first. A person tries again.
+_IN_THE_WAY = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
+
+
+class Person:
+    """A thread that writes words of its own, each once, and commits them until `stop`.
+
+    In a checked-out repository it works beside the writers, in the same files. In a bare one it works in a
+    clone, and pushes.
+    """
+
+    def __init__(self, repo: Repo, shared: Sequence[str], *, seed: int, clone: Path | None = None) -> None:
+        self.seed = seed
+        self.words: list[str] = []
+        self.commits = 0
+        self.failures: Counter[str] = Counter()
+        self.problem: BaseException | None = None
+        self._origin = repo
+        self._repo = repo
+        self._shared = shared
+        self._random = random.Random(f"{seed}-person")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="person", daemon=True)
+        if clone is not None:
+            repo.git("clone", "-q", ".", str(clone))
+            self._repo = Repo(clone)
+        self._clone = clone
+        for key, value in {"user.name": AUTHOR, "user.email": "person@example.org"}.items():
+            self._repo.git("config", key, value)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self, *, within: float = 60.0) -> None:
+        """Let the last words be committed, and end. Raises what went wrong there."""
+        self._stop.set()
+        self._thread.join(within)
+        assert not self._thread.is_alive(), "the person's last commit never succeeded"
+        if self.problem is not None:
+            raise self.problem
+
+    def _work(self) -> None:
+        try:
+            while not self._stop.is_set():
+                if self._clone is None:
+                    self._edit_and_commit()
+                else:
+                    self._edit_and_push()
+                self._stop.wait(self._random.uniform(0.0, 0.15))
+        except BaseException as problem:
+            self.problem = problem
+
+    def _edit_and_commit(self) -> None:
+        word = f"p{len(self.words)}"
+        name, edited = self._edit(word)
+        message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
+        way = self._random.randrange(3)
+        if way == 0 and edited:
+            self._insist("commit", "-q", "-a", *message)
+        elif way == 1:
+            self._insist("add", "--", name)
+            self._insist("commit", "-q", *message)
+        else:
+            self._insist("add", "--", name)
+            self._insist("commit", "-q", *message, "--", name)
+        self.words.append(word)
+        self.commits += 1
+        if self._random.randrange(4) == 0:
+            self._repo.git("status", "--porcelain")
+
+    def _edit(self, word: str) -> tuple[str, bool]:
+        """Add a line to an own file or, sometimes, to a shared one; its name, and whether Git knows it."""
+        own = f"person/diary-{self._random.randrange(3)}.md"
+        name = self._random.choice(self._shared) if self._random.randrange(4) == 0 else own
+        path = self._repo.path / name
+        path.parent.mkdir(exist_ok=True)
+        known = path.exists()
+        while True:
+            with path.open("a", encoding="utf-8") as stream:
+                stream.write(f"\nA person wrote «{word}».\n")
+            # An editor looks again after it has saved: the file may have been replaced under its hands.
+            if f"«{word}»" in path.read_text(encoding="utf-8"):
+                return name, known
+
+    def _edit_and_push(self) -> None:
+        word = f"p{len(self.words)}"
+        while True:
+            self._repo.git("fetch", "-q", "origin")
+            self._repo.git("reset", "-q", "--hard", "origin/main")
+            name, _ = self._edit(word)
+            self._repo.git("add", "--", name)
+            self._repo.git(
+                "commit", "-q", "-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"
+            )
+            if self._try("push", "-q", "origin", "HEAD:main"):
+                break
+        self.words.append(word)
+        self.commits += 1
+
+    def _insist(self, *arguments: str) -> None:
+        until = time.monotonic() + 60
+        while not self._try(*arguments):
+            assert time.monotonic() < until, f"git {arguments[0]} never succeeded: {self.failures}"
+            time.sleep(self._random.uniform(0.005, 0.02))
+
+    def _try(self, *arguments: str) -> bool:
+        try:
+            self._repo.git(*arguments)
+        except AssertionError as problem:
+            if not any(reason in str(problem) for reason in _IN_THE_WAY):
+                raise
+            self.failures[arguments[0]] += 1
+            return False
+        return True

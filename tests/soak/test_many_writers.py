@@ -1,0 +1,91 @@
+"""Many writer processes and a person in one repository: every acknowledged word is there, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import bare, normal
+from tests.soak import inspection, writer
+from tests.soak.findings import Findings
+from tests.soak.ledger import Ledger
+from tests.soak.person import Person
+from tests.soak.processes import running, wait
+from tests.soak.writer import Job, shared_documents
+
+SEED = 20_240_229
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many writers, how many operations each, how long all may take, in seconds; and in which way.
+
+    Each document takes in some hundred operations, as one that people still read.
+    """
+
+    writers: int
+    operations: int
+    within: float
+    durable: bool = False
+    servers: bool = False
+    documents: int = 6
+
+
+LOADS = [
+    pytest.param(Load(4, 15, 60), id="4x15"),
+    pytest.param(Load(8, 40, 120), id="8x40", marks=pytest.mark.slow),
+    pytest.param(Load(8, 1250, 1800, documents=90), id="8x1250", marks=pytest.mark.soak),
+    pytest.param(Load(8, 125, 900, durable=True, documents=9), id="8x125-fsync", marks=pytest.mark.soak),
+    pytest.param(Load(3, 20, 120, servers=True), id="3x20-servers", marks=pytest.mark.slow),
+    pytest.param(Load(8, 125, 900, servers=True, documents=9), id="8x125-servers", marks=pytest.mark.soak),
+]
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
+def test_every_acknowledged_word_is_there_once(
+    tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
+) -> None:
+    shared = shared_documents(load.documents)
+    make = bare if is_bare else normal
+    repo = make(tmp_path / "repo", {"README.md": "# Example\n", **shared})
+    # Git's own housekeeping belongs to the loop, but it must have ended when the loop has.
+    repo.git("config", "gc.autoDetach", "false")
+    person = Person(repo, [*shared], seed=SEED, clone=tmp_path / "clone" if is_bare else None)
+    ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(load.writers)]
+    jobs = [
+        Job(
+            repo.path,
+            ledger.path,
+            tuple(shared),
+            number,
+            load.operations,
+            SEED,
+            durable=load.durable,
+            home=tmp_path / f"home-{number}" if load.servers else None,
+            rest=0.3 if is_bare else 0.0,
+        )
+        for number, ledger in enumerate(ledgers)
+    ]
+    began = time.monotonic()
+    with running(writer.run, jobs) as processes:
+        person.start()
+        try:
+            wait(processes, within=load.within)
+        finally:
+            took = time.monotonic() - began
+            person.stop()
+    records = [ledger.read() for ledger in ledgers]
+    found = Findings.of(repo, records, person)
+    for line in found.lines(took):
+        report(line)
+    failed = [story for record in records for story in record.failed]
+    assert not failed, failed[0]
+    assert [asked for record in records for asked in record.unanswered] == []
+    assert found.operations == load.writers * load.operations
+    assert found.problems == {}
+    inspection.assert_sound(repo, bare=is_bare)

@@ -1,0 +1,320 @@
+"""A workspace under batches, a person, and crashes, held against a plain model after every step."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.repositories import Repo, normal
+from tests.soak import inspection, model
+from tests.soak.batches import FILES, TITLES, Work, aimed, batches, modes, works
+from tests.soak.crash import End, fork_and_kill
+from workspace.edits import Operation
+from workspace.plan import Mode, Status
+from workspace.publishing import WorktreeConflict
+from workspace.workspace import Workspace
+from workspace.writing import Written
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """What a person changed and did not commit: as `git status --porcelain` shows it, and the bytes."""
+
+    status: str
+    data: bytes | None
+
+
+class WorkspaceMachine(RuleBasedStateMachine):
+    """One repository with a person's checkout, the workspace over it, and what must be in both."""
+
+    seen: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="docyard-machine-"))
+        self.repo: Repo
+        self.workspace: Workspace
+        self.branch = "main"
+        self.branches: dict[str, str] = {}
+        self.states: dict[str, model.Pages] = {}
+        self.parents: dict[str, str] = {}
+        self.uncommitted: dict[str, Uncommitted] = {}
+        self.count = 0
+
+    @initialize()
+    def begin(self) -> None:
+        self.repo = normal(self.folder / "repo", FILES)
+        self.repo.git("config", "gc.auto", "0")
+        self.reopen()
+        first = self.repo.head()
+        self.states[first] = {path: model.read(FILES[path]) for path in FILES if path.endswith(".md")}
+        self.branches["main"] = first
+
+    def teardown(self) -> None:
+        try:
+            if self.states:
+                assert self.repo.fsck() == ""
+                for branch, commit in self.branches.items():
+                    assert self.repo.git("rev-parse", branch).strip() == commit
+        finally:
+            shutil.rmtree(self.folder)
+
+    @property
+    def tip(self) -> str:
+        return self.branches[self.branch]
+
+    @property
+    def pages(self) -> model.Pages:
+        return self.states[self.tip]
+
+    # What a server does
+
+    @rule()
+    def reopen(self) -> None:
+        self.workspace = Workspace.open(self.repo.path, durable=False)
+
+    @rule(operations=batches, mode=modes, before=st.one_of(st.none(), st.none(), works))
+    def write(self, operations: list[Operation], mode: Mode, before: Work | None) -> None:
+        self._work(before)
+        operations = aimed(operations, self.pages, self.count)
+        self.count += len(operations)
+        outcome, blocked = self._predicted(operations, mode)
+        written, conflicts = None, set[str]()
+        try:
+            written = self._send(operations, mode)
+        except WorktreeConflict as conflict:
+            conflicts = {*conflict.paths}
+        if written is None:
+            self.seen["writes that a person's work was in the way of"] += 1
+            assert blocked <= conflicts <= self.uncommitted.keys()
+            return
+        assert not blocked
+        if mode is Mode.EACH:
+            assert [step.status is Status.DONE for step in written.steps] == [*outcome.succeeded], [
+                (step.operation, step.error) for step in written.steps
+            ]
+        if outcome.pages != self.pages:
+            assert written.is_committed
+        if written.is_committed:
+            assert written.commit is not None
+            self.seen["commits"] += 1
+            self._moved(written.commit, outcome.pages)
+
+    @rule(
+        operations=batches,
+        mode=modes,
+        at=st.one_of(st.integers(1, 24), st.integers(25, 64)),
+        again=st.one_of(st.none(), st.integers(1, 40)),
+        in_new_process=st.booleans(),
+        before=st.one_of(st.none(), st.none(), works),
+    )
+    def crash(
+        self,
+        operations: list[Operation],
+        mode: Mode,
+        at: int,
+        again: int | None,
+        in_new_process: bool,
+        before: Work | None,
+    ) -> None:
+        self._work(before)
+        operations = aimed(operations, self.pages, self.count)
+        self.count += len(operations)
+        outcome, blocked = self._predicted(operations, mode)
+        end = fork_and_kill(lambda: self._send(operations, mode), at=at)
+        assert end is not End.REFUSED or self.uncommitted
+        if again is not None:
+            assert fork_and_kill(self.workspace.recover, at=again) is not End.REFUSED
+        if in_new_process:
+            self.reopen()
+        self.workspace.recover()
+        tip = self.repo.head()
+        self.seen[f"forks {end.value}, then {'the old' if tip == self.tip else 'a new'} commit"] += 1
+        if tip == self.tip:
+            assert end is not End.DONE or blocked or outcome.pages == self.pages
+            return
+        assert end is not End.REFUSED
+        assert not blocked
+        assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
+        self._moved(tip, outcome.pages)
+
+    # What a person does
+
+    @rule(work=works)
+    def edit(self, work: Work) -> None:
+        self._work(work)
+
+    def _work(self, work: Work | None) -> None:
+        if work is None or work[0] in self.uncommitted:
+            return
+        path, staged, how = work
+        self.count += 1
+        file = self.repo.path / path
+        is_new = path not in self.pages
+        if is_new:
+            data = f"# {TITLES[path]}\n\nA person wrote {self.count}.\n".encode()
+        elif how == "delete":
+            data = None
+        else:
+            heading = f"## Person {self.count}\n\n" if how == "section" else ""
+            data = file.read_bytes().rstrip(b"\n")
+            data += f"\n\n{heading}A person wrote {self.count}.\n".encode()
+        if data is None:
+            file.unlink()
+        else:
+            self.repo.write({path: data})
+        letter = "A" if is_new else "D" if data is None else "M"
+        if staged:
+            self.repo.git("add", "-A", "--", path)
+            self.uncommitted[path] = Uncommitted(f"{letter} ", data)
+        else:
+            self.uncommitted[path] = Uncommitted("??" if is_new else f" {letter}", data)
+
+    @precondition(lambda self: any(item.status != "??" for item in self.uncommitted.values()))
+    @rule()
+    def commit_all(self) -> None:
+        self.repo.git("commit", "-q", "-a", "-m", "A person's commit")
+        pages = copy.deepcopy(self.pages)
+        for path, item in [*self.uncommitted.items()]:
+            if item.status == "??":
+                continue
+            if item.data is None:
+                del pages[path]
+            else:
+                pages[path] = model.read(item.data.decode())
+            del self.uncommitted[path]
+        self._moved(self.repo.head(), pages)
+
+    @precondition(lambda self: self.uncommitted)
+    @rule()
+    def discard(self) -> None:
+        path, item = self.uncommitted.popitem()
+        if item.status[0] in "MDA":
+            self.repo.git("reset", "-q", "--", path)
+        if path in self.pages:
+            self.repo.git("checkout", "-q", "--", path)
+        else:
+            (self.repo.path / path).unlink()
+
+    @precondition(lambda self: not self.uncommitted)
+    @rule(name=st.sampled_from(["main", "other", "topic/deep"]))
+    def switch(self, name: str) -> None:
+        if name in self.branches:
+            self.repo.git("switch", "-q", name)
+        else:
+            self.repo.git("switch", "-q", "-c", name)
+            self.branches[name] = self.tip
+        self.branch = name
+
+    @precondition(lambda self: not self.uncommitted and self.tip in self.parents)
+    @rule()
+    def reset(self) -> None:
+        self.repo.git("reset", "-q", "--hard", "HEAD~1")
+        self.branches[self.branch] = self.parents[self.tip]
+
+    @rule(prune=st.booleans())
+    def collect_garbage(self, prune: bool) -> None:
+        if prune:
+            self.repo.git("reflog", "expire", "--expire=now", "--all")
+            self.repo.git("gc", "-q", "--prune=now")
+        else:
+            self.repo.git("pack-refs", "--all")
+
+    # What must be so after each of these
+
+    @invariant()
+    def head_index_files_and_model_agree(self) -> None:
+        if not self.states:
+            return
+        assert self.repo.head() == self.tip
+        status = self.repo.git("status", "--porcelain", "-uall", "--no-renames").splitlines()
+        assert sorted(status) == sorted(f"{item.status} {path}" for path, item in self.uncommitted.items())
+        for path, item in self.uncommitted.items():
+            file = self.repo.path / path
+            assert (file.read_bytes() if file.exists() else None) == item.data
+        assert inspection.left_behind(self.repo) == []
+        committed = {
+            path: self.repo.git("show", f"HEAD:{path}")
+            if path in self.uncommitted
+            else (self.repo.path / path).read_text()
+            for path in self.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
+            if path.endswith(".md")
+        }
+        assert {path: model.read(text) for path, text in committed.items()} == self.pages
+
+    @invariant()
+    def the_product_reads_what_the_model_holds(self) -> None:
+        if not self.states:
+            return
+        snapshot = self.workspace.snapshot()
+        assert snapshot.commit == self.tip
+        for path, page in self.pages.items():
+            document = snapshot.document(path)
+            assert [(section.address, len(document.tasks(section))) for section in document.sections] == [
+                (section.address, len(section.tasks)) for section in page.sections
+            ]
+
+    def _send(self, operations: list[Operation], mode: Mode) -> Written:
+        return self.workspace.write(
+            operations, mode=mode, tool="machine", client="machine", base_commit=self.tip
+        )
+
+    def _predicted(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
+        """What the batch must do, and the paths for which a person's work must keep it from that."""
+        outcome = model.run(self.pages, operations, all_or_none=mode is Mode.ALL)
+        touched = {
+            path for path in {*self.pages, *outcome.pages} if self.pages.get(path) != outcome.pages.get(path)
+        }
+        return outcome, touched & self.uncommitted.keys()
+
+    def _moved(self, commit: str, pages: model.Pages) -> None:
+        self.parents[commit] = self.tip
+        self.states[commit] = pages
+        self.branches[self.branch] = commit
+
+
+EXAMPLES = [
+    pytest.param(10, id="10"),
+    pytest.param(100, id="100", marks=pytest.mark.slow),
+    pytest.param(1000, id="1000", marks=pytest.mark.soak),
+]
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_head_index_files_and_model_agree(examples: int, report: Callable[[str], None]) -> None:
+    WorkspaceMachine.seen.clear()
+    run_state_machine_as_test(
+        WorkspaceMachine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=25,
+            deadline=None,
+            # The short runs are the same each time; the long one looks somewhere else each time.
+            derandomize=examples < 1000,
+            suppress_health_check=[*HealthCheck],
+            print_blob=True,
+        ),
+    )
+    report(f"{examples} examples: {dict(WorkspaceMachine.seen)}")
+    if examples >= 100:
+        # A run in which no crash fell on either side of the commit point would show nothing.
+        assert WorkspaceMachine.seen["forks killed, then the old commit"]
+        assert WorkspaceMachine.seen["forks killed, then a new commit"]
