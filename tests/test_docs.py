@@ -47,6 +47,20 @@ def test_make_recipes_and_commands_exist(page: str) -> None:
     assert set(re.findall(r"(?:^|`)docyard ([a-z]+)", text, re.MULTILINE)) <= set(COMMANDS)
 
 
+def test_each_promise_of_reliability_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    rows = re.findall(r"^\| (?!fault|---)[^|]+ \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
+    assert len(rows) > 30
+    assert all("tests/" in row for row in rows)
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
 def test_the_settings_in_the_readme_are_the_defaults() -> None:
     settings = tomllib.loads(blocks("README.md", "toml")[0])
     shown = WorkspaceConfig.model_validate(settings)

@@ -48,7 +48,6 @@ LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
         ("link", 4, LOCKS, False),
         ("rename", 2, LOCKS, False),
         ("rename", 3, LOCKS, False),
-        ("rename", 4, LOCKS, False),
         ("write", 2, LOCKS, True),
     ],
 )

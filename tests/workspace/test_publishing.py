@@ -643,6 +643,36 @@ def test_what_a_person_writes_during_the_publication_stays(
     check_no_leftovers(repo)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    real, saves = files.exchange, iter(range(1, times + 1))
+
+    def exchange(one: Path, two: Path) -> bool:
+        number = next(saves, None)
+        if number:
+            (repo.path / ".saved").write_bytes(b"saved %d\n" % number)
+            os.rename(repo.path / ".saved", two)
+        return real(one, two)
+
+    monkeypatch.setattr(files, "exchange", exchange)
+    with pytest.raises(WorktreeConflict):
+        commit(repo, {"README.md": NEW, "guides/setup.md": None})
+    assert files_of(repo)["README.md"] == b"saved %d\n" % times
+    assert repo.status() == " M README.md\n"
+    check_no_leftovers(repo)
+
+
+def test_files_are_replaced_where_two_cannot_change_places(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "exchange", lambda one, two: False)
+    commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
+    assert files_of(repo)["README.md"] == NEW
+    check_clean(repo)
+
+
 def test_messages_name_no_folder_of_the_system(repo: Repo) -> None:
     repo.write({"README.md": "mine\n"})
     with pytest.raises(WorktreeConflict) as error:

@@ -20,6 +20,7 @@ from pathlib import Path
 from workspace.git import GitStore
 from workspace.objects import EXECUTABLE_MODE
 from workspace.publishing.batch import FileChange
+from workspace.publishing.exchange import exchange
 from workspace.publishing.journal import WorkFile
 from workspace.publishing.prepared import sync
 
@@ -105,24 +106,25 @@ class WorkFiles:
             Changed: the file is not as the base has it.
         """
         target = self._root / file.path
+        kept, new = _beside(target, file, "old"), _beside(target, file, "new")
         found = _lstat(target)
         if not self._is_old(file.path, file.old):
             raise Changed(file.path)
-        if found is not None:
-            kept = _beside(target, file, "old")
-            _link(target, kept)
-            self._replaced[file.path] = kept.lstat()
-            if not _same(_lstat(target), found) or not _same_text(kept.lstat(), found):
-                raise Changed(file.path)
-        if file.new is None:
-            target.unlink()
+        if found is None:
+            put = _beside(target, file, "put")
+            if file.new is not None:
+                _link(new, put)
+                if not _place(put, target):
+                    raise Changed(file.path)
             return
-        put = _beside(target, file, "put")
-        _link(_beside(target, file, "new"), put)
-        if found is not None:
-            os.rename(put, target)
-        elif not _place(put, target):
+        if file.new is None:
+            os.rename(target, kept)
+            if not _same(_lstat(kept), found):
+                _place(kept, target)
+                raise Changed(file.path)
+        elif not _swap(new, kept, target, found):
             raise Changed(file.path)
+        self._replaced[file.path] = kept.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
         """Raise `Changed` if a program wrote into a file that was open in it while that was replaced."""
@@ -154,9 +156,9 @@ class WorkFiles:
             if _lstat(new) is not None and self._holds(target, file):
                 target.unlink()
         elif restore and _lstat(kept) is not None:
-            found = _lstat(target)
-            # A rename between two names of one file does nothing, and there is nothing to do.
-            if found is None or (not _same(found, _lstat(kept)) and self._holds(target, file)):
+            is_free = _lstat(target) is None
+            # Until it changes places with the old file, what has that name is the new one.
+            if (is_free or self._holds(target, file)) and not self._holds(kept, file):
                 os.rename(kept, target)
         self.clear(file)
 
@@ -232,6 +234,29 @@ def _link(file: Path, name: Path) -> None:
         if error.errno not in _NO_LINKS:
             raise
         shutil.copy2(file, name)
+
+
+def _swap(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
+    """Put a new file in the place of one that is kept; False if that is another than was found, and stays."""
+    _link(new, kept)
+    ours = kept.lstat()
+    if exchange(kept, target):
+        if _same(_lstat(kept), found):
+            return True
+        exchange(kept, target)
+        if not _same(_lstat(kept), ours):
+            # And one more was saved between the two: the last is the one to stay.
+            os.rename(kept, target)
+        return False
+    kept.unlink()
+    _link(target, kept)
+    put = kept.with_suffix(".put")
+    _link(new, put)
+    # There the look just before has to do.
+    if not _same(_lstat(target), found) or not _same_text(kept.lstat(), found):
+        return False
+    os.rename(put, target)
+    return True
 
 
 def _place(put: Path, target: Path) -> bool:
