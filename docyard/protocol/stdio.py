@@ -3,6 +3,9 @@
 The SDK's own transport drops a line that it cannot read and takes lines of any length. This one answers
 such a line, and bounds it. While it runs, file descriptor 1 is standard error, so that a stray `print`
 anywhere cannot break the protocol.
+
+When standard input ends, what was asked is still answered, as long as the client reads: `docyard serve` can
+stand in a pipe. When nobody reads, the server ends as soon as the calls that were begun have.
 """
 
 from __future__ import annotations
@@ -10,25 +13,22 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-import threading
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
-import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from docyard.stdin import LINE_LIMIT, LineAssembler, Oversized, refuse
+from docyard.protocol.input import Input
+from docyard.protocol.output import Output
+from docyard.protocol.unanswered import Unanswered
+from docyard.stdin import LINE_LIMIT, refuse
 
-_CHUNK = 256 * 1024
+_FAREWELL = 3.0  # seconds in which a client that has closed its end may read nothing, until it is given up
 
-Line = bytes | Oversized
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
@@ -39,60 +39,67 @@ async def stdio(limit: int = LINE_LIMIT) -> AsyncIterator[tuple[Incoming, Outgoi
 
     A line longer than `limit` bytes is answered with an error and forgotten.
     """
-    lines_in, lines = anyio.create_memory_object_stream[Line](0)
     messages_in, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
-    with _output() as descriptor:
+    unanswered = Unanswered()
+    reading, writing, watching = anyio.CancelScope(), anyio.CancelScope(), anyio.CancelScope()
+    ended = anyio.Event()
+
+    async def read() -> None:
+        with reading:
+            await _parse(source, messages_in, outgoing.clone(), unanswered, limit, ended)
+
+    async def write() -> None:
+        with writing:
+            await _write(outgoing_out, output, unanswered)
+        # There is nobody to answer: nothing more is begun, and what was begun runs to its end.
+        reading.cancel()
+        watching.cancel()
+
+    async def watch() -> None:
+        with watching:
+            await ended.wait()
+            await output.stalled(_FAREWELL)
+            writing.cancel()
+
+    source = Input(0, limit)
+    with _output() as output, closing(source):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_parse, lines, messages_in, outgoing.clone(), limit)
-            tasks.start_soon(_write, outgoing_out, descriptor)
-            _start_reading(0, lines_in, limit)
+            for task in (read, write, watch):
+                tasks.start_soon(task)
             yield messages, outgoing
-            lines.close()
-
-
-def _start_reading(descriptor: int, lines: MemoryObjectSendStream[Line], limit: int) -> None:
-    # A thread of our own rather than one of anyio's: it may be blocked in a read when the process ends,
-    # so it has to be a daemon, and reads the descriptor itself because a buffered stream holds a lock.
-    token = anyio.lowlevel.current_token()
-
-    def read() -> None:
-        assembler = LineAssembler(limit)
-        with suppress(RuntimeError, CancelledError):  # the event loop has ended
-            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                while chunk := os.read(descriptor, _CHUNK):
-                    for line in assembler.feed(chunk):
-                        anyio.from_thread.run(lines.send, line, token=token)
-                for line in assembler.finish():
-                    anyio.from_thread.run(lines.send, line, token=token)
-            anyio.from_thread.run_sync(lines.close, token=token)
-
-    threading.Thread(target=read, name="docyard stdin", daemon=True).start()
+            reading.cancel()
 
 
 async def _parse(
-    lines: MemoryObjectReceiveStream[Line],
+    source: Input,
     messages: MemoryObjectSendStream[SessionMessage | Exception],
     answers: Outgoing,
+    unanswered: Unanswered,
     limit: int,
+    ended: anyio.Event,
 ) -> None:
+    """Pass on what a client sends. At its end, `ended` is set, and the answers are waited for."""
     gone = (anyio.BrokenResourceError, anyio.ClosedResourceError)
     first = True
-    async with lines, messages, answers:
+    async with messages, answers:
         with suppress(*gone):
-            async for line in lines:
+            while (line := await source.line()) is not None:
                 if isinstance(line, bytes):
                     line = line.removeprefix(codecs.BOM_UTF8) if first else line
                     first = False
                     if not line.strip():
                         continue
                     if message := _message(line):
+                        unanswered.read(message)
                         await messages.send(SessionMessage(message))
                         continue
                 if refusal := refuse(line, limit):
                     error = ErrorData(code=refusal.code, message=refusal.message)
                     answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
                     await answers.send(SessionMessage(answer))
+            ended.set()
+            await unanswered.settled()
 
 
 def _message(line: bytes) -> JSONRPCMessage | None:
@@ -102,31 +109,30 @@ def _message(line: bytes) -> JSONRPCMessage | None:
         return None
 
 
-async def _write(messages: MemoryObjectReceiveStream[SessionMessage], descriptor: int) -> None:
+async def _write(
+    messages: MemoryObjectReceiveStream[SessionMessage], output: Output, unanswered: Unanswered
+) -> None:
     async with messages:
         async for message in messages:
             text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
-                await anyio.to_thread.run_sync(_write_all, descriptor, text.encode() + b"\n")
+                await output.write(text.encode() + b"\n")
             except OSError:
-                return  # the client is gone; what it asked for still runs to its end
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+                return  # the client is gone
+            unanswered.written(message.message)
 
 
 @contextmanager
-def _output() -> Iterator[int]:
-    """A private descriptor of standard output, while descriptor 1 leads to standard error."""
+def _output() -> Iterator[Output]:
+    """What was standard output, while descriptor 1 leads to standard error."""
     sys.stdout.flush()
     private = os.dup(1)
+    output = Output(private)
     os.dup2(2, 1)
     try:
-        yield private
+        yield output
     finally:
+        output.close()
         sys.stdout.flush()
         os.dup2(private, 1)
         os.close(private)

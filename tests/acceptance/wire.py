@@ -53,7 +53,9 @@ class Wire:
         """Send a notification."""
         self.write(line_of({"method": method, "params": params}))
 
-    def request(self, number: int, tool: str, arguments: Mapping[str, Any], *, progress: bool = False) -> None:
+    def request(
+        self, number: int, tool: str, arguments: Mapping[str, Any], *, progress: bool = False
+    ) -> None:
         """Ask for a call of a tool, and do not wait."""
         self.write(request_line(number, tool, arguments, progress=progress))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workspace.git.repository import DamagedRepository
+from workspace.git.tree_cache import invalidated
 
 _HEADER = struct.Struct(">4sII")
 _EXTENSION = struct.Struct(">4sI")
@@ -260,41 +261,9 @@ class IndexFile:
                     "Git's index is of a kind that only Git reads", fix="git sparse-checkout disable"
                 )
             if name == b"TREE":
-                content = _invalidated(content, changed)
+                content = invalidated(content, changed)
             if name in (b"TREE", b"REUC"):
                 yield _EXTENSION.pack(name, len(content)) + content
-
-
-def _invalidated(trees: bytes, paths: list[bytes] | tuple[()]) -> bytes:
-    """The tree cache ("Cache tree" of gitformat-index) without the ids of the folders of these paths."""
-    folders = {b""} if paths else set()
-    for path in paths:
-        while (cut := path.rfind(b"/")) >= 0:
-            path = path[:cut]
-            folders.add(path)
-    if not folders:
-        return trees
-    parts: list[bytes] = []
-    position = 0
-    above: list[tuple[bytes, int]] = []  # the folders around, and how many in each are still to come
-    while position < len(trees):
-        end = trees.index(0, position)
-        newline = trees.index(b"\n", end)
-        count, below = trees[end + 1 : newline].split(b" ")
-        name = trees[position:end]
-        following = newline + 1 + (_CHECKSUM if not count.startswith(b"-") else 0)
-        path = above[-1][0] + name if above else name
-        if path in folders:
-            parts.append(name + b"\0-1 " + below + b"\n")
-        else:
-            parts.append(trees[position:following])
-        position = following
-        if above:
-            above[-1] = (above[-1][0], above[-1][1] - 1)
-        above.append((path + b"/" if path else b"", int(below)))
-        while above and not above[-1][1]:
-            above.pop()
-    return b"".join(parts)
 
 
 def _fixed(new: tuple[str, int], name: bytes, extended: int) -> bytes:
