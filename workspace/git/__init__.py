@@ -7,7 +7,7 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     store.py        objects are added, never a ref moved, and what a checkout needs
     loose.py        objects that a crash may have left broken
     index_file.py   Git's index as a value
-    tree_cache.py   the part of it that tells folders
+    tree_cache.py   which folder has which tree, as the index remembers it
 """
 
 from __future__ import annotations
