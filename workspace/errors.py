@@ -9,7 +9,8 @@
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
     │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
-    │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked, CannotWrite
+    │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked (AnotherWriter), CannotWrite,
+    │                UnknownJournal
     ├── searching    EmptyQuery, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, ChunkNotFound,
     │                InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
     └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,7 +142,9 @@ def _linked(common_dir: Path) -> Iterator[Path]:
 
 def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
     """Whether HEAD is a symbolic ref of a branch, if need be by way of others such as an alias of it."""
-    line = read_line(git_dir / "HEAD")
+    head = git_dir / "HEAD"
+    # As older Gits wrote it, and `core.preferSymlinkRefs` still does.
+    line = f"ref: {os.readlink(head)}" if head.is_symlink() else read_line(head)
     for _ in range(SYMBOLIC_DEPTH):
         name = line.removeprefix("ref:").strip()
         if name == line or not name.startswith(_HEADS):

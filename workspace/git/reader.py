@@ -42,6 +42,7 @@ class GitReader:
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
         self._whole: set[str] = set()
+        self._path = path
         self._repo = open_repository(path)
         self.git_dir = Path(self._repo.path or "")
         self.common_dir = common_dir_of(self.git_dir)

@@ -14,7 +14,7 @@ from workspace import objects
 from workspace.git.index_file import IndexFile
 from workspace.git.loose import set_aside
 from workspace.git.reader import GitReader
-from workspace.git.repository import writing
+from workspace.git.repository import open_repository, writing
 from workspace.objects import Entry, Signature
 from workspace.worktrees import Worktree
 
@@ -28,6 +28,7 @@ class GitStore(GitReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._stores: dict[Path, GitStore] = {}
+        self._rules = self._line_rules()
         self._index: IndexFile | None = None
 
     def put_blob(self, data: bytes) -> str:
@@ -81,6 +82,19 @@ class GitStore(GitReader):
         """Take this for the last index, which was just written."""
         with self._lock:
             self._index = index
+
+    def refresh(self) -> None:
+        """Follow changes of the settings for the ends of lines: libgit2 reads them once for a repository."""
+        with self._lock:
+            rules = self._line_rules()
+            if rules != self._rules:
+                self._repo = open_repository(self._path)
+                self._rules = rules
+
+    def _line_rules(self) -> tuple[str | None, ...]:
+        return tuple(
+            self.config(f"core.{name}") for name in ("autocrlf", "eol", "safecrlf", "attributesFile")
+        )
 
     def foreign_filter(self, path: str) -> bool:
         """Whether Git would run a program or change the encoding when it checks this path out."""

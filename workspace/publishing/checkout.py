@@ -55,6 +55,7 @@ class Checkout:
             raise WorktreeBusy("its folder is missing", fix="Bring it back, or run `git worktree prune`.")
         self.worktree = worktree
         self._git = store.at(worktree)
+        self._git.refresh()
         self._changes = changes
         self._path = worktree.git_dir / "index"
         self._files = WorkFiles(self._git, worktree.path)

@@ -10,8 +10,24 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+from workspace.errors import WorkspaceError
 
 NAME = "journal"
+VERSION = 1
+
+
+class UnknownJournal(WorkspaceError):
+    """The journal is whole, and of another version of Docyard: this one does not know what to take back."""
+
+    code: ClassVar[str] = "UNKNOWN_JOURNAL"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a docyard of another version died in the middle of a commit here",
+            fix="Start that version once: it takes the commit back or completes it.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +63,23 @@ class Journal:
 
     def encode(self) -> bytes:
         """One line of JSON, and one with its SHA-256."""
-        text = json.dumps(asdict(self)).encode()
+        text = json.dumps({"version": VERSION, **asdict(self)}).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
     @classmethod
     def decode(cls, data: bytes) -> Journal | None:
-        """The journal of these bytes; None if they are not whole."""
+        """The journal of these bytes; None if they are not whole. Raises UnknownJournal."""
         text, _, digest = data.partition(b"\n")
         if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
             return None
         try:
             fields = json.loads(text)
+            if fields.pop("version") != VERSION:
+                raise UnknownJournal
             files = tuple(_work_file(**file) for file in fields.pop("files"))
             return cls(files=files, folders=tuple(fields.pop("folders")), **fields)
-        except (ValueError, KeyError, TypeError):  # whole, but of another version of Docyard
-            return None
+        except (ValueError, KeyError, TypeError):
+            raise UnknownJournal from None
 
 
 def _work_file(path: str, name: str, old: list[object] | None, new: list[object] | None) -> WorkFile:

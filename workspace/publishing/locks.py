@@ -7,7 +7,7 @@ import fcntl
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
@@ -65,17 +65,34 @@ class CannotWrite(WorkspaceError):
 
 
 @contextmanager
-def docyard_lock(common_dir: Path) -> Iterator[None]:
-    """Hold the lock that all of Docyard's writers of a repository share; the system frees it in a crash."""
+def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator[None]:
+    """Hold the lock that all of Docyard's writers of a repository share; the system frees it in a crash.
+
+    Raises:
+        AnotherWriter: it was not free within so many seconds (10 if none are given).
+    """
     file = common_dir / LOCK
-    file.parent.mkdir(exist_ok=True)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        if not _wait(lambda: _flock(handle), WAIT_FOR_DOCYARD, pause=_PAUSE_FOR_DOCYARD):
-            raise AnotherWriter(shown(file, common_dir))
-        yield
-    finally:
-        os.close(handle)
+    until = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
+    while True:
+        file.parent.mkdir(exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            if not _wait(lambda: _flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
+                raise AnotherWriter(shown(file, common_dir))
+            if _names(file, os.fstat(handle)):
+                yield
+                return
+            # Someone removed the file, and a lock on it keeps nobody out who makes it anew.
+        finally:
+            os.close(handle)
+
+
+def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
+    """Wait until none of these locks is held. Raises `Locked` for the first that stays for too long."""
+    until = time.monotonic() + WAIT_FOR_GIT
+    for lock in locks:
+        if not _wait(lambda: not lock.exists(), until, pause=_PAUSE_FOR_GIT):  # noqa: B023
+            raise Locked(shown(lock, common_dir))
 
 
 class LinkedLock:
@@ -88,11 +105,12 @@ class LinkedLock:
     def __init__(self, claim: Path, target: Path, common_dir: Path) -> None:
         self.path = target.with_name(target.name + ".lock")
         self._claim = claim
+        self._identity = claim.stat()
         self._shown = shown(self.path, common_dir)
 
     def take(self) -> None:
         """Take the lock, unless it is held already; `Locked` if another's stays for too long."""
-        if not _wait(self._link, WAIT_FOR_GIT, pause=_PAUSE_FOR_GIT):
+        if not _wait(self._link, time.monotonic() + WAIT_FOR_GIT, pause=_PAUSE_FOR_GIT):
             raise Locked(self._shown)
 
     def release(self) -> bool:
@@ -104,20 +122,13 @@ class LinkedLock:
         return False
 
     def _is_ours(self) -> bool:
-        try:
-            return self.path.samefile(self._claim)
-        except FileNotFoundError:
-            return False
+        return _names(self.path, self._identity)
 
     def _link(self) -> bool:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(self._claim, self.path)
         except FileExistsError:
             return self._is_ours()
-        except FileNotFoundError:
-            # `git pack-refs` removes folders that it has emptied.
-            return False
         return True
 
 
@@ -137,8 +148,16 @@ def _flock(handle: int) -> bool:
     return True
 
 
-def _wait(attempt: Callable[[], bool], limit: float, *, pause: float) -> bool:
-    until = time.monotonic() + limit
+def _names(path: Path, identity: os.stat_result) -> bool:
+    """Whether a path is a name of this very file."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return (found.st_dev, found.st_ino) == (identity.st_dev, identity.st_ino)
+
+
+def _wait(attempt: Callable[[], bool], until: float, *, pause: float) -> bool:
     while not attempt():
         if time.monotonic() >= until:
             return False

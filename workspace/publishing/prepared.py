@@ -78,7 +78,7 @@ class Prepared:
             sync(self.folder.parent)
 
     def journal(self) -> Journal | None:
-        """The journal; None if there is none that is whole."""
+        """The journal; None if there is none that is whole. Raises UnknownJournal."""
         try:
             return Journal.decode((self.folder / NAME).read_bytes())
         except OSError:
@@ -114,3 +114,10 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder and all below it, as far as nothing is in them."""
+    for below, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            os.rmdir(below)

@@ -22,9 +22,15 @@ from workspace.publishing import reflog
 from workspace.publishing.batch import Batch, FileChange, file_changes
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
 from workspace.publishing.journal import Journal
-from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.locks import (
+    WORKTREE_LOCKED,
+    CannotWrite,
+    LinkedLock,
+    docyard_lock,
+    wait_for_others,
+)
 from workspace.publishing.prepared import Prepared
-from workspace.publishing.recovery import Recovered, recover_locked, take_back
+from workspace.publishing.recovery import Recovered, index_locks, recover_locked, take_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
 from workspace.trees import rewrite
 
@@ -65,7 +71,10 @@ class Publication:
         self._ref: BranchRef | None = None
         self._locked: Path | None = None  # the Git directory of the work tree whose locks are held
         self._numbers = count()
-        self._is_spent = True  # whether the private folder holds nothing that recovery would need
+        # Whether the private folder holds nothing that recovery would need, and whether the work tree holds
+        # what the branch does not.
+        self._is_spent = True
+        self._is_half_done = False
 
     def __enter__(self) -> Self:
         with _system_errors(), ExitStack() as stack:
@@ -79,9 +88,12 @@ class Publication:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with self._turn:
-            # Otherwise all stays as a crash would leave it, locks too: what is in the work tree is not what
-            # the branch holds, and the next writer mends it first.
-            if self._prepared is not None and self._is_spent and self._release():
+            # What is half done stays as a crash would leave it, locks too, so that nobody commits it; the
+            # next writer mends it first.
+            if self._prepared is None or self._is_half_done:
+                return
+            released = self._release()
+            if released and self._is_spent:
                 self._prepared.clear()
 
     def publish(self, batch: Batch) -> str:
@@ -143,6 +155,9 @@ class Publication:
                 journal = checkout.record(journal, index)
             self._folder().record(journal)
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
+            if checkout is None:
+                # A switch to this branch writes its files first, and only then says so.
+                wait_for_others(index_locks(store), store.common_dir)
             self._check_tip(batch)
             if not _is_elsewhere(store, self._branch, checkout) and (checkout is None or checkout.check()):
                 self._swap(batch, journal, checkout, ref)
@@ -152,7 +167,7 @@ class Publication:
     def _swap(self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str) -> None:
         store, prepared = self._store, self._folder()
         logs = reflog.logs_of(store, self._branch, bare=store.bare and checkout is None)
-        self._is_spent = False
+        self._is_spent, self._is_half_done = False, True
         try:
             if checkout is not None:
                 checkout.apply(journal, prepared)
@@ -161,10 +176,11 @@ class Publication:
             # An error is no proof that the branch did not move.
             if store.tip(self._branch) != journal.commit:
                 take_back(store, prepared, journal)
-                self._is_spent = True
+                self._is_spent, self._is_half_done = True, False
                 raise
             if not isinstance(error, OSError):
                 raise
+        self._is_half_done = False
         # The commit is made: what cannot be done now, recovery does before the next.
         recorded = reflog.record(logs, batch.base, journal.commit, batch.author, batch.message)
         self._is_spent = _settled(checkout, journal) and recorded

@@ -14,12 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile
 from workspace.publishing import reflog
 from workspace.publishing.checkout import INDEX_BEFORE
 from workspace.publishing.files import WorkFiles
 from workspace.publishing.journal import Journal, WorkFile
-from workspace.publishing.locks import WORKTREE_LOCKED, AnotherWriter, CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.prepared import PENDING, Prepared
 from workspace.publishing.refs import BranchRef
 from workspace.trees import find
@@ -49,10 +50,14 @@ def recover(store: GitStore) -> Recovered:
 
 
 def mend(store: GitStore) -> None:
-    """Recover if there is anything to recover; where another writer is at work, what is there is its own."""
-    if private_folders(store.common_dir):
-        with suppress(AnotherWriter):
-            recover(store)
+    """Recover if there is anything to recover, and nothing stands in the way of it.
+
+    While another writer is at work there is nothing: it has recovered all before it began.
+    """
+    with suppress(WorkspaceError, OSError):
+        if private_folders(store.common_dir):
+            with docyard_lock(store.common_dir, patience=0):
+                recover_locked(store)
 
 
 def recover_locked(store: GitStore) -> Recovered:
@@ -76,7 +81,7 @@ def private_folders(common_dir: Path) -> list[Path]:
     try:
         with os.scandir(common_dir / PENDING) as entries:
             return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -98,7 +103,7 @@ def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> None:
             path.unlink()
     head = git.head().commit
     tree = git.commit(head).tree if head else None
-    index = _index(path)
+    index = _without_ours(git, tree, path, prepared, journal)
     files = WorkFiles(git, worktree.path)
     for file in reversed(journal.files):
         files.take_back(file, restore=_is_old(git, tree, index, file))
@@ -117,42 +122,54 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     They stay if this fails: what is in the work tree is not what the branch holds, and nobody is to commit
     it.
     """
-    for target in _lock_targets(store, journal):
-        LinkedLock(prepared.claim, target, store.common_dir).take()
+    prepared.claim.touch()
+    if not is_committed(store, journal):
+        for target in _lock_targets(store, journal):
+            LinkedLock(prepared.claim, target, store.common_dir).take()
     committed = is_committed(store, journal)
+    is_done = True
     if committed:
-        _complete(store, prepared, journal)
+        is_done = _complete(store, prepared, journal)
     else:
         take_back(store, prepared, journal)
     _release_all(store.common_dir, prepared)
-    prepared.clear()
+    if is_done:
+        prepared.clear()
     return committed
 
 
-def _complete(store: GitStore, prepared: Prepared, journal: Journal) -> None:
-    """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files."""
+def _complete(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
+    """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files.
+
+    False if something could not be done. It is tried again, and keeps nobody from writing.
+    """
+    is_done = True
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
-        reflog.complete(
-            reflog.logs_of(store, journal.branch, bare=store.bare and journal.git_dir is None),
-            journal.base,
-            journal.commit,
-            commit.committer,
-            commit.message,
-        )
+        logs = reflog.logs_of(store, journal.branch, bare=store.bare and journal.git_dir is None)
+        is_done = reflog.complete(logs, journal.base, journal.commit, commit.committer, commit.message)
     worktree = _worktree(store, journal)
     if worktree is not None:
         files = WorkFiles(store.at(worktree), worktree.path)
         for file in journal.files:
-            files.settle(file)
+            try:
+                files.settle(file)
+            except OSError:
+                is_done = False
+    return is_done
 
 
 def _lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
     if journal.git_dir is not None and _worktree(store, journal) is not None:
         for name in WORKTREE_LOCKED:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
-    yield store.common_dir / "refs" / "heads" / journal.branch
+    root = store.common_dir / "refs" / "heads"
+    path = root / journal.branch
+    if not any(folder.is_file() for folder in path.parents if folder.is_relative_to(root)):
+        # Where another branch has taken its place, nobody can commit to this one.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path
 
 
 def _worktree(store: GitStore, journal: Journal) -> Worktree | None:
@@ -167,6 +184,30 @@ def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: Work
     entry = find(git, tree, file.path) if tree else None
     staged = index.entry(file.path) if index is not None else None
     return index is not None and _blob(entry) == _blob(staged) == file.old
+
+
+def _without_ours(
+    git: GitStore, tree: str | None, path: Path, prepared: Prepared, journal: Journal
+) -> IndexFile | None:
+    """The index without what was staged for the batch; None if it cannot be read.
+
+    A person who removed Git's lock and looked at the status has let Git write it anew, with our entries.
+    """
+    index = _index(path)
+    ours = {
+        file.path: file.old
+        for file in journal.files
+        if index is not None
+        and _blob(index.entry(file.path)) == file.new != file.old
+        and _blob(find(git, tree, file.path) if tree else None) == file.old
+    }
+    if index is None or not ours:
+        return index
+    mtime = path.stat().st_mtime_ns
+    back = prepared.write("index.back", index.changed(ours).data, like=path)
+    os.utime(back, ns=(mtime, mtime))
+    prepared.install("index.back", path)
+    return _index(path)
 
 
 def _blob(entry: Entry | IndexEntry | None) -> tuple[str, int] | None:
@@ -190,9 +231,18 @@ def _release_all(common_dir: Path, prepared: Prepared) -> None:
 
 def git_locks(common_dir: Path) -> Iterator[Path]:
     """The locks that a publication takes, in this and every other work tree."""
-    for git_dir in (common_dir, *_entries(common_dir / "worktrees")):
+    for git_dir in _git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
+
+
+def index_locks(store: GitStore) -> list[Path]:
+    """The locks of the indexes of all work trees."""
+    return [git_dir / "index.lock" for git_dir in _git_dirs(store.common_dir)]
+
+
+def _git_dirs(common_dir: Path) -> list[Path]:
+    return [common_dir, *_entries(common_dir / "worktrees")]
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.git import GitReader, Signature
+from workspace.publishing.prepared import remove_empty
 from workspace.worktrees import heads_on
 
 _NOTHING = "0" * 40
@@ -48,21 +49,30 @@ def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, messa
     return written
 
 
-def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> None:
-    """Write a move down in those logs whose last line does not tell it. Errors: OSError."""
+def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
+    """Write a move down in those logs whose last line does not tell it; False if one could not be written."""
     line = _line(old, new, who, message)
+    written = True
     for log in logs:
         try:
-            text = log.path.read_bytes()
-        except FileNotFoundError:
-            text = b""
-            if not log.create:
-                continue
-        whole, newline, rest = text.rpartition(b"\n")
-        if rest:
-            os.truncate(log.path, len(whole + newline))
-        if whole.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
-            _append(log, line)
+            _complete(log, line, new)
+        except OSError:
+            written = False
+    return written
+
+
+def _complete(log: Log, line: bytes, new: str) -> None:
+    try:
+        text = log.path.read_bytes()
+    except FileNotFoundError:
+        text = b""
+        if not log.create:
+            return
+    whole, newline, rest = text.rpartition(b"\n")
+    if rest:
+        os.truncate(log.path, len(whole + newline))
+    if whole.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
+        _append(log, line)
 
 
 def _line(old: str | None, new: str, who: Signature, message: str) -> bytes:
@@ -75,6 +85,9 @@ def _append(log: Log, line: bytes) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
     if log.create:
         log.path.parent.mkdir(parents=True, exist_ok=True)
+        if log.path.is_dir():
+            # Git, too, removes the empty folders that a branch of a longer name has left.
+            remove_empty(log.path)
         flags |= os.O_CREAT
     handle = os.open(log.path, flags, 0o666)
     try:

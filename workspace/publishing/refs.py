@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.publishing.locks import LinkedLock
-from workspace.publishing.prepared import Prepared, sync
+from workspace.publishing.prepared import Prepared, remove_empty, sync
+
+_ATTEMPTS = 5
 
 
 class InvalidBranch(WorkspaceError):
@@ -52,9 +52,17 @@ class BranchRef:
     def take(self) -> None:
         """Take the ref's lock, having cleared empty folders of a branch that is gone out of its way."""
         check_place(self._git, self._branch)
-        self._lock.take()
+        for attempt in range(_ATTEMPTS):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.take()
+                break
+            except FileNotFoundError:
+                # `git pack-refs` removes folders that it has emptied.
+                if attempt == _ATTEMPTS - 1:
+                    raise
         if self._path.is_dir():
-            _remove_empty(self._path)
+            remove_empty(self._path)
 
     def release(self) -> bool:
         """Give the lock up, and remove the folders that only it had needed; False if that failed."""
@@ -87,17 +95,13 @@ class BranchRef:
 
 def check_place(git: GitReader, branch: str) -> None:
     """Raise `RefConflict` if another ref stands where this branch's would, or above or below it."""
+    path = git.common_dir / "refs" / "heads" / branch
+    if path.is_symlink():
+        raise RefConflict(branch, branch, "its file is a symbolic link")
     if git.tip(branch) is not None:
         return
-    path = git.common_dir / "refs" / "heads" / branch
     if path.is_file() and path.read_bytes().startswith(b"ref:"):
         raise RefConflict(branch, branch, "it is a symbolic ref")
     for other in git.branches():
         if other.startswith(branch + "/") or branch.startswith(other + "/"):
             raise RefConflict(branch, other, f"there is a branch `{other}`")
-
-
-def _remove_empty(folder: Path) -> None:
-    for below, _, _ in os.walk(folder, topdown=False):
-        with contextlib.suppress(OSError):
-            os.rmdir(below)
