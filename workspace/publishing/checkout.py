@@ -163,6 +163,13 @@ class Checkout:
         return index
 
     def _compare(self, index: IndexFile) -> None:
+        for change in self._changes:
+            entry = index.entry(change.path)
+            if entry is not None and entry.skip_worktree:
+                raise WorktreeBusy(
+                    f"`{change.path}` is marked to be left alone (skip-worktree)",
+                    fix=f"Run `git update-index --no-skip-worktree {change.path}`.",
+                )
         self._conflicts(
             change.path
             for change in self._changes

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workspace.git import GitStore
+from workspace.git.loose import free_name
 from workspace.objects import EXECUTABLE_MODE
 from workspace.publishing.batch import FileChange
 from workspace.publishing.exchange import exchange
@@ -169,7 +170,14 @@ class WorkFiles:
                 _beside(self._root / file.path, file, suffix).unlink(missing_ok=True)
 
     def settle(self, file: WorkFile) -> None:
-        """Remove a file's private files after the commit, and the folders that its removal has emptied."""
+        """Remove a file's private files after the commit, and the folders that its removal has emptied.
+
+        What a program wrote into the old file after the last look stays beside it, for a person to see.
+        """
+        target = self._root / file.path
+        kept, found = _beside(target, file, "old"), self._replaced.get(file.path)
+        if found is not None and not _same(_lstat(kept), found):
+            os.rename(kept, free_name(target.with_name(f"{target.name}.orig")))
         self.clear(file)
         if file.new is None:
             folder = (self._root / file.path).parent

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.publishing.prepared import make_shared_folder, share
 
 WAIT_FOR_GIT = 2.0
 WAIT_FOR_DOCYARD = 10.0
@@ -22,6 +23,7 @@ WORKTREE_LOCKED = ("index", "HEAD")
 
 _PAUSE_FOR_GIT = 0.008
 _PAUSE_FOR_DOCYARD = 0.002
+_AFTER_GIT = 0.1
 
 
 class Locked(WorkspaceError):
@@ -74,8 +76,7 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
     file = common_dir / LOCK
     until = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
     while True:
-        file.parent.mkdir(exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = _open_lock(file)
         try:
             if not _wait(lambda: _flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
                 raise AnotherWriter(shown(file, common_dir))
@@ -87,12 +88,29 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
             os.close(handle)
 
 
+def _open_lock(file: Path) -> int:
+    make_shared_folder(file.parent)
+    try:
+        return os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        share(file)
+        return handle
+
+
 def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
-    """Wait until none of these locks is held. Raises `Locked` for the first that stays for too long."""
+    """Wait until none of these locks is held, and its holder has had time for what comes after.
+
+    Raises:
+        Locked: one of them stays for too long.
+    """
     until = time.monotonic() + WAIT_FOR_GIT
     for lock in locks:
+        if not lock.exists():
+            continue
         if not _wait(lambda: not lock.exists(), until, pause=_PAUSE_FOR_GIT):  # noqa: B023
             raise Locked(shown(lock, common_dir))
+        time.sleep(_AFTER_GIT)
 
 
 class LinkedLock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,14 @@ class Prepared:
     @classmethod
     def make(cls, common_dir: Path, *, durable: bool) -> Prepared:
         """Make the folder, with nothing in it but the claim."""
-        folder = common_dir / PENDING / secrets.token_hex(8)
-        folder.mkdir(parents=True)
+        pending = common_dir / PENDING
+        if not pending.is_dir():
+            for new in (pending.parent, pending):
+                make_shared_folder(new)
+                if durable:
+                    sync(new.parent)
+        folder = pending / secrets.token_hex(8)
+        make_shared_folder(folder)
         prepared = cls(folder, durable)
         try:
             prepared.claim.touch(exist_ok=False)
@@ -48,6 +55,8 @@ class Prepared:
         path.write_bytes(data)
         if like is not None and like.is_file():
             shutil.copymode(like, path)
+        else:
+            share(path)
         if self.durable:
             sync(path)
         return path
@@ -105,6 +114,28 @@ class Prepared:
             self.folder.rmdir()
             return True
         return not self.folder.exists()
+
+
+def make_shared_folder(path: Path) -> None:
+    """Make a folder, unless it is there, that whoever may write the one above may write too.
+
+    Git lets a group share a repository by the modes of its folders (git-config, "core.sharedRepository").
+    """
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return
+    share(path)
+
+
+def share(path: Path) -> None:
+    """Let the group write a new file or folder, if it may write the one above."""
+    above, own = path.parent.stat().st_mode, path.stat().st_mode
+    if not above & stat.S_IWGRP:
+        return
+    mode = own | (above & (0o7777 if stat.S_ISDIR(own) else 0o666))
+    if mode != own:
+        path.chmod(stat.S_IMODE(mode))
 
 
 def sync(path: Path) -> None:

@@ -85,14 +85,15 @@ def private_folders(common_dir: Path) -> list[Path]:
         return []
 
 
-def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> None:
+def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     """Bring index and files back to what they were. Whoever calls holds the locks, ours by then.
 
-    It may be called again after it failed; the journal stays until it succeeded.
+    It may be called again after it failed; the journal stays until it succeeded. False if the work tree is
+    not there now, such as one on a disk that was taken out.
     """
     worktree = _worktree(store, journal)
     if worktree is None:
-        return
+        return journal.git_dir is None or not (store.common_dir / journal.git_dir).is_dir()
     git = store.at(worktree)
     path = worktree.git_dir / "index"
     if journal.index is not None and _is_same(path, prepared.folder / journal.index):
@@ -108,6 +109,7 @@ def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> None:
     for file in reversed(journal.files):
         files.take_back(file, restore=_is_old(git, tree, index, file))
     files.remove_folders(journal.folders)
+    return True
 
 
 def is_committed(store: GitStore, journal: Journal) -> bool:
@@ -127,11 +129,7 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
         for target in _lock_targets(store, journal):
             LinkedLock(prepared.claim, target, store.common_dir).take()
     committed = is_committed(store, journal)
-    is_done = True
-    if committed:
-        is_done = _complete(store, prepared, journal)
-    else:
-        take_back(store, prepared, journal)
+    is_done = (_complete if committed else take_back)(store, prepared, journal)
     _release_all(store.common_dir, prepared)
     if is_done:
         prepared.clear()

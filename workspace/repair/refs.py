@@ -11,8 +11,8 @@ from pathlib import Path
 from workspace.git import DamagedRepository, GitReader
 from workspace.git.loose import free_name
 from workspace.objects import LINK_MODE
-from workspace.publishing.locks import Locked, docyard_lock, shown
-from workspace.publishing.prepared import sync
+from workspace.publishing.locks import LinkedLock, docyard_lock
+from workspace.publishing.prepared import Prepared, sync
 from workspace.trees import walk
 
 BROKEN_REFS = "docyard/broken-refs"
@@ -53,26 +53,20 @@ def restore(git: GitReader, torn: TornRef) -> bool:
     if torn.commit is None:
         return False
     path = git.common_dir / "refs" / "heads" / torn.branch
-    lock = path.with_name(path.name + ".lock")
     with docyard_lock(git.common_dir):
+        prepared = Prepared.make(git.common_dir, durable=True)
+        lock = LinkedLock(prepared.claim, path, git.common_dir)
         try:
-            handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        except FileExistsError:
-            raise Locked(shown(lock, git.common_dir)) from None
-        restored = False
-        try:
-            with open(handle, "wb") as stream:
-                stream.write(f"{torn.commit}\n".encode())
-                stream.flush()
-                os.fsync(handle)
-            if is_torn(path):
+            prepared.write("ref", f"{torn.commit}\n".encode(), like=path)
+            lock.take()
+            restored = is_torn(path)
+            if restored:
                 _keep(git, torn.branch, path)
-                os.rename(lock, path)
-                restored = True
+                prepared.install("ref", path)
+                sync(path.parent)
         finally:
-            if not restored:
-                lock.unlink()
-        sync(path.parent)
+            if lock.release():
+                prepared.clear()
     return restored
 
 

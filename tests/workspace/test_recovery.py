@@ -1,0 +1,301 @@
+"""Recovery, whatever came between: locks removed by hand, places taken, logs that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import FILES, Repo
+from workspace.git import GitStore
+from workspace.publishing import (
+    Batch,
+    Locked,
+    Recovered,
+    RefConflict,
+    WorktreeBusy,
+    locks,
+    mend,
+    publish,
+    recover,
+)
+from workspace.publishing.checkout import Checkout
+from workspace.publishing.journal import Journal, UnknownJournal
+from workspace.publishing.prepared import Prepared
+from workspace.publishing.refs import BranchRef
+
+README = "README.md"
+OURS = b"# Example\n\nText.\n\nOurs.\n"
+
+
+def commit(repo: Repo, text: bytes = OURS, *, branch: str = "main", path: str = README) -> str:
+    store = GitStore(repo.path)
+    batch = Batch(branch, store.tip(branch), {path: text}, "Agent", repositories.signature())
+    return publish(store, batch, durable=False)
+
+
+def die_in(owner: type, name: str, act: Callable[[], object]) -> None:
+    """Run something in another process, which dies where it would call a method."""
+    child = os.fork()
+    if not child:
+        setattr(owner, name, lambda *arguments, **named: os.kill(os.getpid(), signal.SIGKILL))
+        try:
+            act()
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def locks_of(repo: Repo) -> list[str]:
+    git_dir = GitStore(repo.path).common_dir
+    return sorted(
+        path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock") if path.name != "write.lock"
+    )
+
+
+def check_clean(repo: Repo) -> None:
+    assert locks_of(repo) == []
+    assert list((repo.path / ".git" / "docyard" / "pending").iterdir()) == []
+    assert repo.status() == ""
+    assert repo.fsck() == ""
+
+
+@pytest.mark.parametrize("log", ["logs/HEAD", "logs/refs/heads/main"])
+def test_a_log_that_cannot_be_written_keeps_nobody_from_writing(repo: Repo, log: str) -> None:
+    path = repo.path / ".git" / log
+    path.unlink()
+    path.mkdir()
+    (path / "held").write_text("")
+    first = commit(repo)
+    assert repo.head() == first
+    assert locks_of(repo) == []
+    second = commit(repo, OURS + b"More.\n")
+    assert repo.head() == second
+    assert locks_of(repo) == []
+    shutil.rmtree(path)
+    recover(GitStore(repo.path))
+    check_clean(repo)
+    assert repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second
+
+
+def test_an_empty_folder_in_the_place_of_a_log_gives_way(repo: Repo) -> None:
+    repo.git("branch", "topic")
+    (repo.path / ".git/logs/refs/heads/topic").unlink()
+    (repo.path / ".git/logs/refs/heads/topic/old").mkdir(parents=True)
+    commit(repo, branch="topic")
+    assert (repo.path / ".git/logs/refs/heads/topic").is_file()
+
+
+@pytest.mark.parametrize(
+    "removed", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
+)
+def test_a_person_removes_the_locks_and_looks_at_the_status(repo: Repo, removed: tuple[str, ...]) -> None:
+    die_in(BranchRef, "move", lambda: commit(repo))
+    for lock in removed:
+        (repo.path / ".git" / lock).unlink()
+    assert f"M  {README}\n" in repo.status()  # Git has written its index anew by now
+    assert recover(GitStore(repo.path)) == Recovered(taken_back=1)
+    check_clean(repo)
+    assert (repo.path / README).read_text() == FILES[README]
+    commit(repo)
+    check_clean(repo)
+
+
+def test_what_a_person_made_of_it_stays(repo: Repo) -> None:
+    die_in(BranchRef, "move", lambda: commit(repo))
+    for lock in locks_of(repo):
+        (repo.path / ".git" / lock).unlink()
+    repo.git("commit", "-qam", "I like it")
+    assert recover(GitStore(repo.path)) == Recovered(taken_back=1)
+    check_clean(repo)
+    assert (repo.path / README).read_bytes() == OURS
+
+
+def test_a_branch_whose_place_was_taken_holds_nobody_up(repo: Repo) -> None:
+    prepared = Prepared.make(repo.path / ".git", durable=False)
+    prepared.record(Journal("feature/x", repo.head(), "1" * 40))
+    repo.git("branch", "feature")
+    commit(repo)
+    check_clean(repo)
+
+
+def test_a_journal_of_another_version_is_left_to_that_version(repo: Repo) -> None:
+    die_in(BranchRef, "move", lambda: commit(repo))
+    [folder] = (repo.path / ".git/docyard/pending").iterdir()
+    held = locks_of(repo)
+    journal = json.loads((folder / "journal").read_bytes().split(b"\n")[0])
+    journal["version"] += 1
+    _sealed(folder / "journal", json.dumps(journal).encode())
+    for _ in range(2):
+        with pytest.raises(UnknownJournal):
+            commit(repo)
+    assert locks_of(repo) == held
+    journal["version"] -= 1
+    _sealed(folder / "journal", json.dumps(journal).encode())
+    commit(repo)
+    check_clean(repo)
+
+
+def _sealed(path: Path, text: bytes) -> None:
+    from hashlib import sha256
+
+    path.write_bytes(text + b"\n" + sha256(text).hexdigest().encode() + b"\n")
+
+
+def test_what_cannot_be_done_after_the_commit_is_done_later(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(5, "broken")
+
+    monkeypatch.setattr(Checkout, "settle", fail)
+    id = commit(repo)
+    monkeypatch.undo()
+    assert repo.head() == id
+    assert locks_of(repo) == []
+    assert recover(GitStore(repo.path)) == Recovered(completed=1)
+    check_clean(repo)
+
+
+def test_a_work_tree_that_is_away_is_mended_when_it_is_back(tmp_path: Path) -> None:
+    main = repositories.normal(tmp_path / "main")
+    linked = repositories.linked(main, tmp_path / "linked", "topic")
+    main.git("worktree", "lock", str(linked.path))
+    die_in(BranchRef, "move", lambda: commit(main, branch="topic"))
+    linked.path.rename(tmp_path / "away")
+    commit(main)
+    assert repositories.Repo(main.path).head()
+    (tmp_path / "away").rename(linked.path)
+    commit(main, OURS + b"More.\n")
+    assert linked.status() == ""
+    assert (linked.path / README).read_text() == FILES[README]
+    check_clean(main)
+
+
+def test_a_call_that_changes_nothing_waits_for_no_other_writer(repo: Repo) -> None:
+    with locks.docyard_lock(repo.path / ".git"):
+        Prepared.make(repo.path / ".git", durable=False)
+        began = time.monotonic()
+        mend(GitStore(repo.path))
+        assert time.monotonic() - began < locks.WAIT_FOR_DOCYARD / 2
+
+
+def test_a_lock_whose_file_was_removed_locks_nobody_in(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.1)
+    store = GitStore(repo.path)
+    with locks.docyard_lock(store.common_dir):
+        (store.common_dir / locks.LOCK).unlink()
+        with locks.docyard_lock(store.common_dir), pytest.raises(locks.AnotherWriter):
+            commit(repo)
+    commit(repo)
+    check_clean(repo)
+
+
+def test_a_switch_to_the_branch_that_is_under_way_is_waited_for(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git writes the files and the index of a switch first, and HEAD last."""
+    repo.commit({"slow.txt": "main\n"})
+    repo.git("switch", "-qc", "topic")
+    repo.commit({"slow.txt": "topic\n"})
+    started = tmp_path / "started"
+    repo.git("config", "filter.slow.smudge", f"sh -c 'touch {started}; sleep 0.6; cat'")
+    (repo.path / ".git/info/attributes").write_text("slow.txt filter=slow\n")
+    switch = threading.Thread(target=lambda: repo.git("switch", "-q", "main"))
+    switch.start()
+    while not started.exists():
+        time.sleep(0.01)
+    try:
+        commit(repo)
+    finally:
+        switch.join()
+    assert repo.status() == ""
+    assert (repo.path / README).read_bytes() == OURS
+
+
+def test_an_index_lock_that_stays_refuses_other_branches_too(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
+    repo.git("branch", "topic")
+    lock = repo.path / ".git" / "index.lock"
+    lock.write_bytes(b"theirs")
+    with pytest.raises(Locked, match=r"index\.lock"):
+        commit(repo, branch="topic")
+    assert lock.read_bytes() == b"theirs"
+
+
+def test_settings_for_line_ends_are_followed(repo: Repo) -> None:
+    store = GitStore(repo.path)
+
+    def write(text: bytes) -> None:
+        batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.signature())
+        publish(store, batch, durable=False)
+
+    write(OURS)
+    repo.git("config", "core.autocrlf", "true")
+    for path in FILES:
+        (repo.path / path).unlink()
+    repo.git("checkout", "--", ".")
+    write(OURS + b"More.\n")
+    assert (repo.path / README).read_bytes() == (OURS + b"More.\n").replace(b"\n", b"\r\n")
+    assert repo.status() == ""
+
+
+def test_a_head_that_is_a_symbolic_link_is_a_head(repo: Repo) -> None:
+    head = repo.path / ".git" / "HEAD"
+    head.unlink()
+    head.symlink_to("refs/heads/main")
+    commit(repo)
+    assert repo.status() == ""
+    assert (repo.path / README).read_bytes() == OURS
+
+
+def test_a_branch_whose_file_is_a_link_is_refused(repo: Repo) -> None:
+    repo.git("branch", "topic")
+    (repo.path / ".git/refs/heads/alias").symlink_to("topic")
+    with pytest.raises(RefConflict):
+        commit(repo, branch="alias")
+
+
+def test_a_file_that_git_is_to_leave_alone_is_told(repo: Repo) -> None:
+    repo.git("update-index", "--skip-worktree", README)
+    with pytest.raises(WorktreeBusy, match="skip-worktree"):
+        commit(repo)
+
+
+def test_words_written_into_the_old_file_after_the_last_look_are_kept(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = (repo.path / README).open("ab")
+    settle = Checkout.settle
+
+    def and_then(self: Checkout, journal: Journal) -> None:
+        stream.write(b"a person's last words\n")
+        stream.close()
+        settle(self, journal)
+
+    monkeypatch.setattr(Checkout, "settle", and_then)
+    commit(repo)
+    assert (repo.path / README).read_bytes() == OURS
+    assert (repo.path / f"{README}.orig").read_text() == FILES[README] + "a person's last words\n"
+
+
+def test_a_repository_that_a_group_shares(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    repo.git("config", "core.sharedRepository", "group")
+    os.chmod(repo.path / ".git", 0o2775)
+    commit(repo)
+    for path in ("docyard", "docyard/pending"):
+        assert stat.S_IMODE((repo.path / ".git" / path).stat().st_mode) & 0o2070 == 0o2070
+    assert (repo.path / ".git" / locks.LOCK).stat().st_mode & 0o060 == 0o060
