@@ -21,9 +21,9 @@ Line = bytes | Oversized
 class Input:
     """Reads the lines of a descriptor, and never more than one ahead.
 
-    The thread is a daemon of our own rather than one of anyio's, because it may be blocked in a read when the
-    process ends. It reads the descriptor itself, because a buffered stream holds a lock, and waits for room by
-    itself, because a coroutine of its own would be left over when the event loop ends.
+    The thread is a daemon of our own rather than one of anyio's, because it may be blocked in a read when
+    the process ends. It reads the descriptor itself, because a buffered stream holds a lock, and waits for
+    room by itself, because a coroutine of its own would be left over when the event loop ends.
     """
 
     def __init__(self, descriptor: int, limit: int) -> None:

@@ -1,46 +1,54 @@
-"""Which requests wait for an answer: what a client has asked that no longer sends, but may still listen."""
+"""Which requests wait for an answer, so that a client who asks no more, but still listens, gets them all."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import anyio
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
 
 
 class Unanswered:
     """The requests that were read and are not answered yet, by their ids.
 
-    The SDK takes the ids 1 and "1" for the same when it cancels, so they are counted as one here. It answers
-    every request but those that the client cancels.
+    The SDK answers every request but those that the client cancels, and which those are is read as the SDK
+    reads it (1, "1" and "01" are one id to it): a request that stays here for ever would keep the server.
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[RequestId] = Counter()
         self._changed = anyio.Event()
 
     def read(self, message: JSONRPCMessage) -> None:
         """Note a message of the client's."""
         match message:
             case JSONRPCRequest(id=identity):
-                self._counts[str(identity)] += 1
-            case JSONRPCNotification(method="notifications/cancelled", params={"requestId": identity}):
-                self._settle(str(identity), whole=True)
+                self._counts[coerce_request_id(identity)] += 1
+            case JSONRPCNotification(method="notifications/cancelled", params=params):
+                if (cancelled := cancelled_request_id_from_params(params)) is not None:
+                    self._counts.pop(coerce_request_id(cancelled), None)
+                    self._changed.set()
 
     def written(self, message: JSONRPCMessage) -> None:
         """Note a message of the server's."""
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
-            self._settle(str(message.id), whole=False)
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            identity = coerce_request_id(message.id)
+            self._counts[identity] -= 1
+            if self._counts[identity] <= 0:
+                del self._counts[identity]
+            self._changed.set()
 
     async def settled(self) -> None:
         """Return when nothing waits for an answer."""
         while self._counts:
             self._changed = anyio.Event()
             await self._changed.wait()
-
-    def _settle(self, identity: str, *, whole: bool) -> None:
-        if whole or self._counts[identity] <= 1:
-            del self._counts[identity]
-        else:
-            self._counts[identity] -= 1
-        self._changed.set()

@@ -19,6 +19,7 @@ from tests.repositories import FILES, Repo
 from workspace.git import GitStore
 from workspace.publishing import (
     Batch,
+    CannotWrite,
     Locked,
     Recovered,
     RefConflict,
@@ -299,3 +300,139 @@ def test_a_repository_that_a_group_shares(tmp_path: Path) -> None:
     for path in ("docyard", "docyard/pending"):
         assert stat.S_IMODE((repo.path / ".git" / path).stat().st_mode) & 0o2070 == 0o2070
     assert (repo.path / ".git" / locks.LOCK).stat().st_mode & 0o060 == 0o060
+
+
+def planted(repo: Repo, **fields: object) -> None:
+    prepared = Prepared.make(repo.path / ".git", durable=False)
+    journal = {
+        "version": 1,
+        "branch": "main",
+        "base": repo.head(),
+        "commit": "1" * 40,
+        "git_dir": ".",
+        "index": "index-0",
+        "had_index": True,
+        "files": [],
+        "folders": [],
+        **fields,
+    }
+    _sealed(prepared.folder / "journal", json.dumps(journal).encode())
+
+
+def work_file(**fields: object) -> dict[str, object]:
+    return {"path": "a.md", "name": ".docyard-0123456789abcdef-0", "old": None, "new": None, **fields}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"branch": "../../../victim/made"},
+        {"files": [work_file(path="../victim/todo.md")]},
+        {"files": [work_file(name="../../victim/todo")]},
+        {"folders": ["../victim/empty"]},
+        {"git_dir": "../../victim"},
+        {"git_dir": "worktrees/.."},
+        {"index": "../../../victim/todo.md"},
+        {"commit": "../victim"},
+        {"files": [work_file(new=["../victim", 0o100644])]},
+    ],
+)
+def test_a_planted_journal_leads_nowhere(repo: Repo, fields: dict[str, object]) -> None:
+    """A repository may come with a journal in it, and its checksum is no secret."""
+    victim = repo.path.parent / "victim"
+    (victim / "empty").mkdir(parents=True)
+    (victim / "todo.md").write_text("buy milk\n")
+    (victim / "todo.old").write_text("buy bread\n")
+    planted(repo, **fields)
+    with pytest.raises(UnknownJournal):
+        recover(GitStore(repo.path))
+    assert sorted(path.name for path in victim.iterdir()) == ["empty", "todo.md", "todo.old"]
+    assert (victim / "todo.md").read_text() == "buy milk\n"
+
+
+@pytest.mark.parametrize("link", ["logs/HEAD", "logs/refs/heads/main", "logs"])
+def test_a_log_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
+    victim = repo.path.parent / "victim"
+    victim.mkdir()
+    path = repo.path / ".git" / link
+    if path.is_dir():
+        shutil.rmtree(path)
+        path.symlink_to(victim)
+    else:
+        path.unlink()
+        (victim / ".bashrc").write_text("alias ls=ls\n")
+        path.symlink_to(victim / ".bashrc")
+    commit(repo)
+    assert [file.read_text() for file in victim.iterdir()] == (["alias ls=ls\n"] if link != "logs" else [])
+
+
+@pytest.mark.parametrize("link", ["refs/heads/topic", "docyard", "docyard/pending", "docyard/write.lock"])
+def test_a_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
+    victim = repo.path.parent / "victim"
+    victim.mkdir()
+    path = repo.path / ".git" / link
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(victim / "lock" if link.endswith(".lock") else victim)
+    with pytest.raises((CannotWrite, RefConflict)):
+        commit(repo, branch="topic/new")
+    assert list(victim.iterdir()) == []
+
+
+def test_a_person_who_writes_a_message_on_another_branch_holds_nobody_up(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
+    repo.git("branch", "topic")
+    (repo.path / ".git" / "index.lock").write_bytes(b"theirs")
+    (repo.path / ".git" / "COMMIT_EDITMSG").write_text("")
+    commit(repo, branch="topic")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_switch_that_comes_in_between_is_brought_along(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    repo.git("switch", "-qc", "topic")
+    real = BranchRef.move
+
+    def move(self: BranchRef, name: str) -> None:
+        if moment == "before":
+            repo.git("switch", "-q", "main")
+        real(self, name)
+        if moment == "after":
+            # As Git does it: HEAD comes last, after what was read before.
+            (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+    monkeypatch.setattr(BranchRef, "move", move)
+    commit(repo)
+    check_clean(repo)
+    assert (repo.path / README).read_bytes() == OURS
+
+
+def test_what_a_person_staged_in_the_place_of_a_file_stays(repo: Repo) -> None:
+    def remove() -> None:
+        store = GitStore(repo.path)
+        batch = Batch("main", store.tip("main"), {README: None}, "Agent", repositories.signature())
+        publish(store, batch, durable=False)
+
+    die_in(BranchRef, "move", remove)
+    for lock in locks_of(repo):
+        (repo.path / ".git" / lock).unlink()
+    repo.write({f"{README}/inside.md": "a person's\n"})
+    repo.git("add", "-A", README)
+    commit(repo, path="guides/setup.md")
+    assert (repo.path / README / "inside.md").read_text() == "a person's\n"
+
+
+def test_without_its_own_folder_a_writer_gives_its_locks_back(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def move(self: BranchRef, name: str) -> None:
+        shutil.rmtree(repo.path / ".git" / "docyard")
+        raise OSError(5, "broken")
+
+    monkeypatch.setattr(BranchRef, "move", move)
+    with pytest.raises(CannotWrite):
+        commit(repo)
+    monkeypatch.undo()
+    assert locks_of(repo) == []

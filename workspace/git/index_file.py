@@ -134,16 +134,17 @@ class IndexFile:
             self._check_free(name, {*removed})
         extensions = b"".join(self._extensions(self._entries.end, [*removed, *written]))
         if not kept and not added:
-            data = bytearray(self.data[: self._entries.end])
-            for name, new in written.items():
+            view, position = memoryview(self.data), 0
+            parts: list[bytes | memoryview] = []
+            for name in sorted(written):
                 at = self._find(name)
                 assert at is not None
                 start = self._entries.offsets[at]
-                flags = _flags(data[start : start + _FIXED])
-                data[start : start + _FIXED] = _fixed(new, name, flags & _EXTENDED)
-                if flags & _EXTENDED:
-                    data[start + _FIXED : start + _FIXED + 2] = b"\0\0"
-            return IndexFile(_signed(bytes(data) + extensions), self._entries)
+                flags = _flags(self.data[start : start + _FIXED]) & _EXTENDED
+                entry = _fixed(written[name], name, flags) + (b"\0\0" if flags else b"")
+                parts += (view[position:start], entry)
+                position = start + len(entry)
+            return IndexFile(_signed(*parts, view[position : self._entries.end], extensions), self._entries)
         return IndexFile(self._rebuilt(removed, written, extensions))
 
     def _rebuilt(
@@ -152,7 +153,7 @@ class IndexFile:
         """The bytes with entries come and gone, in order of their names."""
         spliced = self._compressed_again if self._version == 4 else self._spliced
         count, parts = spliced({*removed, *written}, written)
-        return _signed(_HEADER.pack(b"DIRC", self._version, count) + b"".join(parts) + extensions)
+        return _signed(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
 
     def _spliced(self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]) -> tuple[int, list[bytes]]:
         entries = self._entries
@@ -307,5 +308,8 @@ def _checksum(data: bytes) -> bytes:
     return sha1(data, usedforsecurity=False).digest()
 
 
-def _signed(data: bytes) -> bytes:
-    return data + _checksum(data)
+def _signed(*parts: bytes | memoryview) -> bytes:
+    digest = sha1(usedforsecurity=False)
+    for part in parts:
+        digest.update(part)
+    return b"".join((*parts, digest.digest()))

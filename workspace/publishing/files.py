@@ -151,6 +151,8 @@ class WorkFiles:
 
         Whatever a person wrote there meanwhile stays. It may be called again after it failed.
         """
+        if not self._plain_folders(file.path):
+            return
         target = self._root / file.path
         kept, new = _beside(target, file, "old"), _beside(target, file, "new")
         if restore and file.old is None:
@@ -174,6 +176,8 @@ class WorkFiles:
 
         What a program wrote into the old file after the last look stays beside it, for a person to see.
         """
+        if not self._plain_folders(file.path):
+            return
         target = self._root / file.path
         kept, found = _beside(target, file, "old"), self._replaced.get(file.path)
         if found is not None and not _same(_lstat(kept), found):

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.paths import InvalidPath, check_path
 
 NAME = "journal"
 VERSION = 1
+
+_ID = re.compile(r"[0-9a-f]{40}")
+_NAME = re.compile(r"\.docyard-[0-9a-f]{16}-[0-9]+")
+_INDEX = re.compile(r"index-[0-9]+")
+_GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
 class UnknownJournal(WorkspaceError):
@@ -77,9 +84,26 @@ class Journal:
             if fields.pop("version") != VERSION:
                 raise UnknownJournal
             files = tuple(_work_file(**file) for file in fields.pop("files"))
-            return cls(files=files, folders=tuple(fields.pop("folders")), **fields)
-        except (ValueError, KeyError, TypeError):
+            journal = cls(files=files, folders=tuple(fields.pop("folders")), **fields)
+            journal._check()
+        except (ValueError, KeyError, TypeError, InvalidPath):
             raise UnknownJournal from None
+        return journal
+
+    def _check(self) -> None:
+        """Raise ValueError or InvalidPath for what no Docyard writes: a repository may bring a journal."""
+        ids = [self.commit, *([self.base] if self.base else [])]
+        ids += [blob[0] for file in self.files for blob in (file.old, file.new) if blob]
+        paths = [*self.folders, *(file.path for file in self.files)]
+        is_ours = (
+            all(_ID.fullmatch(id) for id in ids)
+            and all(check_path(path) == path for path in paths)
+            and all(_NAME.fullmatch(file.name) for file in self.files)
+            and (self.git_dir is None or _GIT_DIR.fullmatch(self.git_dir))
+            and (self.index is None or _INDEX.fullmatch(self.index))
+        )
+        if not is_ours:
+            raise ValueError
 
 
 def _work_file(path: str, name: str, old: list[object] | None, new: list[object] | None) -> WorkFile:

@@ -91,9 +91,9 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
 def _open_lock(file: Path) -> int:
     make_shared_folder(file.parent)
     try:
-        return os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        return os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         share(file)
         return handle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -30,11 +31,11 @@ class Prepared:
     def make(cls, common_dir: Path, *, durable: bool) -> Prepared:
         """Make the folder, with nothing in it but the claim."""
         pending = common_dir / PENDING
-        if not pending.is_dir():
-            for new in (pending.parent, pending):
-                make_shared_folder(new)
-                if durable:
-                    sync(new.parent)
+        is_new = not pending.is_dir()
+        for made in (pending.parent, pending):
+            make_shared_folder(made)
+            if is_new and durable:
+                sync(made.parent)
         folder = pending / secrets.token_hex(8)
         make_shared_folder(folder)
         prepared = cls(folder, durable)
@@ -124,8 +125,15 @@ def make_shared_folder(path: Path) -> None:
     try:
         path.mkdir()
     except FileExistsError:
+        if path.is_symlink() or not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
         return
     share(path)
+
+
+def is_below_a_link(path: Path, root: Path) -> bool:
+    """Whether a folder on the way from a root down to a path is a link, and leads who knows where."""
+    return any(folder.is_symlink() for folder in path.parents if folder.is_relative_to(root))
 
 
 def share(path: Path) -> None:

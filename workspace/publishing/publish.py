@@ -8,8 +8,9 @@ was kept goes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -30,11 +31,12 @@ from workspace.publishing.locks import (
     wait_for_others,
 )
 from workspace.publishing.prepared import Prepared
-from workspace.publishing.recovery import Recovered, index_locks, recover_locked, take_back
+from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, take_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
 from workspace.trees import rewrite
 
 _ATTEMPTS = 5
+_AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written HEAD
 
 
 class BranchMoved(WorkspaceError):
@@ -70,6 +72,7 @@ class Publication:
         self._prepared: Prepared | None = None
         self._ref: BranchRef | None = None
         self._locked: Path | None = None  # the Git directory of the work tree whose locks are held
+        self._locks: list[LinkedLock] = []
         self._numbers = count()
         # Whether the private folder holds nothing that recovery would need, and whether the work tree holds
         # what the branch does not.
@@ -90,7 +93,8 @@ class Publication:
         with self._turn:
             # What is half done stays as a crash would leave it, locks too, so that nobody commits it; the
             # next writer mends it first.
-            if self._prepared is None or self._is_half_done:
+            # Not so where someone removed the folder, since nobody could tell later whose these locks are.
+            if self._prepared is None or (self._is_half_done and self._prepared.folder.is_dir()):
                 return
             released = self._release()
             if released and self._is_spent:
@@ -161,6 +165,8 @@ class Publication:
             self._check_tip(batch)
             if not _is_elsewhere(store, self._branch, checkout) and (checkout is None or checkout.check()):
                 self._swap(batch, journal, checkout, ref)
+                if checkout is None and has_worktrees(store):
+                    self._follow(journal, changes)
                 return commit
         raise WorktreeBusy("another program keeps writing its index", fix="Try again in a moment.")
 
@@ -185,24 +191,43 @@ class Publication:
         recorded = reflog.record(logs, batch.base, journal.commit, batch.author, batch.message)
         self._is_spent = _settled(checkout, journal) and recorded
 
+    def _follow(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
+        """Bring a work tree along that has come to the branch just now, at the commit before.
+
+        A switch reads the branch first and writes HEAD last, and nothing keeps a commit from coming in
+        between. Its next `git commit -a` would take that commit's words away.
+        """
+        for pause in (0, _AFTER_MOVE):
+            time.sleep(pause)
+            with suppress(WorkspaceError, OSError):
+                checkout = _checkout(self._store, self._branch, changes)
+                if checkout is not None:
+                    self._lock(checkout.worktree.git_dir)
+                    index = f"index-{next(self._numbers)}"
+                    checkout.prepare(self._folder(), index)
+                    late = checkout.record(journal, index)
+                    self._is_spent = False
+                    self._folder().record(late)
+                    checkout.apply(late, self._folder())
+                    self._is_spent = _settled(checkout, late)
+                    return
+
     def _lock(self, git_dir: Path | None) -> None:
         """Take the locks of a work tree, if there is one, and of the branch, unless they are held."""
         if self._locked != git_dir:
             self._unlock_worktree()
         if git_dir is not None:
+            if not self._locks:
+                claim, common_dir = self._folder().claim, self._store.common_dir
+                self._locks = [LinkedLock(claim, git_dir / name, common_dir) for name in WORKTREE_LOCKED]
             self._locked = git_dir
-            for lock in self._worktree_locks(git_dir):
+            for lock in self._locks:
                 lock.take()
         self._branch_ref().take()
 
-    def _worktree_locks(self, git_dir: Path) -> list[LinkedLock]:
-        claim, common_dir = self._folder().claim, self._store.common_dir
-        return [LinkedLock(claim, git_dir / name, common_dir) for name in WORKTREE_LOCKED]
-
     def _unlock_worktree(self) -> bool:
-        locks = self._worktree_locks(self._locked) if self._locked is not None else []
-        self._locked = None
-        released = [lock.release() for lock in reversed(locks)]
+        released = [lock.release() for lock in reversed(self._locks)]
+        self._locked, self._locks = None, []
         return all(released)
 
     def _release(self) -> bool:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile
+from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile, PathTaken
 from workspace.publishing import reflog
 from workspace.publishing.checkout import INDEX_BEFORE
 from workspace.publishing.files import WorkFiles
-from workspace.publishing.journal import Journal, WorkFile
+from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
 from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
-from workspace.publishing.prepared import PENDING, Prepared
+from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
 from workspace.publishing.refs import BranchRef
 from workspace.trees import find
 from workspace.worktrees import Worktree
@@ -78,8 +78,11 @@ def recover_locked(store: GitStore) -> Recovered:
 
 def private_folders(common_dir: Path) -> list[Path]:
     """The private folders of publications."""
+    pending = common_dir / PENDING
+    if pending.is_symlink() or is_below_a_link(pending, common_dir):
+        return []
     try:
-        with os.scandir(common_dir / PENDING) as entries:
+        with os.scandir(pending) as entries:
             return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError):
         return []
@@ -124,6 +127,8 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     They stay if this fails: what is in the work tree is not what the branch holds, and nobody is to commit
     it.
     """
+    if not store.is_branch_name(journal.branch):
+        raise UnknownJournal
     prepared.claim.touch()
     if not is_committed(store, journal):
         for target in _lock_targets(store, journal):
@@ -201,8 +206,12 @@ def _without_ours(
     }
     if index is None or not ours:
         return index
+    try:
+        changed = index.changed(ours)
+    except PathTaken:  # by what a person has staged since
+        return index
     mtime = path.stat().st_mtime_ns
-    back = prepared.write("index.back", index.changed(ours).data, like=path)
+    back = prepared.write("index.back", changed.data, like=path)
     os.utime(back, ns=(mtime, mtime))
     prepared.install("index.back", path)
     return _index(path)
@@ -235,8 +244,28 @@ def git_locks(common_dir: Path) -> Iterator[Path]:
 
 
 def index_locks(store: GitStore) -> list[Path]:
-    """The locks of the indexes of all work trees."""
-    return [git_dir / "index.lock" for git_dir in _git_dirs(store.common_dir)]
+    """The locks of indexes that a switch may hold now, in this and every other work tree.
+
+    Not one of a work tree that is gone, nor one of a commit whose message is being written: that may take
+    hours, and the message is younger than the lock.
+    """
+    found = []
+    for git_dir in _git_dirs(store.common_dir):
+        lock, message = git_dir / "index.lock", git_dir / "COMMIT_EDITMSG"
+        with suppress(FileNotFoundError):
+            held = lock.lstat()
+            worktree = store.worktree_at(git_dir)
+            with suppress(FileNotFoundError):
+                if message.lstat().st_mtime_ns >= held.st_mtime_ns:
+                    continue
+            if worktree is not None and worktree.path.is_dir():
+                found.append(lock)
+    return found
+
+
+def has_worktrees(store: GitStore) -> bool:
+    """Whether a branch may be checked out in this repository."""
+    return not store.bare or len(_git_dirs(store.common_dir)) > 1
 
 
 def _git_dirs(common_dir: Path) -> list[Path]:

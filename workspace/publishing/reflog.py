@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.git import GitReader, Signature
-from workspace.publishing.prepared import remove_empty
+from workspace.publishing.prepared import is_below_a_link, remove_empty
 from workspace.worktrees import heads_on
 
 _NOTHING = "0" * 40
@@ -32,7 +32,12 @@ def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
         create = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
     paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
     paths += [git_dir / "logs" / "HEAD" for git_dir in heads_on(branch, git.common_dir)]
-    return tuple(Log(path, create) for path in paths)
+    # A repository could come with a link that leads into a file of the user's.
+    return tuple(
+        Log(path, create)
+        for path in paths
+        if not path.is_symlink() and not is_below_a_link(path, git.common_dir)
+    )
 
 
 def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
@@ -82,7 +87,7 @@ def _line(old: str | None, new: str, who: Signature, message: str) -> bytes:
 
 
 def _append(log: Log, line: bytes) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     if log.create:
         log.path.parent.mkdir(parents=True, exist_ok=True)
         if log.path.is_dir():

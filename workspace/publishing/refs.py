@@ -8,7 +8,7 @@ from typing import ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.publishing.locks import LinkedLock
-from workspace.publishing.prepared import Prepared, remove_empty, sync
+from workspace.publishing.prepared import Prepared, is_below_a_link, remove_empty, sync
 
 _ATTEMPTS = 5
 
@@ -96,8 +96,8 @@ class BranchRef:
 def check_place(git: GitReader, branch: str) -> None:
     """Raise `RefConflict` if another ref stands where this branch's would, or above or below it."""
     path = git.common_dir / "refs" / "heads" / branch
-    if path.is_symlink():
-        raise RefConflict(branch, branch, "its file is a symbolic link")
+    if path.is_symlink() or is_below_a_link(path, git.common_dir):
+        raise RefConflict(branch, branch, "its file is a symbolic link, or below one")
     if git.tip(branch) is not None:
         return
     if path.is_file() and path.read_bytes().startswith(b"ref:"):

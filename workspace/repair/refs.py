@@ -13,6 +13,7 @@ from workspace.git.loose import free_name
 from workspace.objects import LINK_MODE
 from workspace.publishing.locks import LinkedLock, docyard_lock
 from workspace.publishing.prepared import Prepared, sync
+from workspace.publishing.recovery import private_folders
 from workspace.trees import walk
 
 BROKEN_REFS = "docyard/broken-refs"
@@ -54,11 +55,14 @@ def restore(git: GitReader, torn: TornRef) -> bool:
         return False
     path = git.common_dir / "refs" / "heads" / torn.branch
     with docyard_lock(git.common_dir):
+        # A lock that a docyard left which died keeps everyone else out just as well.
+        dead = [Prepared(folder, durable=False) for folder in private_folders(git.common_dir)]
         prepared = Prepared.make(git.common_dir, durable=True)
         lock = LinkedLock(prepared.claim, path, git.common_dir)
         try:
             prepared.write("ref", f"{torn.commit}\n".encode(), like=path)
-            lock.take()
+            if not any(folder.owns(lock.path) for folder in dead):
+                lock.take()
             restored = is_torn(path)
             if restored:
                 _keep(git, torn.branch, path)

@@ -1,0 +1,409 @@
+"""A client that hangs up, in every way and at every moment: each call is whole or not at all.
+
+What was begun is finished, with all that follows its commit; the server ends by itself, without a word; and
+who asks again with the same key gets the first answer.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.locking import locked
+from tests.acceptance.server import surroundings
+from tests.acceptance.wire import PATIENCE, Message, Wire, handshake, request_line, server_command, until
+from tests.repositories import Repo, normal
+from tests.soak import inspection
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers and clients are sent signals of POSIX")
+
+TASKS = "# Work\n\n## Tasks\n\n- [ ] Begin\n"
+CALLS = 12  # more than are worked on at a time
+DOOMED = str(Path(__file__).with_name("doomed_client.py"))
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", {"tasks.md": TASKS})
+
+
+@pytest.fixture
+def wire(repo: Repo, tmp_path: Path) -> Iterator[Wire]:
+    wire = Wire(repo.path, tmp_path / "home")
+    yield wire
+    if wire.process.poll() is None:
+        wire.process.kill()
+        wire.process.wait()
+
+
+def task(number: int) -> dict[str, Any]:
+    """A call that adds one task, and says how to recognise it."""
+    place = {"operation": "add_task", "file": "tasks.md", "slug": "tasks"}
+    return {**place, "title": f"Heron {number}.", "idempotency_key": f"key-{number}"}
+
+
+def committed(repo: Repo) -> dict[int, str]:
+    """The commit of each task, each commit having added one and no more."""
+    found: dict[int, str] = {}
+    for commit in repo.git("rev-list", "--reverse", "HEAD").split()[1:]:
+        added = [line for line in repo.git("show", "--format=", commit).splitlines() if line[:2] == "+-"]
+        [title] = [line.removeprefix("+- [ ] ") for line in added]
+        number = int(title.removeprefix("Heron ").removesuffix("."))
+        assert number not in found
+        found[number] = commit
+    return found
+
+
+def assert_whole(repo: Repo, home: Path, answers: list[Message], calls: int = CALLS) -> None:
+    """Every call is whole or not at all, the answers are true, and so are those to the same calls again."""
+    inspection.assert_sound(repo)
+    done = committed(repo)
+    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(done)
+    log = repo.git("log", "-g", "--format=%H", "main").split()
+    assert log == repo.git("rev-list", "HEAD").split()
+    for answer in answers:
+        if "result" in answer:
+            assert answer["result"]["structuredContent"]["commit"] == done[answer["id"]]
+    again = Wire(repo.path, home)
+    for number in range(calls):
+        told = again.call(number, "edit_document", task(number))
+        assert "error" not in told, told
+        assert told.get("repeated", False) is (number in done)
+        assert told["commit"] == done.get(number, told["commit"])
+    found = again.call(calls, "search_docs", {"query": f"heron {calls - 1}"})
+    assert found["hits"][0]["chunk_id"] == "tasks.md#tasks"
+    assert found["commit"] == found["hits"][0]["source_commit"] == repo.head()
+    again.close_input()
+    assert again.rest() == []
+    assert again.ended() == (0, "")
+    assert sorted(committed(repo)) == list(range(calls))
+    assert repo.git("rev-list", "HEAD").split()[-len(done) - 1 :] == log
+    inspection.assert_sound(repo)
+
+
+def indexed(repo: Repo, commit: str) -> bool:
+    """Whether the search index says that it stands at a commit."""
+    [said] = (repo.path / ".git" / "docyard").rglob("metadata.json")
+    return commit in said.read_text()
+
+
+# Moments
+
+
+@contextmanager
+def at_once(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iterator[None]:
+    """The calls are on the wire."""
+    send()
+    yield
+
+
+@contextmanager
+def in_the_publication(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iterator[None]:
+    """One call has prepared its commit and waits for Git's index lock; others wait for Docyard's."""
+    lock = repo.path / ".git" / "index.lock"
+    lock.touch(exist_ok=False)
+    send()
+    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    yield
+    lock.unlink()
+
+
+@contextmanager
+def after_a_commit(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iterator[None]:
+    """A call has committed, and cannot bring the index to its commit."""
+    before = repo.head()
+    assert wire.call(1000, "search_docs", {"query": "work"})["hits"]
+    [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
+    with locked(lock, PATIENCE):
+        send()
+        until(lambda: repo.head() != before, "a commit")
+        yield
+
+
+MOMENTS = (at_once, in_the_publication, after_a_commit)
+
+
+# Ways
+
+
+def close_input(wire: Wire) -> None:
+    wire.close_input()
+
+
+def close_output(wire: Wire) -> None:
+    wire.close_output()
+
+
+def close_both(wire: Wire) -> None:
+    wire.close()
+
+
+def terminate(wire: Wire) -> None:
+    wire.process.send_signal(signal.SIGTERM)
+
+
+def interrupt(wire: Wire) -> None:
+    wire.process.send_signal(signal.SIGINT)
+
+
+def close_and_terminate(wire: Wire) -> None:
+    """What hosts do to a server that takes its time."""
+    wire.close_input()
+    wire.process.send_signal(signal.SIGTERM)
+
+
+def cancel_and_close(wire: Wire) -> None:
+    for number in range(CALLS):
+        wire.notify("notifications/cancelled", requestId=number, reason="changed my mind")
+    wire.close_input()
+
+
+WAYS = (
+    close_input,
+    close_output,
+    close_both,
+    terminate,
+    interrupt,
+    close_and_terminate,
+    cancel_and_close,
+)
+
+
+QUICK = {
+    (close_input, in_the_publication),
+    (close_output, in_the_publication),
+    (close_both, after_a_commit),
+    (terminate, in_the_publication),
+}
+CASES = [
+    pytest.param(
+        way,
+        moment,
+        marks=[] if (way, moment) in QUICK else [pytest.mark.slow],
+        id=f"{way.__name__}-{moment.__name__}",
+    )
+    for way in WAYS
+    for moment in MOMENTS
+]
+
+
+@pytest.mark.parametrize(("way", "moment"), CASES)
+def test_a_hang_up_leaves_each_call_whole_or_not_done(
+    repo: Repo, wire: Wire, tmp_path: Path, way: Callable[[Wire], None], moment: Any
+) -> None:
+    def send() -> None:
+        for number in range(CALLS):
+            wire.request(number, "edit_document", task(number), progress=number % 2 == 0)
+
+    with moment(repo, wire, send):
+        way(wire)
+    listens = way not in (close_output, close_both)
+    answers = wire.rest() if listens else []
+    assert wire.ended() == (0, "")
+    done = committed(repo)
+    if moment is not at_once:
+        assert done, "what was begun is finished"
+    if moment is after_a_commit:
+        assert indexed(repo, repo.head())
+    if way is close_input:  # whoever still listens is told everything
+        assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(CALLS))
+        assert sorted(done) == list(range(CALLS))
+    if way is cancel_and_close:
+        # What was cancelled is not answered, except what was answered before.
+        assert all("result" in answer for answer in answers)
+    assert_whole(repo, tmp_path / "home", answers)
+
+
+@pytest.mark.parametrize(
+    "place", [0, *(pytest.param(place, marks=pytest.mark.slow) for place in range(1, 5))]
+)
+@pytest.mark.parametrize("way", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
+def test_a_hang_up_at_each_report_of_progress(
+    tmp_path: Path, way: Callable[[Wire], None], place: int
+) -> None:
+    part = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
+    page = "".join(part.format(number, number) for number in range(8))
+    pages = {f"pages/{number}.md": f"# Page {number}\n\n{page}" for number in range(200)}
+    repo = normal(tmp_path / "docs", {"tasks.md": TASKS, **pages})
+    wire = Wire(repo.path, tmp_path / "home")
+    wire.request(1000, "search_docs", {"query": "otter"}, progress=True)
+    reports, answers = -1, []
+    # A quick machine reports less often; then the search's answer is the last moment.
+    while reports < place and not answers:
+        message = wire.receive()
+        if "id" in message:
+            answers.append(message)
+        else:
+            reports += 1
+    assert reports >= 0, "there was no report"
+    for number in range(CALLS):
+        wire.request(number, "edit_document", task(number), progress=True)
+    way(wire)
+    if way is close_input:
+        answers += [message for message in wire.rest() if "id" in message]
+        found = {answer["id"]: answer["result"]["structuredContent"] for answer in answers}
+        assert found.keys() == {1000, *range(CALLS)}
+        assert found.pop(1000)["hits"]
+        answers = [answer for answer in answers if answer["id"] != 1000]
+    else:
+        answers = []
+    assert wire.ended() == (0, "")
+    assert_whole(repo, tmp_path / "home", answers)
+
+
+class Doomed:
+    """A client that has sent calls to a server of its own and waits to be killed."""
+
+    def __init__(self, repo: Repo, folder: Path, numbers: range) -> None:
+        folder.mkdir(exist_ok=True)
+        self._log, self._exit_code = folder / "log", folder / "exit"
+        lines = folder / "lines"
+        calls = [request_line(number, "edit_document", task(number)) for number in numbers]
+        lines.write_bytes(b"".join([*handshake(), *calls]))
+        files = [str(file) for file in (lines, self._log, self._exit_code)]
+        self._process = subprocess.Popen(
+            [sys.executable, DOOMED, *files, *server_command(repo.path)],
+            stdout=subprocess.PIPE,
+            env=surroundings(folder),
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"sent\n"
+
+    def kill(self) -> None:
+        """Kill the client, not its server."""
+        self._process.kill()
+        self._process.communicate()
+
+    def server_ended(self) -> tuple[int, str]:
+        """The exit code of the server, which must end by itself, and what it wrote to standard error."""
+        until(self._exit_code.exists, "the end of the server")
+        return int(self._exit_code.read_text()), self._log.read_text()
+
+
+@pytest.mark.parametrize("is_prepared", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_client_that_is_killed(repo: Repo, tmp_path: Path, is_prepared: bool) -> None:
+    lock = repo.path / ".git" / "index.lock"
+    if is_prepared:
+        lock.touch()
+    client = Doomed(repo, tmp_path / "doomed", range(CALLS))
+    if is_prepared:
+        until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    client.kill()
+    lock.unlink(missing_ok=True)
+    assert client.server_ended() == (0, "")
+    assert not is_prepared or committed(repo)
+    assert_whole(repo, tmp_path / "home", [])
+
+
+@pytest.mark.slow
+def test_two_clients_of_which_one_is_killed(repo: Repo, wire: Wire, tmp_path: Path) -> None:
+    half = CALLS // 2
+    lock = repo.path / ".git" / "index.lock"
+    lock.touch()
+    client = Doomed(repo, tmp_path / "doomed", range(half))
+    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    for number in range(half, CALLS):
+        wire.request(number, "edit_document", task(number))
+    client.kill()
+    lock.unlink()
+    answers = [wire.receive() for _ in range(half, CALLS)]
+    assert sorted(answer["id"] for answer in answers) == list(range(half, CALLS))
+    assert not any(answer["result"]["isError"] for answer in answers)
+    assert client.server_ended() == (0, "")
+    wire.close_input()
+    assert wire.rest() == []
+    assert wire.ended() == (0, "")
+    assert set(committed(repo)) >= set(range(half, CALLS))
+    assert_whole(repo, tmp_path / "home", answers)
+
+
+@pytest.mark.slow
+def test_a_second_signal_is_a_crash_that_the_next_server_mends(
+    repo: Repo, wire: Wire, tmp_path: Path
+) -> None:
+    lock = repo.path / ".git" / "index.lock"
+    lock.touch()
+    for number in range(CALLS):
+        wire.request(number, "edit_document", task(number))
+    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    wire.process.send_signal(signal.SIGTERM)
+    until(lambda: wire.process.poll() is not None or wire.process.send_signal(signal.SIGTERM), "the end")
+    lock.unlink()
+    wire.ended()
+    again = Wire(repo.path, tmp_path / "home")
+    until(lambda: not inspection.left_behind(repo), "the mending")
+    again.close()
+    assert again.ended() == (0, "")
+    assert_whole(repo, tmp_path / "home", [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [close_both, close_input])
+def test_two_hundred_calls_in_flight(
+    repo: Repo, wire: Wire, tmp_path: Path, way: Callable[[Wire], None]
+) -> None:
+    calls = 200
+    for number in range(calls):
+        wire.request(number, "edit_document", task(number))
+    way(wire)
+    answers = wire.rest() if way is close_input else []
+    assert wire.ended() == (0, "")
+    assert len(answers) == (calls if way is close_input else 0)
+    assert_whole(repo, tmp_path / "home", answers, calls)
+
+
+def test_a_half_written_line_is_not_done(repo: Repo, wire: Wire, tmp_path: Path) -> None:
+    wire.request(0, "edit_document", task(0))
+    wire.write(request_line(1, "edit_document", task(1))[:-30])
+    wire.close_input()
+    answers = wire.rest()
+    assert wire.ended() == (0, "")
+    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32700}
+    assert committed(repo).keys() == {0}
+    assert_whole(repo, tmp_path / "home", answers, 2)
+
+
+@pytest.mark.slow
+def test_a_whole_line_without_its_break_is_done(repo: Repo, wire: Wire, tmp_path: Path) -> None:
+    wire.write(request_line(0, "edit_document", task(0)).rstrip())
+    wire.close_input()
+    answers = wire.rest()
+    assert wire.ended() == (0, "")
+    assert committed(repo).keys() == {0}
+    assert_whole(repo, tmp_path / "home", answers, 1)
+
+
+@pytest.mark.slow
+def test_a_huge_line_without_an_end(repo: Repo, wire: Wire, tmp_path: Path) -> None:
+    wire.request(0, "edit_document", task(0))
+    wire.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
+    wire.write(b"x" * 40_000_000)
+    wire.close_input()
+    answers = wire.rest()
+    assert wire.ended() == (0, "")
+    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32600}
+    assert_whole(repo, tmp_path / "home", answers, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [terminate, close_input])
+def test_a_client_that_reads_no_more_and_does_not_close(
+    repo: Repo, wire: Wire, tmp_path: Path, way: Callable[[Wire], None]
+) -> None:
+    for number in range(100, 160):  # more than a pipe holds
+        wire.request(number, "edit_document", {})
+    wire.request(0, "edit_document", task(0))
+    until(lambda: committed(repo), "the commit")
+    way(wire)
+    code, log = wire.ended()
+    assert code == 0
+    assert "Traceback" not in log
+    assert_whole(repo, tmp_path / "home", [], 1)
