@@ -185,6 +185,7 @@ class LiveIndex:
 
     def _settle(self) -> None:
         """Choose where the index lives, again if the served branch is another one or the folder is gone."""
+        self._workspace.tip()  # raises where the repository or the branch is gone, which get no folder
         name = self._branch()
         if name != self._name or (self._location and not self._location.folder.is_dir()):
             self.close()

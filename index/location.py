@@ -112,9 +112,14 @@ def find_location(candidates: Iterable[Path], refused: Container[Path] = ()) -> 
 
 
 def candidates(common_dir: Path, name: str) -> Iterator[Path]:
-    """Give the folders in which an index may live, the best first."""
+    """Give the folders in which an index may live, the best first; none where the repository is gone.
+
+    What was unmounted leaves an empty folder, and in that nothing is to be made.
+    """
     from platformdirs import user_cache_path
 
+    if not os.path.lexists(common_dir / "HEAD"):
+        return
     yield common_dir / "docyard" / "index" / name
     repository = hashlib.sha256(os.fsencode(common_dir.resolve())).hexdigest()[:16]
     yield user_cache_path("docyard", appauthor=False) / "index" / repository / name

@@ -65,7 +65,7 @@ def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
     """The cure of an error; another one where the text that is to be read has been cut."""
     if is_cut and isinstance(error, ReadFirst):
         return (
-            "'current' is cut. Read these sections with view_document, or send the same call with "
+            "'current' is cut. To do that nevertheless, send the same call with "
             "base_commit set to 'commit' to overwrite them unread."
         )
     return error.fix

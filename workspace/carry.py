@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from workspace.addresses import (
     PREAMBLE,
+    AmbiguousAddress,
+    Fragment,
     SectionNotFound,
     TaskNotFound,
     nearest,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from workspace.document import Document, Section, Task
+
+_SHOWN = 200
 
 
 class Conflict(WorkspaceError):
@@ -57,6 +61,34 @@ def carry(old: Document, new: Document, address: str) -> str | None:
         return address
     twin = Twins(old, new).of(section)
     return twin.key if task is None else task_address(twin, _same_task(old, section, task, new, twin))
+
+
+def check_not_newer(tip: Document, address: str) -> None:
+    """Refuses an address that means nothing in the commit that a caller names, and something in the tip.
+
+    What is there was added since, so the caller cannot mean it. `_preamble` names a place, whether something
+    stands there or not. Raises SectionNotFound, TaskNotFound.
+    """
+    fragment = read_fragment(address)
+    if fragment == Fragment(PREAMBLE, None):
+        return
+    try:
+        if fragment.task is None:
+            resolve_section(tip, address)
+        else:
+            resolve_task(tip, address)
+    except (SectionNotFound, TaskNotFound):
+        return  # this batch made it, or there is no such thing at all
+    except AmbiguousAddress:
+        pass
+    shown = address if len(address) <= _SHOWN else address[:_SHOWN] + "…"
+    fix = "Leave base_commit out, or give the newer commit that you read it in."
+    if fragment.task is None:
+        message = f"the section '{shown}' of {tip.path} is not in base_commit: it was added or renamed later"
+        raise SectionNotFound(message, fix=fix, wanted=shown)
+    raise TaskNotFound(
+        f"the task '{shown}' of {tip.path} is not in base_commit: it was added or moved later", fix=fix
+    )
 
 
 class Twins:

@@ -19,6 +19,10 @@ CONFIG_PATH = "docyard.toml"
 MAX_CONFIG = 64 * 1024
 # The standard library reads dotted keys in time that grows with the cube of their parts.
 DEEP_KEY = re.compile(rb"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){20}""")
+CALL_READS = 50_000_000
+"""Bytes of documents that the operations of one call may read, one after the other."""
+HEADING_BYTES = 100
+"""What a heading takes to read, as bytes of text."""
 DOCUMENT_SUFFIXES = (".md", ".markdown")
 
 
@@ -84,6 +88,17 @@ class Limits(_Settings):
                 fix=f"Nest them less deeply, or raise limits.nesting in {CONFIG_PATH}.",
                 limit=self.nesting,
                 actual=depth,
+            )
+
+    def check_reading(self, size: int, operations: int) -> None:
+        """Raises LimitExceeded for a call whose operations read too much: each reads its document again."""
+        if size > CALL_READS and operations > 1:
+            raise LimitExceeded(
+                f"the operations of this call read more than {CALL_READS:,} bytes, one after the other; "
+                "nothing was changed",
+                fix=f"Send them in several calls, of at most {max(1, operations // 2)} operations each.",
+                limit=CALL_READS,
+                actual=size,
             )
 
     def check_call(self, operations: int, size: int) -> None:

@@ -2,7 +2,7 @@
 
     WorkspaceError
     ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
-    │                BranchNotFound, ReadOnly
+    │                BranchNotFound, RepositoryGone, ReadOnly
     ├── settings     InvalidConfig, UnknownType, BrokenType
     ├── reading      DocumentNotFound (NotCommitted, NotADocument), InvalidAddress, SectionNotFound,
     │                TaskNotFound, AmbiguousAddress, InvalidFrontMatter

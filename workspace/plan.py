@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from workspace.config import HEADING_BYTES
 from workspace.errors import WorkspaceError
 from workspace.overlay import Overlay
 from workspace.proof import Ledger
@@ -13,6 +14,7 @@ from workspace.proof import Ledger
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from workspace.document import Document
     from workspace.edits import Operation, Outcome
     from workspace.edits.edit import Style
     from workspace.proof import Proof
@@ -92,6 +94,7 @@ def plan(
             steps.append(Step(None, Status.FAILED, error=operation))
         else:
             steps.append(batch.run(operation))
+            snapshot.config.limits.check_reading(batch.read, len(steps))
         if mode is Mode.ALL and steps[-1].status is Status.FAILED:
             return _taken_back(snapshot, steps, operations)
     return Plan(snapshot, batch.overlay, tuple(steps), batch.overlay.changes(), frozenset(batch.ledger.owned))
@@ -103,14 +106,16 @@ class _Batch:
     def __init__(self, snapshot: Snapshot, style: Style, proof: Proof | None) -> None:
         self.ledger = Ledger(proof, snapshot)
         self.overlay = Overlay(snapshot)
+        self.read = 0  # bytes of documents that were parsed anew, and for each heading what it takes beside
         self._style = style
         self._past = [Overlay(state) for state in (proof.past(snapshot) if proof else ())]
+        self._base = proof.base if proof else None
 
     def run(self, operation: Operation) -> Step:
         """One operation. What it does to the states of the past only says what later addresses mean."""
         draft = self.overlay.copy()
         try:
-            meant = operation.carried(self._past, self.overlay) if self._past else operation
+            meant = operation.carried(self._past, self.overlay, self._base) if self._past else operation
             outcome = meant.apply(draft, self._style)
             if outcome.is_change:
                 self.ledger.check(meant, self.overlay, draft)
@@ -118,6 +123,7 @@ class _Batch:
             step = Step(operation, Status.FAILED, error=error)
         else:
             step = Step(operation, Status.DONE, outcome=outcome)
+            self.read += sum(_weight(draft.find(path)) for path in draft.revised(self.overlay))
             self.overlay = draft
         self._past = [self._replayed(operation, place) for place in range(len(self._past))]
         return step
@@ -125,10 +131,15 @@ class _Batch:
     def _replayed(self, operation: Operation, place: int) -> Overlay:
         draft = self._past[place].copy()
         try:
-            operation.carried(self._past[:place], self._past[place]).apply(draft, self._style)
+            past = self._past[:place]
+            operation.carried(past, self._past[place], self._base).apply(draft, self._style)
         except WorkspaceError:
             return self._past[place]
         return draft
+
+
+def _weight(document: Document | None) -> int:
+    return len(document.data) + HEADING_BYTES * len(document.outline.headings) if document else 0
 
 
 def _size(operation: Operation | WorkspaceError) -> int:

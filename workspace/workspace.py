@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from workspace.addresses import nearest
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader, GitStore
+from workspace.git import DamagedRepository, GitReader, GitStore
+from workspace.objects import Head
 from workspace.snapshot import DocumentCache, Snapshot
 
 if TYPE_CHECKING:
@@ -27,9 +29,15 @@ _PATIENCE = 30.0  # seconds to wait for the writers of this process
 
 
 class BranchNotFound(WorkspaceError):
-    """The repository has no branch of this name. `branches` are the nearest that it has."""
+    """The repository has no branch of this name, or no longer. `branches` are the nearest that it has."""
 
     code = "BRANCH_NOT_FOUND"
+
+
+class RepositoryGone(WorkspaceError):
+    """The repository, or the linked work tree of it that is served, is not where it was opened."""
+
+    code = "REPOSITORY_GONE"
 
 
 class Workspace:
@@ -44,6 +52,7 @@ class Workspace:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._requests: RequestLog | None = None
+        self._born: set[str] = set()  # the branches that were seen to have a commit
 
     @classmethod
     def open(
@@ -67,7 +76,10 @@ class Workspace:
                 close = nearest(branch, branches)
                 fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
                 raise BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
-        return cls(git, branch=branch, durable=durable)
+        workspace = cls(git, branch=branch, durable=durable)
+        with suppress(DamagedRepository):  # a torn branch is opened, and told to who reads it
+            workspace.tip()
+        return workspace
 
     @property
     def branch(self) -> str | None:
@@ -85,9 +97,25 @@ class Workspace:
         home = self.git.worktree or self.git.common_dir
         return home.name.removesuffix(".git") or home.parent.name
 
-    def tip(self) -> str | None:
-        """The commit that is served now; None before the first."""
-        return self.git.head().commit if self._named is None else self.git.tip(self._named)
+    def tip(self, branch: str | None = None) -> str | None:
+        """The commit of the served branch, or of the one that is named, as it is now; None before the first.
+
+        Raises RepositoryGone, and BranchNotFound for a branch that had a commit when it was seen last.
+        """
+        wanted = branch or self._named
+        try:
+            head = self.git.head() if wanted is None else Head(wanted, self.git.tip(wanted))
+        except DamagedRepository:
+            self._check_there()
+            raise
+        if head.commit is not None:
+            if head.branch is not None:
+                self._born.add(head.branch)
+            return head.commit
+        self._check_there()
+        if head.branch is not None and head.branch in self._born:
+            raise self._deleted(head.branch)
+        return None
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
         """A commit to read: the tip of the served branch unless one is named."""
@@ -166,6 +194,30 @@ class Workspace:
         if self._requests is None:
             self._requests = RequestLog(self.git)
         return self._requests
+
+    def _check_there(self) -> None:
+        """Raises RepositoryGone where the Git folders have no HEAD, which Git always has there."""
+        if not os.path.lexists(self.git.common_dir / "HEAD"):
+            raise RepositoryGone(
+                "the repository is gone: its Git folder was moved, unmounted or deleted",
+                fix="Bring it back to its place and send the same call again, or restart the server where it "
+                "is now.",
+            )
+        if not os.path.lexists(self.git.git_dir / "HEAD"):
+            raise RepositoryGone(
+                "the linked work tree that is served is gone: it was removed from the repository",
+                fix="Make it again with git worktree add, or restart the server in another work tree.",
+            )
+
+    def _deleted(self, branch: str) -> BranchNotFound:
+        if branch == self._named:
+            state = "is served"
+            fix = "Restart the server with the --branch that is meant, or make it again with git branch."
+        else:
+            state = "is checked out"
+            fix = "Switch to the one that is meant with git switch, or make a first commit with git commit."
+        message = f"the branch '{branch}', which {state}, was deleted or renamed"
+        return BranchNotFound(message, fix=fix, branches=nearest(branch, self.git.branches()))
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

@@ -136,8 +136,10 @@ def _leads_to(dot_git: Path, git_dir: Path) -> bool:
 
 
 def _linked(common_dir: Path) -> Iterator[Path]:
-    folder = common_dir / "worktrees"
-    return iter(sorted(folder.iterdir()) if folder.is_dir() else ())
+    try:
+        return iter(sorted((common_dir / "worktrees").iterdir()))
+    except (FileNotFoundError, NotADirectoryError):  # Git removes it with the last of them
+        return iter(())
 
 
 def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:

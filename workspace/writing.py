@@ -15,7 +15,8 @@ from workspace.objects import Signature
 from workspace.overlay import Overlay
 from workspace.plan import Plan, plan
 from workspace.proof import Proof, known_commit
-from workspace.publishing import Batch, BranchMoved, Publication, mend
+from workspace.publishing import Batch, BranchMoved, Publication, WorktreeBusy, mend
+from workspace.worktrees import operation
 
 if TYPE_CHECKING:
     from workspace.document import Document
@@ -111,7 +112,7 @@ class Call:
         writes, and if a person still is first, with Git's locks held.
         """
         store, branch = self._writable()
-        written = self._planned(None)
+        written = self._planned(branch, None)
         if self.dry_run:
             return written
         if not written.changes:
@@ -122,7 +123,7 @@ class Call:
         with Publication(store, branch, durable=self.workspace.durable and first.config.fsync) as publication:
             for _ in range(_ATTEMPTS):
                 if written.commit != store.tip(branch):
-                    written = self._planned(first)
+                    written = self._planned(branch, first)
                 if not written.changes:
                     return written
                 try:
@@ -137,12 +138,13 @@ class Call:
             f"other programs moved the branch {_ATTEMPTS} times while this was written; nothing was changed"
         )
 
-    def _planned(self, first: Snapshot | None) -> Written:
+    def _planned(self, branch: str, first: Snapshot | None) -> Written:
         """The operations run over the tip, in memory; or what the tip's history tells of the same request.
 
-        `first` is the tip at which the call came in, where that was another.
+        The tip is that of the branch that is written, whatever is checked out by now. `first` is the tip at
+        which the call came in, where that was another.
         """
-        snapshot = self.workspace.snapshot()
+        snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
             recorded = self.workspace.requests().repeated(snapshot.commit, self.request)
             if recorded is not None:
@@ -178,7 +180,11 @@ class Call:
         git = self.workspace.git
         if not isinstance(git, GitStore):
             raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+        self.workspace.tip()  # says so if the repository is gone, which has no HEAD either
         branch = self.workspace.branch
+        begun = operation(git.git_dir) if branch is None else None
+        if begun is not None and not self.dry_run:
+            raise WorktreeBusy(f"{begun} is in progress")
         if branch is None and not self.dry_run:
             raise DetachedHead(
                 "HEAD is detached, so there is no branch to write to",

@@ -8,5 +8,6 @@ storage.py       a history that is cut off, borrowed or replaced; when `git gc` 
 documents.py     the documents of the served commit
 worktree.py      the work tree in which the branch is checked out
 index.py         the search index
+disks.py         room on the disks, and whether they are mounted for writing
 surroundings.py  Python, the libraries, and what this user may write
 """

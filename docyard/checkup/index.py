@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docyard.checkup.disks import check_disks
 from docyard.checkup.finding import Finding, Severity, count
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             "Let this user write the repository's Git folder, or its own cache folder.",
         )
         return
+    if status.folder.stat().st_dev != workspace.git.common_dir.stat().st_dev:
+        yield from check_disks([(status.folder, "the search index")])
     if status.blocked:
         yield Finding(
             Severity.ERROR,

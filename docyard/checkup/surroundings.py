@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from docyard import environment
+from docyard.checkup.disks import check_disks, is_read_only
 from docyard.checkup.finding import Finding, Severity
 
 AREA = "environment"
@@ -39,13 +40,14 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
                 f"{what} is no folder, so nothing can be committed",
                 "Move what stands there aside.",
             )
-        elif not environment.writable(folder):
+        elif not environment.writable(folder) and not is_read_only(folder):
             yield Finding(
                 Severity.WARNING,
                 AREA,
                 f"{what} cannot be written by this user, so nothing can be committed",
                 "Change its owner or permissions, or use `docyard serve --read-only`.",
             )
+    yield from check_disks(_written(common_dir, worktree))
     if environment.home() is None:
         yield Finding(
             Severity.WARNING,

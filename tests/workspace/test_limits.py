@@ -6,7 +6,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
-from workspace import frontmatter, markdown
+from workspace import config, frontmatter, markdown
 from workspace.config import LimitExceeded
 from workspace.document import Document
 from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
@@ -139,3 +139,12 @@ def test_a_number_that_cannot_be_shown_is_no_title_and_no_bug(value: str) -> Non
 
 def test_aliases_that_end_are_read() -> None:
     assert frontmatter.read("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {"a": ["x"], "b": ["x"], "c": {"d": 1}}
+
+
+def test_a_call_that_reads_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each operation reads its document again, so many in a large one would take minutes."""
+    monkeypatch.setattr(config, "CALL_READS", 1_500)
+    operations = [append("small.md", "word " * 80 + str(number)) for number in range(3)]
+    assert plan(snapshot, operations[:2], Mode.EACH, STYLE).changes
+    with pytest.raises(LimitExceeded, match="one after the other"):
+        plan(snapshot, operations, Mode.EACH, STYLE)

@@ -139,8 +139,8 @@ REFUSED: dict[str, tuple[Callable[[Repo], object], str, str]] = {
     ),
     "skipped in the work tree": (
         written({}, "update-index --skip-worktree README.md"),
-        CONFLICT,
-        "README.md",
+        BUSY,
+        "skip-worktree",
     ),
     "a link in its place": (replaced_by(lambda path: path.symlink_to("notes.md")), CONFLICT, "README.md"),
     "a folder in its place": (replaced_by(lambda path: path.mkdir()), CONFLICT, "README.md"),

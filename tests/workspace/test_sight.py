@@ -208,19 +208,93 @@ def test_addresses_mean_what_they_meant_in_the_base(tmp_path: Path) -> None:
     assert b"[x] w3" in _bytes(planned)
     replayed = plan(tip, [second], Mode.EACH, STYLE, Proof(first=base))
     assert b"[x] w4" in _bytes(replayed)
-    assert b"[x] w3" in _bytes(run(tip, CompleteTask(file=PAGE, slug="tasks[2]"), base=base))
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        (CompleteTask(file=PAGE, slug="tasks[2]"), "TASK_NOT_FOUND"),
+        (AddTask(file=PAGE, slug="tasks", title="w6", before="tasks[2]"), "TASK_NOT_FOUND"),
+        (CompleteTask(file=PAGE, slug="newer[0]"), "TASK_NOT_FOUND"),
+        (AppendContent(file=PAGE, slug="newer", content="w6"), "SECTION_NOT_FOUND"),
+        (AppendContent(file=PAGE, slug="twice", content="w6"), "SECTION_NOT_FOUND"),
+        (AddSection(file=PAGE, title="Part", parent_slug="newer"), "SECTION_NOT_FOUND"),
+        (RemoveSection(file=PAGE, slug="newer"), "SECTION_NOT_FOUND"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_an_address_is_never_that_of_what_is_newer_than_the_base(
+    tmp_path: Path, operation: DocumentOperation, code: str
+) -> None:
+    repo = normal(tmp_path / "repo", {PAGE: TEXT})
+    base = at(repo)
+    newer = "- [ ] w5\n\n## Newer\n\n- [ ] w7\n\n## Up\n\n### Twice\n\n## Down\n\n### Twice\n"
+    repo.commit({PAGE: TEXT + newer, "new.md": "## Newer\n"})
+    planned = run(at(repo), operation, base=base)
+    error = planned.steps[0].error
+    assert error is not None
+    assert (error.code, planned.changes) == (code, {})
+    assert "not in base_commit" in error.message
+    assert "base_commit" in error.fix
+    # The same with the state at which the call came in; and a document that is newer means what it says.
+    replayed = plan(at(repo), [operation], Mode.EACH, STYLE, Proof(base, None, at(repo)))
+    assert codes(replayed) == [code]
+    assert codes(run(at(repo), AppendContent(file="new.md", slug="newer", content="w6"), base=base)) == [
+        "done"
+    ]
+
+
+def test_what_is_in_neither_the_base_nor_the_tip_is_told_as_ever(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {PAGE: TEXT})
+    base = at(repo)
+    repo.commit({PAGE: TEXT + "\n## Newer\n"})
+    error = run(at(repo), CompleteTask(file=PAGE, slug="tasks[7]"), base=base).steps[0].error
+    assert error is not None
+    assert "the last is tasks[1]" in error.message
+
+
+def test_what_a_batch_makes_itself_needs_not_be_in_the_base(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {PAGE: "w0\n", "gone.md": "# Gone\n"})
+    base = at(repo)
+    repo.git("rm", "-q", "gone.md")
+    repo.commit({PAGE: "# Page\n\nw0\n\n## Other\n"})
+    document = builtin_types()["document"]
+    planned = run(
+        at(repo),
+        AddSection(file=PAGE, title="Ours"),
+        AppendContent(file=PAGE, slug="ours", content="w1"),
+        AddTask(file=PAGE, slug="ours", title="w2"),
+        CompleteTask(file=PAGE, slug="ours[0]"),
+        CreateDocument(type=document, title="Gone", content="w3"),
+        AddSection(file="gone.md", title="Ours"),
+        AppendContent(file="gone.md", slug="ours", content="w4"),
+        AppendContent(file=PAGE, slug="_preamble", content="w5"),
+        base=base,
+    )
+    assert codes(planned) == ["done"] * 8
+    assert b"# Page\n\nw0\n\nw5\n" in (planned.changes[PAGE] or b"")
 
 
 def test_a_base_and_a_first_tip_are_both_the_past(tmp_path: Path) -> None:
-    """The caller read the first, the call came in at the second, and the third is the tip by now."""
+    """The caller read the first, the call came in at the second, and the third is the tip by now.
+
+    What the first did not have yet is meant as it stood in the second.
+    """
     states = ["- [ ] a\n- [ ] b", "- [ ] c\n- [ ] a\n- [ ] b\n- [ ] d", "- [ ] d\n- [ ] c\n- [ ] b\n- [ ] a"]
-    repo = normal(tmp_path / "repo", {PAGE: f"## Tasks\n\n{states[0]}\n"})
+    texts = [f"## Tasks\n\n{state}\n" for state in states]
+    repo = normal(tmp_path / "repo", {PAGE: texts[0]})
     base = at(repo)
-    first = at(repo, repo.commit({PAGE: f"## Tasks\n\n{states[1]}\n"}))
-    tip = at(repo, repo.commit({PAGE: f"## Tasks\n\n{states[2]}\n"}))
-    ticks = [CompleteTask(file=PAGE, slug=f"tasks[{index}]") for index in (0, 3)]
-    data = _bytes(plan(tip, ticks, Mode.EACH, STYLE, Proof(base, None, first)))
-    assert [b"[x] " + name in data for name in (b"a", b"b", b"c", b"d")] == [True, False, False, True]
+    first = at(repo, repo.commit({PAGE: texts[1], "new.md": texts[1]}))
+    tip = at(repo, repo.commit({PAGE: texts[2], "new.md": texts[2]}))
+    ticks = [
+        CompleteTask(file=file, slug=f"tasks[{index}]")
+        for file, index in ((PAGE, 0), (PAGE, 3), ("new.md", 3))
+    ]
+    planned = plan(tip, ticks, Mode.EACH, STYLE, Proof(base, None, first))
+    assert codes(planned) == ["done", "TASK_NOT_FOUND", "done"]
+    for file, ticked in ((PAGE, b"a"), ("new.md", b"d")):
+        data = planned.changes[file] or b""
+        assert [name for name in (b"a", b"b", b"c", b"d") if b"[x] " + name in data] == [ticked]
 
 
 def test_a_commit_is_named_in_full_and_exists(page: Repo) -> None:

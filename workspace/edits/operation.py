@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from workspace.addresses import read_fragment, resolve_section, resolve_task
-from workspace.carry import carry
+from workspace.carry import carry, check_not_newer
 from workspace.config import InvalidConfig, LimitExceeded
 from workspace.edits.content import InvalidTitle
 from workspace.edits.edit import Edit, StructureChanged, Style, apply_edit
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from workspace.document import Document, Section
     from workspace.overlay import Overlay
+    from workspace.snapshot import Snapshot
 
 Taken = tuple["Document", "Sequence[Section]"]
 """Sections of a document whose own text goes away; the first is the one that was named."""
@@ -52,8 +54,11 @@ class Operation:
         """The texts that this operation takes away, so that its caller must have seen them."""
         return ()
 
-    def carried(self, past: Sequence[Overlay], overlay: Overlay) -> Self:
-        """The same operation, its addresses as they are now; `past` is what they were meant for."""
+    def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
+        """The same operation, its addresses as they are now; `past` is what they were meant for.
+
+        `base` is the one among them that the caller names.
+        """
         return self
 
 
@@ -78,10 +83,11 @@ class DocumentOperation(Operation):
         sections = self.overwrites(document)
         return [(document, sections)] if sections else ()
 
-    def carried(self, past: Sequence[Overlay], overlay: Overlay) -> Self:
+    def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
         """The same operation, its addresses as they are now.
 
-        Raises DocumentNotFound, and what `carry` does: SectionNotFound, TaskNotFound, Conflict.
+        Raises DocumentNotFound, and what `carry` and, for a document of `base`, `check_not_newer` do:
+        SectionNotFound, TaskNotFound, Conflict.
         """
         path = check_path(self.file)
         document = overlay.document(path)
@@ -97,6 +103,8 @@ class DocumentOperation(Operation):
                     meant = carry(known, document, address)
                     if meant is not None:
                         carried[name] = meant
+                    elif state.snapshot is base:
+                        _check_not_newer(overlay.snapshot, path, address)
         return cast("Self", dataclasses.replace(cast("Any", self), **carried)) if carried else self
 
     def edit(self, document: Document, style: Style) -> Edit:
@@ -121,6 +129,11 @@ class DocumentOperation(Operation):
         if is_change:
             overlay.put(changed)
         return Outcome(path, edit.answer, edit.summary, is_change, edit.hints)
+
+
+def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:
+    with suppress(DocumentNotFound):  # then this batch made the document, and what is in it
+        check_not_newer(tip.document(path), address)
 
 
 def _check_answer(document: Document, edit: Edit) -> None:

@@ -1,0 +1,48 @@
+"""A repository that is gone gets no index: nothing is made where it stood, nor in the user's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.location import candidates
+from index.service import SearchIndex
+from tests.repositories import Repo
+from workspace.workspace import BranchNotFound, RepositoryGone, Workspace
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_an_index_is_not_looked_for_where_nothing_is(
+    repo: Repo, open_index: Callable[[], SearchIndex], tmp_path: Path, is_open: bool
+) -> None:
+    index = open_index()
+    if is_open:
+        index.follow()
+    before = sorted((tmp_path / "cache").rglob("*"))
+    repo.path.rename(tmp_path / "moved")
+    for ask in (index.follow, index.rebuild, index.sweep, index.status, lambda: index.search("errors")):
+        with pytest.raises(RepositoryGone):
+            ask()
+    assert (index.metadata() is None) is not is_open
+    assert not repo.path.exists()
+    assert sorted((tmp_path / "cache").rglob("*")) == before
+    (tmp_path / "moved").rename(repo.path)
+    assert index.search("errors").hits
+    assert index.status().is_current
+
+
+def test_a_mount_point_that_is_left_is_no_place(tmp_path: Path) -> None:
+    assert list(candidates(tmp_path, "name")) == []
+
+
+def test_a_branch_that_is_deleted_is_not_searched(repo: Repo) -> None:
+    repo.git("branch", "side")
+    index = SearchIndex(Workspace.open(repo.path, branch="side"))
+    assert index.search("errors").hits
+    repo.git("branch", "-D", "side")
+    with pytest.raises(BranchNotFound):
+        index.search("errors")
+    repo.git("branch", "side", "main")
+    assert index.search("errors").hits

@@ -1,0 +1,163 @@
+"""What is gone is told as gone: a repository, a linked work tree or a branch that goes while it is served."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from templates import builtin_types
+from tests.repositories import Repo, bare, linked, normal, unborn
+from workspace.edits import AppendContent, CreateDocument
+from workspace.edits.edit import Style
+from workspace.edits.operation import Operation, Outcome
+from workspace.errors import WorkspaceError
+from workspace.overlay import Overlay
+from workspace.plan import Mode
+from workspace.workspace import BranchNotFound, RepositoryGone, Workspace
+from workspace.writing import Written
+
+pytestmark = pytest.mark.smoke
+
+MORE = AppendContent(file="README.md", slug="_preamble", content="More.")
+NEW = CreateDocument(type=builtin_types()["document"], title="New")
+
+
+def write(workspace: Workspace, *operations: Operation) -> Written:
+    return workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="agent")
+
+
+def is_refused(workspace: Workspace, kind: type[WorkspaceError], words: str) -> None:
+    """Reading and writing are refused with these words, a way on, and no path."""
+    for call in (workspace.tip, workspace.snapshot, lambda: write(workspace, NEW)):
+        with pytest.raises(kind) as caught:
+            call()
+        assert words in caught.value.message
+        assert caught.value.fix
+        assert str(workspace.git.common_dir) not in caught.value.message + caught.value.fix
+
+
+@pytest.mark.parametrize("read_first", [True, False])
+@pytest.mark.parametrize("branch", [None, "main"])
+@pytest.mark.parametrize("build", [normal, bare, unborn])
+def test_a_repository_that_is_moved_away_and_back(
+    tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, read_first: bool
+) -> None:
+    repo = build(tmp_path / "repo")
+    workspace = Workspace.open(repo.path, branch=branch, durable=False)
+    tip = workspace.tip() if read_first else None
+    repo.path.rename(tmp_path / "moved")
+    is_refused(workspace, RepositoryGone, "the repository is gone")
+    assert not repo.path.exists()
+    repo.path.mkdir()  # a mount point stays, and is empty
+    is_refused(workspace, RepositoryGone, "the repository is gone")
+    assert list(repo.path.iterdir()) == []
+    repo.path.rmdir()
+    (tmp_path / "moved").rename(repo.path)
+    if read_first:
+        assert workspace.tip() == tip
+    done = write(workspace, NEW)
+    assert done.commit == workspace.tip() == repo.head()
+    assert repo.fsck() == ""
+
+
+def test_a_read_only_workspace_is_told_the_same(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo")
+    workspace = Workspace.open(repo.path, read_only=True)
+    shutil.rmtree(repo.path)
+    with pytest.raises(RepositoryGone):
+        workspace.snapshot()
+    assert not repo.path.exists()
+
+
+def test_a_linked_work_tree_that_is_removed_and_made_again(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo")
+    tree = linked(repo, tmp_path / "tree", "side")
+    workspace = Workspace.open(tree.path, durable=False)
+    repo.git("worktree", "remove", str(tree.path))
+    is_refused(workspace, RepositoryGone, "the linked work tree that is served is gone")
+    assert not tree.path.exists()
+    repo.git("worktree", "add", "-q", str(tree.path), "side")
+    assert write(workspace, MORE).commit == tree.head()
+    assert tree.status() == repo.status() == repo.fsck() == ""
+
+
+@pytest.mark.parametrize("gone", [("branch", "-D", "side"), ("branch", "-m", "side", "other")])
+def test_a_named_branch_that_is_deleted_or_renamed(repo: Repo, gone: tuple[str, ...]) -> None:
+    repo.git("branch", "side")
+    workspace = Workspace.open(repo.path, branch="side", durable=False)
+    repo.git(*gone)
+    is_refused(workspace, BranchNotFound, "'side', which is served, was deleted or renamed")
+    assert repo.git("branch", "--list", "side") == ""
+    repo.git("branch", "side", "main")
+    assert write(workspace, MORE).is_committed
+    assert repo.git("rev-list", "--count", "side").strip() == "2"
+
+
+def test_the_checked_out_branch_can_go_too(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    repo.git("update-ref", "-d", "refs/heads/main")
+    is_refused(workspace, BranchNotFound, "'main', which is checked out, was deleted or renamed")
+    repo.git("commit", "-qm", "Anew")
+    assert write(workspace, MORE).is_committed
+
+
+def test_a_branch_that_never_had_a_commit_gets_its_first(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    repo.git("switch", "-q", "--orphan", "fresh")
+    assert workspace.tip() is None
+    assert write(workspace, NEW).is_committed
+    assert repo.git("rev-list", "--count", "fresh").strip() == "1"
+
+
+class Interrupted(Operation):
+    """Changes nothing itself; while it is planned for the first time, something else happens."""
+
+    name: ClassVar[str] = "interrupted"
+
+    def __init__(self, happen: Callable[[], object]) -> None:
+        self.happen: Callable[[], object] | None = happen
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        happen, self.happen = self.happen, None
+        if happen:
+            happen()
+        return Outcome("README.md", {}, "Nothing", False)
+
+
+def test_a_branch_that_goes_while_a_call_is_planned_is_not_made_again(repo: Repo) -> None:
+    repo.git("branch", "side")
+    workspace = Workspace.open(repo.path, branch="side", durable=False)
+    with pytest.raises(BranchNotFound, match="deleted or renamed"):
+        write(workspace, Interrupted(lambda: repo.git("branch", "-D", "side")), NEW)
+    assert repo.git("branch", "--list", "side") == ""
+    assert repo.status() == repo.fsck() == ""
+
+
+def test_a_switch_while_a_call_is_planned_leaves_the_call_its_branch(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    main = repo.head()
+
+    def switch() -> None:
+        repo.git("switch", "-q", "-c", "other")
+        repo.git("commit", "-q", "--allow-empty", "-m", "On")
+        repo.git(
+            "branch", "-f", "main", repo.git("commit-tree", "main^{tree}", "-p", main, "-m", "Too").strip()
+        )
+
+    done = write(workspace, Interrupted(switch), MORE)
+    assert repo.git("rev-parse", "main").strip() == done.commit
+    assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["Too", "First"]
+    assert repo.git("show", "other:README.md") == "# Example\n\nText.\n"
+    assert repo.status() == repo.fsck() == ""
+
+
+def test_a_repository_that_goes_while_a_call_is_planned_is_not_made_again(repo: Repo, tmp_path: Path) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    with pytest.raises(WorkspaceError) as caught:
+        write(workspace, NEW, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
+    assert caught.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
+    assert not repo.path.exists()
