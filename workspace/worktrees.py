@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -58,7 +57,7 @@ def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Work
     """
     found = (
         worktree_at(git_dir, common_dir, main)
-        for git_dir in (common_dir, *_linked(common_dir))
+        for git_dir in git_dirs(common_dir)
         if _returns_to(git_dir, branch, common_dir)
     )
     return tuple(worktree for worktree in found if worktree is not None)
@@ -85,9 +84,15 @@ def worktree_at(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree 
 
 def heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
     """The Git directories, a bare repository's included, whose HEAD points to a branch."""
-    return tuple(
-        git_dir for git_dir in (common_dir, *_linked(common_dir)) if _is_on(git_dir, branch, common_dir)
-    )
+    return tuple(git_dir for git_dir in git_dirs(common_dir) if _is_on(git_dir, branch, common_dir))
+
+
+def git_dirs(common_dir: Path) -> tuple[Path, ...]:
+    """The Git directories of all work trees: the common one, and one for each that is linked to it."""
+    try:
+        return common_dir, *sorted((common_dir / "worktrees").iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # Git removes it with the last of them
+        return (common_dir,)
 
 
 def operation(git_dir: Path) -> str | None:
@@ -133,13 +138,6 @@ def _leads_to(dot_git: Path, git_dir: Path) -> bool:
     return pointer.startswith("gitdir:") and is_same(
         dot_git.parent / pointer.removeprefix("gitdir:").strip(), git_dir
     )
-
-
-def _linked(common_dir: Path) -> Iterator[Path]:
-    try:
-        return iter(sorted((common_dir / "worktrees").iterdir()))
-    except (FileNotFoundError, NotADirectoryError):  # Git removes it with the last of them
-        return iter(())
 
 
 def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:

@@ -130,8 +130,8 @@ def _leftovers(common_dir: Path, left: Leftovers, writable: Writable) -> Iterato
 
 def _recover(writable: Writable) -> str:
     recovered = writable().recover()
-    taken_back, completed = (recovered.taken_back, recovered.completed) if recovered else (0, 0)
-    done = [f"{_commits(taken_back)} taken back"] if taken_back else []
+    rolled_back, completed = (recovered.rolled_back, recovered.rolled_forward) if recovered else (0, 0)
+    done = [f"{_commits(rolled_back)} taken back"] if rolled_back else []
     done += [f"{_commits(completed)} completed"] if completed else []
     return f"recovered from a crash: {' and '.join(done) or 'no commit had been cut short'}"
 

@@ -42,7 +42,7 @@ def test_a_bare_repository(tmp_path: Path) -> None:
     assert git.bare
     assert git.worktree is None
     assert git.head().branch == "main"
-    assert git.worktree_of("main") is None
+    assert git.worktrees_of("main") == ()
 
 
 def test_an_unborn_repository(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_detached_head(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path)
     git = GitReader(repo.path)
     assert git.head() == Head(None, repo.head())
-    assert git.worktree_of("main") is None
+    assert git.worktrees_of("main") == ()
 
 
 def test_an_alias_of_a_branch_leads_to_the_branch(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_alias_of_a_branch_leads_to_the_branch(tmp_path: Path) -> None:
     repo.git("symbolic-ref", "HEAD", "refs/heads/master")
     git = GitReader(repo.path)
     assert git.head() == Head("main", repo.head())
-    assert git.worktree_of("main") is not None
+    assert git.worktrees_of("main") != ()
     assert git.tip("master") is None
     with pytest.raises(BranchNotFound, match="another name"):
         Workspace.open(repo.path, branch="master")
@@ -77,7 +77,7 @@ def test_a_circle_of_symbolic_refs_is_no_branch(tmp_path: Path) -> None:
     repo.write({".git/HEAD": "ref: refs/heads/one\n"})
     git = GitReader(repo.path)
     assert git.head().commit is None
-    assert git.worktree_of("main") is None
+    assert git.worktrees_of("main") == ()
 
 
 @pytest.mark.parametrize("text", ["", "garbage\n", "ref: \n"])
@@ -110,20 +110,18 @@ def test_linked_work_trees(tmp_path: Path) -> None:
     linked = repositories.linked(main, tmp_path / "linked", "topic")
     for git in (GitReader(main.path), GitReader(linked.path)):
         assert git.common_dir == main.path / ".git"
-        there = git.worktree_of("topic")
-        assert there is not None
+        [there] = git.worktrees_of("topic")
         assert (there.path, there.git_dir) == (linked.path, main.path / ".git/worktrees/linked")
-        here = git.worktree_of("main")
-        assert here is not None
+        [here] = git.worktrees_of("main")
         assert here.path == main.path
     assert GitReader(linked.path).head().branch == "topic"
     shutil.rmtree(linked.path)
-    assert GitReader(main.path).worktree_of("topic") is None
+    assert GitReader(main.path).worktrees_of("topic") == ()
     main.git("worktree", "prune")
     again = repositories.linked(main, tmp_path / "again", "other")
     main.git("worktree", "lock", str(again.path))
     shutil.rmtree(again.path)
-    assert GitReader(main.path).worktree_of("other") is not None
+    assert GitReader(main.path).worktrees_of("other") != ()
 
 
 def test_a_branch_being_rebased_belongs_to_its_work_tree(tmp_path: Path) -> None:
@@ -135,7 +133,7 @@ def test_a_branch_being_rebased_belongs_to_its_work_tree(tmp_path: Path) -> None
     repo.git("rebase", "topic", check=False)
     git = GitReader(repo.path)
     assert git.head().branch is None
-    assert git.worktree_of("main") is not None
+    assert git.worktrees_of("main") != ()
 
 
 @pytest.mark.parametrize("name", ["missing", "plain"])

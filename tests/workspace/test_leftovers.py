@@ -69,7 +69,7 @@ def test_a_death_is_read_from_its_traces_and_mended(
     assert len(left.folders) == 1
     assert left.locks == locks
     assert (repo.head() != base) == committed
-    assert recover(GitStore(tmp_path)) == Recovered(taken_back=not committed, completed=committed)
+    assert recover(GitStore(tmp_path)) == Recovered(rolled_back=not committed, rolled_forward=committed)
     assert leftovers(common) == Leftovers((), ())
     assert (repo.head() != base) == committed
     assert repo.status() == ""

@@ -27,6 +27,7 @@ from workspace.publishing import (
     checkout,
     files,
     locks,
+    placing,
     prepared,
     publish,
     refs,
@@ -647,7 +648,7 @@ def test_what_a_person_writes_during_the_publication_stays(
 def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, saves = files.exchange, iter(range(1, times + 1))
+    real, saves = placing.exchange, iter(range(1, times + 1))
 
     def exchange(one: Path, two: Path) -> bool:
         number = next(saves, None)
@@ -656,7 +657,7 @@ def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
             os.rename(repo.path / ".saved", two)
         return real(one, two)
 
-    monkeypatch.setattr(files, "exchange", exchange)
+    monkeypatch.setattr(placing, "exchange", exchange)
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == b"saved %d\n" % times
@@ -667,7 +668,7 @@ def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
 def test_files_are_replaced_where_two_cannot_change_places(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "exchange", lambda one, two: False)
+    monkeypatch.setattr(placing, "exchange", lambda one, two: False)
     commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == NEW
     check_clean(repo)

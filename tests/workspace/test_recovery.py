@@ -105,7 +105,7 @@ def test_a_person_removes_the_locks_and_looks_at_the_status(repo: Repo, removed:
     for lock in removed:
         (repo.path / ".git" / lock).unlink()
     assert f"M  {README}\n" in repo.status()  # Git has written its index anew by now
-    assert recover(GitStore(repo.path)) == Recovered(taken_back=1)
+    assert recover(GitStore(repo.path)) == Recovered(rolled_back=1)
     check_clean(repo)
     assert (repo.path / README).read_text() == FILES[README]
     commit(repo)
@@ -117,7 +117,7 @@ def test_what_a_person_made_of_it_stays(repo: Repo) -> None:
     for lock in locks_of(repo):
         (repo.path / ".git" / lock).unlink()
     repo.git("commit", "-qam", "I like it")
-    assert recover(GitStore(repo.path)) == Recovered(taken_back=1)
+    assert recover(GitStore(repo.path)) == Recovered(rolled_back=1)
     check_clean(repo)
     assert (repo.path / README).read_bytes() == OURS
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_done_after_the_commit_is_done_later(
     monkeypatch.undo()
     assert repo.head() == id
     assert locks_of(repo) == []
-    assert recover(GitStore(repo.path)) == Recovered(completed=1)
+    assert recover(GitStore(repo.path)) == Recovered(rolled_forward=1)
     check_clean(repo)
 
 

@@ -150,10 +150,6 @@ class GitReader:
         name, email = self.config("user.name"), self.config("user.email")
         return (name, email) if name and email else None
 
-    def worktree_of(self, branch: str) -> Worktree | None:
-        """The first work tree, main or linked, in which a branch is checked out or being rebased."""
-        return next(iter(self.worktrees_of(branch)), None)
-
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
         """Every work tree, main or linked, in which a branch is checked out or being rebased."""
         return worktrees.worktrees_of(branch, self.common_dir, self._main)

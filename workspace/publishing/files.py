@@ -1,18 +1,16 @@
 """The files of a work tree: compared with a commit, replaced, and brought back.
 
-A file is replaced through private files beside it, whose names the journal holds. In the order in which they
-come: `.new` has the new bytes, `.old` is the file that was there, `.put` becomes the file. The first two stay
-until the end is known, so nothing has to be written, and no room on the disk is needed, to bring back what
-was.
+A file is replaced through private files beside it, whose names the journal holds: `.new` has the new bytes,
+`.old` is first a link to them and then changes places with the file, and `.put` is the link where there is no
+file yet, or where two cannot change places. The first two stay until the end is known, so nothing has to be
+written, and no room on the disk is needed, to bring back what was.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,14 +19,11 @@ from workspace.git import GitStore
 from workspace.git.loose import free_name
 from workspace.objects import EXECUTABLE_MODE
 from workspace.publishing.batch import FileChange
-from workspace.publishing.exchange import exchange
 from workspace.publishing.journal import WorkFile
+from workspace.publishing.placing import link_or_copy, lstat, place, same, swap
 from workspace.publishing.prepared import sync
 
 PREFIX = ".docyard-"
-
-# What systems say that have no hard links, or not for this file.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class Changed(Exception):
@@ -85,7 +80,7 @@ class WorkFiles:
         if file.new is None:
             return
         target = self._root / file.path
-        like = _lstat(target)
+        like = lstat(target)
         data = self._git.checked_out(file.new[0], file.path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
@@ -108,22 +103,22 @@ class WorkFiles:
         """
         target = self._root / file.path
         kept, new = _beside(target, file, "old"), _beside(target, file, "new")
-        found = _lstat(target)
+        found = lstat(target)
         if not self._is_old(file.path, file.old):
             raise Changed(file.path)
         if found is None:
             put = _beside(target, file, "put")
             if file.new is not None:
-                _link(new, put)
-                if not _place(put, target):
+                link_or_copy(new, put)
+                if not place(put, target):
                     raise Changed(file.path)
             return
         if file.new is None:
             os.rename(target, kept)
-            if not _same(_lstat(kept), found):
-                _place(kept, target)
+            if not same(lstat(kept), found):
+                place(kept, target)
                 raise Changed(file.path)
-        elif not _swap(new, kept, target, found):
+        elif not swap(new, kept, target, found):
             raise Changed(file.path)
         self._replaced[file.path] = kept.lstat()
 
@@ -131,7 +126,7 @@ class WorkFiles:
         """Raise `Changed` if a program wrote into a file that was open in it while that was replaced."""
         for file in files:
             found = self._replaced.get(file.path)
-            if found is not None and not _same(_lstat(_beside(self._root / file.path, file, "old")), found):
+            if found is not None and not same(lstat(_beside(self._root / file.path, file, "old")), found):
                 raise Changed(file.path)
 
     def sync_folders(self, files: Iterable[WorkFile]) -> None:
@@ -146,7 +141,7 @@ class WorkFiles:
             if folder.is_dir():
                 sync(folder)
 
-    def take_back(self, file: WorkFile, *, restore: bool) -> None:
+    def roll_back(self, file: WorkFile, *, restore: bool) -> None:
         """Remove a file's private files; with `restore`, bring back the old file where ours stands.
 
         Whatever a person wrote there meanwhile stays. It may be called again after it failed.
@@ -156,10 +151,10 @@ class WorkFiles:
         target = self._root / file.path
         kept, new = _beside(target, file, "old"), _beside(target, file, "new")
         if restore and file.old is None:
-            if _lstat(new) is not None and self._holds(target, file):
+            if lstat(new) is not None and self._holds(target, file):
                 target.unlink()
-        elif restore and _lstat(kept) is not None:
-            is_free = _lstat(target) is None
+        elif restore and lstat(kept) is not None:
+            is_free = lstat(target) is None
             # Until it changes places with the old file, what has that name is the new one.
             if (is_free or self._holds(target, file)) and not self._holds(kept, file):
                 os.rename(kept, target)
@@ -180,7 +175,7 @@ class WorkFiles:
             return
         target = self._root / file.path
         kept, found = _beside(target, file, "old"), self._replaced.get(file.path)
-        if found is not None and not _same(_lstat(kept), found):
+        if found is not None and not same(lstat(kept), found):
             os.rename(kept, free_name(target.with_name(f"{target.name}.orig")))
         self.clear(file)
         if file.new is None:
@@ -201,7 +196,7 @@ class WorkFiles:
         file = self._root / path
         if not self._plain_folders(path):
             return False
-        found = _lstat(file)
+        found = lstat(file)
         if found is None or old is None:
             return found is None and old is None
         id, mode = old
@@ -226,7 +221,7 @@ class WorkFiles:
         folder = self._root
         for name in path.split("/")[:-1]:
             folder = folder / name
-            found = _lstat(folder)
+            found = lstat(folder)
             if found is None:
                 return True
             if not stat.S_ISDIR(found.st_mode):
@@ -236,71 +231,3 @@ class WorkFiles:
 
 def _beside(target: Path, file: WorkFile, suffix: str) -> Path:
     return target.with_name(f"{file.name}.{suffix}")
-
-
-def _link(file: Path, name: Path) -> None:
-    """Give a file a second name; where the file system has no such thing, make a copy."""
-    try:
-        os.link(file, name, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copy2(file, name)
-
-
-def _swap(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
-    """Put a new file in the place of one that is kept; False if that is another than was found, and stays."""
-    _link(new, kept)
-    ours = kept.lstat()
-    if exchange(kept, target):
-        if _same(_lstat(kept), found):
-            return True
-        exchange(kept, target)
-        if not _same(_lstat(kept), ours):
-            # And one more was saved between the two: the last is the one to stay.
-            os.rename(kept, target)
-        return False
-    kept.unlink()
-    _link(target, kept)
-    put = kept.with_suffix(".put")
-    _link(new, put)
-    # There the look just before has to do.
-    if not _same(_lstat(target), found) or not _same_text(kept.lstat(), found):
-        return False
-    os.rename(put, target)
-    return True
-
-
-def _place(put: Path, target: Path) -> bool:
-    """Give a finished file a name that is to be new; False if another stands there."""
-    try:
-        os.link(put, target)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # There the look just before has to do.
-        if _lstat(target) is not None:
-            return False
-        os.rename(put, target)
-        return True
-    put.unlink()
-    return True
-
-
-def _lstat(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _same(one: os.stat_result | None, two: os.stat_result | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return one.st_ino == two.st_ino and _same_text(one, two)
-
-
-def _same_text(one: os.stat_result, two: os.stat_result) -> bool:
-    return (one.st_mtime_ns, one.st_size) == (two.st_mtime_ns, two.st_size)

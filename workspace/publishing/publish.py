@@ -31,7 +31,7 @@ from workspace.publishing.locks import (
     wait_for_others,
 )
 from workspace.publishing.prepared import Prepared
-from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, take_back
+from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, roll_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
 from workspace.trees import rewrite
 
@@ -181,7 +181,7 @@ class Publication:
         except BaseException as error:
             # An error is no proof that the branch did not move.
             if store.tip(self._branch) != journal.commit:
-                take_back(store, prepared, journal)
+                roll_back(store, prepared, journal)
                 self._is_spent, self._is_half_done = True, False
                 raise
             if not isinstance(error, OSError):

@@ -24,15 +24,15 @@ from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock,
 from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
 from workspace.publishing.refs import BranchRef
 from workspace.trees import find
-from workspace.worktrees import Worktree
+from workspace.worktrees import Worktree, git_dirs, is_same
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """How many publications that a crash had cut short were taken back, and how many completed."""
+    """How many publications that a crash had cut short were rolled back, and how many forward."""
 
-    taken_back: int = 0
-    completed: int = 0
+    rolled_back: int = 0
+    rolled_forward: int = 0
 
 
 def recover(store: GitStore) -> Recovered:
@@ -62,7 +62,7 @@ def mend(store: GitStore) -> None:
 
 def recover_locked(store: GitStore) -> Recovered:
     """The same, by one who holds Docyard's lock: whatever private folder is there is of a dead process."""
-    taken_back = completed = 0
+    rolled_back = rolled_forward = 0
     for folder in private_folders(store.common_dir):
         prepared = Prepared(folder, durable=False)
         journal = prepared.journal()
@@ -70,10 +70,10 @@ def recover_locked(store: GitStore) -> Recovered:
             _release_all(store.common_dir, prepared)
             prepared.clear()
         elif _mend(store, prepared, journal):
-            completed += 1
+            rolled_forward += 1
         else:
-            taken_back += 1
-    return Recovered(taken_back, completed)
+            rolled_back += 1
+    return Recovered(rolled_back, rolled_forward)
 
 
 def private_folders(common_dir: Path) -> list[Path]:
@@ -88,7 +88,7 @@ def private_folders(common_dir: Path) -> list[Path]:
         return []
 
 
-def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
+def roll_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     """Bring index and files back to what they were. Whoever calls holds the locks, ours by then.
 
     It may be called again after it failed; the journal stays until it succeeded. False if the work tree is
@@ -99,7 +99,7 @@ def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
         return journal.git_dir is None or not (store.common_dir / journal.git_dir).is_dir()
     git = store.at(worktree)
     path = worktree.git_dir / "index"
-    if journal.index is not None and _is_same(path, prepared.folder / journal.index):
+    if journal.index is not None and is_same(path, prepared.folder / journal.index):
         before = prepared.folder / INDEX_BEFORE
         if before.exists():
             os.rename(before, path)
@@ -110,7 +110,7 @@ def take_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     index = _without_ours(git, tree, path, prepared, journal)
     files = WorkFiles(git, worktree.path)
     for file in reversed(journal.files):
-        files.take_back(file, restore=_is_old(git, tree, index, file))
+        files.roll_back(file, restore=_is_old(git, tree, index, file))
     files.remove_folders(journal.folders)
     return True
 
@@ -134,14 +134,14 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
         for target in _lock_targets(store, journal):
             LinkedLock(prepared.claim, target, store.common_dir).take()
     committed = is_committed(store, journal)
-    is_done = (_complete if committed else take_back)(store, prepared, journal)
+    is_done = (_roll_forward if committed else roll_back)(store, prepared, journal)
     _release_all(store.common_dir, prepared)
     if is_done:
         prepared.clear()
     return committed
 
 
-def _complete(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
+def _roll_forward(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files.
 
     False if something could not be done. It is tried again, and keeps nobody from writing.
@@ -238,7 +238,7 @@ def _release_all(common_dir: Path, prepared: Prepared) -> None:
 
 def git_locks(common_dir: Path) -> Iterator[Path]:
     """The locks that a publication takes, in this and every other work tree."""
-    for git_dir in _git_dirs(common_dir):
+    for git_dir in git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
@@ -250,7 +250,7 @@ def index_locks(store: GitStore) -> list[Path]:
     hours, and the message is younger than the lock.
     """
     found = []
-    for git_dir in _git_dirs(store.common_dir):
+    for git_dir in git_dirs(store.common_dir):
         lock, message = git_dir / "index.lock", git_dir / "COMMIT_EDITMSG"
         with suppress(FileNotFoundError):
             held = lock.lstat()
@@ -265,22 +265,4 @@ def index_locks(store: GitStore) -> list[Path]:
 
 def has_worktrees(store: GitStore) -> bool:
     """Whether a branch may be checked out in this repository."""
-    return not store.bare or len(_git_dirs(store.common_dir)) > 1
-
-
-def _git_dirs(common_dir: Path) -> list[Path]:
-    return [common_dir, *_entries(common_dir / "worktrees")]
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _is_same(one: Path, two: Path) -> bool:
-    try:
-        return one.samefile(two)
-    except FileNotFoundError:
-        return False
+    return not store.bare or len(git_dirs(store.common_dir)) > 1
