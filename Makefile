@@ -54,8 +54,10 @@ corpus:
 	@test -n "$(CORPUS)" || { echo 'Say which folder of Markdown to measure with: make bench CORPUS=path/to/folder' >&2; exit 2; }
 	@test -d "$(CORPUS)" || { echo 'CORPUS is not a folder: $(CORPUS)' >&2; exit 2; }
 
+# What compares times has the machine to itself.
 slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto --ignore tests/workspace/test_document_growth.py
+	$(BIN)/python -m pytest -m slow tests/workspace/test_document_growth.py
 
 soak: $(STAMP)
 	$(BIN)/python -m pytest -m soak tests/soak
