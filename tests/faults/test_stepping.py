@@ -58,7 +58,7 @@ def edit_our_file(repo: Repo) -> None:
 
 
 class Moment:
-    """What a person does at a point, and whether that came: not every run needs a new folder for an object."""
+    """What a person does at a point, and whether that came: not every run has to make the same folders."""
 
     def __init__(self, action: Callable[[Repo], None], repo: Repo) -> None:
         self._action, self._repo = action, repo
