@@ -95,7 +95,8 @@ def test_a_recovery_that_is_struck_is_made_good_by_the_next(
             try:
                 repo, ended = matrix.strike(point)
                 broken = server.run("recover", repo.path, point=number, fault=struck, error=error)
-                assert broken.killed == (struck is Fault.KILL)
+                # What the commit's id asks for decides how many calls there are, so the last may be missing.
+                assert broken.killed == (struck is Fault.KILL) or len(broken.calls) < number
                 matrix.settle(repo, ended, refused(broken, error))
             except AssertionError as found:
                 wrong.append(f"{matrix.struck}\n  recovery {calls[number - 1]}\n    {found}")
