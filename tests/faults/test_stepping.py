@@ -57,16 +57,17 @@ def edit_our_file(repo: Repo) -> None:
     edit(repo, OURS)
 
 
-class Moment:
-    """What a person does at a point, and whether that came: not every run has to make the same folders."""
+def meet(server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]) -> Ended | None:
+    """A write in whose midst a person acts; None if it ended before: not every run makes the same folders."""
+    came = []
 
-    def __init__(self, action: Callable[[Repo], None], repo: Repo) -> None:
-        self._action, self._repo = action, repo
-        self.has_come = False
+    def act() -> None:
+        came.append(point)
+        action(repo)
 
-    def __call__(self) -> None:
-        self.has_come = True
-        self._action(self._repo)
+    ended = server.run_stopped("write", repo.path, point, act)
+    assert came or ended.committed
+    return ended if came else None
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +138,8 @@ def test_a_person_between_two_steps(
     for point in points:
         repo = fresh(template, place)
         try:
-            came = Moment(action, repo)
-            ended = server.run_stopped("write", repo.path, point, came)
-            if not came.has_come:
-                assert ended.committed
+            ended = meet(server, repo, point, action)
+            if ended is None:
                 continue
             persons.append(check(repo, ended, base))
             if action in (commit_an_edit, add, stash):
@@ -166,10 +165,8 @@ def test_a_person_writes_to_a_file_of_the_batch_between_two_steps(
     for point in points:
         repo = fresh(template, place)
         try:
-            came = Moment(edit_our_file, repo)
-            ended = server.run_stopped("write", repo.path, point, came)
-            if not came.has_come:
-                assert ended.committed
+            ended = meet(server, repo, point, edit_our_file)
+            if ended is None:
                 continue
             check(repo, ended, base)
             check_line(repo, OURS)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from templates import builtin_types
 from tests.repositories import Repo, bare, linked, normal, unborn
+from tests.workspace.interrupted import Interrupted
 from workspace.edits import AppendContent, CreateDocument
-from workspace.edits.edit import Style
-from workspace.edits.operation import Operation, Outcome
+from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
-from workspace.overlay import Overlay
 from workspace.plan import Mode
 from workspace.workspace import BranchNotFound, RepositoryGone, Workspace
 from workspace.writing import Written
@@ -111,21 +109,6 @@ def test_a_branch_that_never_had_a_commit_gets_its_first(repo: Repo) -> None:
     assert workspace.tip() is None
     assert write(workspace, NEW).is_committed
     assert repo.git("rev-list", "--count", "fresh").strip() == "1"
-
-
-class Interrupted(Operation):
-    """Changes nothing itself; while it is planned for the first time, something else happens."""
-
-    name: ClassVar[str] = "interrupted"
-
-    def __init__(self, happen: Callable[[], object]) -> None:
-        self.happen: Callable[[], object] | None = happen
-
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        happen, self.happen = self.happen, None
-        if happen:
-            happen()
-        return Outcome("README.md", {}, "Nothing", False)
 
 
 def test_a_branch_that_goes_while_a_call_is_planned_is_not_made_again(repo: Repo) -> None:

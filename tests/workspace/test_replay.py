@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from tests.repositories import Repo, bare, normal
+from tests.workspace.interrupted import Interrupted
 from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
-from workspace.edits.edit import Style
-from workspace.edits.operation import Operation, Outcome
-from workspace.overlay import Overlay
+from workspace.edits.operation import Operation
 from workspace.plan import Mode
 from workspace.sight import Sight, digest
 from workspace.workspace import Workspace
@@ -21,21 +20,6 @@ pytestmark = pytest.mark.smoke
 
 PAGE = "page.md"
 TEXT = "# Page\n\n## Errors\n\nOne.\n\n## Tasks\n\n- [ ] Write\n- [ ] Ship\n"
-
-
-class Interrupted(Operation):
-    """Changes nothing. The first time that it is run, another writer commits."""
-
-    name: ClassVar[str] = "interrupted"
-
-    def __init__(self, happen: Callable[[], object]) -> None:
-        self.happen: Callable[[], object] | None = happen
-
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        happen, self.happen = self.happen, None
-        if happen:
-            happen()
-        return Outcome(PAGE, {}, "Nothing", False)
 
 
 @pytest.fixture(params=["checked out", "bare"])

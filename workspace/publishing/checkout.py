@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
@@ -89,10 +90,8 @@ class Checkout:
     def record(self, journal: Journal, name: str) -> Journal:
         """The journal with what will happen to this work tree."""
         files, folders = self._files.plan(self._changes)
-        return Journal(
-            branch=journal.branch,
-            base=journal.base,
-            commit=journal.commit,
+        return replace(
+            journal,
             git_dir=os.path.relpath(self.worktree.git_dir, self._git.common_dir),
             index=name,
             had_index=self._before is not None,
@@ -193,5 +192,4 @@ def _is_base(index: IndexFile, change: FileChange) -> bool:
     entry = index.entry(change.path)
     if entry is None or change.old is None:
         return entry is None and change.old is None
-    flagged = entry.intent_to_add or entry.skip_worktree
-    return (entry.id, entry.mode) == (change.old.id, change.old.mode) and not flagged
+    return (entry.id, entry.mode) == (change.old.id, change.old.mode) and not entry.intent_to_add

@@ -1,4 +1,4 @@
-"""The locks of a publication: Docyard's own, and Git's, taken by linking finished files to their names."""
+"""The locks of a publication: Docyard's own, and Git's, taken by linking a file of ours to their names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.publishing.placing import names
 from workspace.publishing.prepared import make_shared_folder, share
 
 WAIT_FOR_GIT = 2.0
@@ -80,7 +81,7 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
         try:
             if not _wait(lambda: _flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
                 raise AnotherWriter(shown(file, common_dir))
-            if _names(file, os.fstat(handle)):
+            if names(file, os.fstat(handle)):
                 yield
                 return
             # Someone removed the file, and a lock on it keeps nobody out who makes it anew.
@@ -140,7 +141,7 @@ class LinkedLock:
         return False
 
     def _is_ours(self) -> bool:
-        return _names(self.path, self._identity)
+        return names(self.path, self._identity)
 
     def _link(self) -> bool:
         try:
@@ -164,15 +165,6 @@ def _flock(handle: int) -> bool:
             return False
         raise
     return True
-
-
-def _names(path: Path, identity: os.stat_result) -> bool:
-    """Whether a path is a name of this very file."""
-    try:
-        found = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return (found.st_dev, found.st_ino) == (identity.st_dev, identity.st_ino)
 
 
 def _wait(attempt: Callable[[], bool], until: float, *, pause: float) -> bool:

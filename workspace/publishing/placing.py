@@ -102,6 +102,12 @@ def lstat(path: Path) -> os.stat_result | None:
         return None
 
 
+def names(path: Path, file: os.stat_result) -> bool:
+    """Whether a path is a name of this very file, whatever was written into it since."""
+    found = lstat(path)
+    return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
+
+
 def same(one: os.stat_result | None, two: os.stat_result | None) -> bool:
     """Whether this is one file in which nobody has written in between."""
     if one is None or two is None:

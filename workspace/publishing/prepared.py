@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.publishing.journal import NAME, Journal
+from workspace.publishing.placing import lstat, names
 
 PENDING = "docyard/pending"
 CLAIM = "claim"
@@ -96,14 +97,7 @@ class Prepared:
 
     def owns(self, file: Path) -> bool:
         """Whether a file is a link to one in this folder."""
-        try:
-            found = file.lstat()
-        except OSError:
-            return False
-        return any(
-            (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
-            for own in (entry.stat(follow_symlinks=False) for entry in os.scandir(self.folder))
-        )
+        return lstat(file) is not None and any(names(file, own.lstat()) for own in self.folder.iterdir())
 
     def clear(self) -> bool:
         """Remove the folder with all that it holds, the journal first; False if that could not be done."""

@@ -120,8 +120,7 @@ class Publication:
             return self._publish(batch)
 
     def hold(self) -> None:
-        """Take Git's locks of the branch now, and keep them: the next batch that is built cannot come too
-        late.
+        """Take Git's locks of the branch now, and keep them, so that the next batch cannot come too late.
 
         Raises:
             Locked: another program holds one, and went on holding it.

@@ -1,4 +1,4 @@
-"""After a crash: a publication that its process did not live to end is taken back, or completed.
+"""After a crash: a publication that its process did not live to end is rolled back, or forward.
 
 Before the commit point everything is taken back; after it, what is missing is done. What decides is whether
 the branch holds the commit. A file, an index or a lock is touched only on proof that it is ours: the inode,

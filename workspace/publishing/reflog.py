@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,10 +43,20 @@ def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
 def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
     """Write a move down; False if a log could not be written, which does not undo the move."""
     line = _line(old, new, who, message)
+    return _in_each(logs, lambda log: _append(log, line))
+
+
+def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
+    """Write a move down in those logs whose last line does not tell it; False if one could not be written."""
+    line = _line(old, new, who, message)
+    return _in_each(logs, lambda log: _append_missing(log, line, new))
+
+
+def _in_each(logs: Iterable[Log], act: Callable[[Log], None]) -> bool:
     written = True
     for log in logs:
         try:
-            _append(log, line)
+            act(log)
         except FileNotFoundError:  # a log that is not made if it does not exist
             continue
         except OSError:
@@ -54,25 +64,8 @@ def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, messa
     return written
 
 
-def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
-    """Write a move down in those logs whose last line does not tell it; False if one could not be written."""
-    line = _line(old, new, who, message)
-    written = True
-    for log in logs:
-        try:
-            _complete(log, line, new)
-        except OSError:
-            written = False
-    return written
-
-
-def _complete(log: Log, line: bytes, new: str) -> None:
-    try:
-        text = log.path.read_bytes()
-    except FileNotFoundError:
-        text = b""
-        if not log.create:
-            return
+def _append_missing(log: Log, line: bytes, new: str) -> None:
+    text = log.path.read_bytes() if log.path.exists() else b""
     whole, newline, rest = text.rpartition(b"\n")
     if rest:
         os.truncate(log.path, len(whole + newline))

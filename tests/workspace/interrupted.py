@@ -1,0 +1,25 @@
+"""An operation in whose midst something else happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from workspace.edits.edit import Style
+from workspace.edits.operation import Operation, Outcome
+from workspace.overlay import Overlay
+
+
+class Interrupted(Operation):
+    """Changes nothing itself; while it is planned for the first time, something else happens."""
+
+    name: ClassVar[str] = "interrupted"
+
+    def __init__(self, happen: Callable[[], object]) -> None:
+        self.happen: Callable[[], object] | None = happen
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        happen, self.happen = self.happen, None
+        if happen:
+            happen()
+        return Outcome("README.md", {}, "Nothing", False)
