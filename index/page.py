@@ -1,0 +1,97 @@
+"""A document as an index takes it in, and a section of it as an index gives it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from workspace.document import Document, Section
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document at one commit: its bytes, and the sections that point into them, in order.
+
+    `facets` has the values by which its sections can be filtered, for each taxonomy key that it has.
+    """
+
+    path: str
+    blob: str
+    title: str
+    facets: Mapping[str, tuple[str, ...]]
+    data: bytes
+    sections: tuple[Section, ...]
+
+    @classmethod
+    def of(cls, document: Document, blob: str) -> Page:
+        """The page of a parsed document; one with neither title nor text has no sections."""
+        facets = {"tags": document.tags} if document.tags else {}
+        if document.type:
+            facets["type"] = (document.type,)
+        return cls(document.path, blob, document.title, facets, document.data, document.sections)
+
+    @cached_property
+    def by_key(self) -> tuple[Section, ...]:
+        """The sections in order of their keys, which is the order of their addresses."""
+        return tuple(sorted(self.sections, key=lambda section: section.key))
+
+    def text(self, section: Section) -> bytes:
+        """What a section says beside its heading, whose words come from the title without its markup."""
+        data = self.data
+        if section.start == section.heading_start:
+            return data[section.body : section.end]
+        return data[section.start : section.heading_start] + data[section.body : section.end]
+
+    def breadcrumb(self, section: Section) -> tuple[str, ...]:
+        """The titles from the top section down to this one; the document's title is not part of it."""
+        titles = [section.title]
+        while section.parent is not None:
+            section = self.sections[section.parent]
+            titles.append(section.title)
+        return tuple(reversed(titles))
+
+    def headings_above(self, section: Section) -> tuple[str, ...]:
+        """The document's title and the headings above a section; a preamble has none above it."""
+        return () if section.is_preamble else (self.title, *self.breadcrumb(section)[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A document of the commit that Git could not read; the index leaves it out, and says so."""
+
+    path: str
+    blob: str
+
+
+class Record(NamedTuple):
+    """What lists need of a section, so that no document is parsed to show a hit.
+
+    `start`, `body` (after the heading) and `end` are byte offsets in the blob, `line` and `end_line` count
+    from 1 and are inclusive, `position` is the section's place among the `total` sections of its file, from 1.
+    """
+
+    path: str
+    key: str
+    blob: str
+    start: int
+    body: int
+    end: int
+    line: int
+    end_line: int
+    heading: str
+    breadcrumb: tuple[str, ...]
+    facets: Mapping[str, tuple[str, ...]]
+    position: int
+    total: int
+
+    @property
+    def chunk_id(self) -> str:
+        return chunk_id(self.path, self.key)
+
+
+def chunk_id(path: str, key: str) -> str:
+    """Give the address of a section, which is its id: `guides/retries.md#backoff-strategy`."""
+    return f"{path}#{key}"

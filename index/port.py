@@ -1,0 +1,173 @@
+"""The port to a search engine: what every engine does, and the values that pass through.
+
+An engine keeps the sections of one commit and answers queries about them. It is told what changed by those
+who follow the branch (`index.live`), never looks into Git by itself, and forgets nothing that it confirmed.
+`tests/index/test_engines.py` is the contract in full: any engine passes it.
+
+    ensure    make room for an index, or open the one that is there
+    state     what the index stands for; None before the first commit was taken in
+    apply     go from one commit to the next: a compare-and-set on the base, in one step
+    rebuild   take in a whole commit beside what serves, and swap
+    search    the best sections for a query, in a fixed order
+    health    whether the index can be read, every byte of it
+    drop      remove the index
+    close     let go of what is open; the next call opens it again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from index.page import Page, Record, Unreadable
+from workspace.errors import WorkspaceError
+
+Progress = Callable[[int, int, str], None]
+"""Told the number of documents done, the number of all, and what is being done."""
+
+
+class BaseMoved(WorkspaceError):
+    """The index does not stand at the base of the change; `details` has its `commit`."""
+
+    code: ClassVar[str] = "BASE_MOVED"
+
+
+class NotIndexed(WorkspaceError):
+    """The index has not taken in the commit that the caller must see; `details` has its `commit`."""
+
+    code: ClassVar[str] = "NOT_INDEXED"
+
+
+class GenerationGone(WorkspaceError):
+    """A page of results was asked for of another generation than the one that serves."""
+
+    code: ClassVar[str] = "GENERATION_GONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can do beyond the contract.
+
+    `persistent`: the index outlives the process. `shared`: several processes may write it. `concurrent`: one
+    process may use it from several threads.
+    """
+
+    name: str
+    persistent: bool
+    shared: bool
+    concurrent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What an index stands for: a commit, and how much it holds.
+
+    `files` counts the documents of the commit, `chunks` their sections, `length` the weights of all terms of
+    all sections. `indexed_at` is the UTC time of the change, in ISO 8601 to the second. `unreadable` has the
+    documents that were left out because Git could not read them, each with its blob.
+    """
+
+    commit: str | None
+    files: int
+    chunks: int
+    length: int
+    indexed_at: str
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question: `terms` are joined by OR and counted; every phrase must occur, no excluded term may.
+
+    A filter keeps the sections of documents that have this value, among others perhaps, for a taxonomy key.
+    `path` is a document, a folder, or a glob in which `*` crosses folders.
+    """
+
+    terms: Mapping[str, int]
+    excluded: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    record: Record
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One stretch of a list. `more` says whether it goes on; `partial`, that a phrase was not looked for to
+    the end; `generation` names what decides the lists, and stays the same while they do.
+    """
+
+    hits: tuple[Scored, ...]
+    more: bool
+    generation: str
+    state: State
+    partial: bool = False
+
+
+class Source(Protocol):
+    """The documents of a commit, which another process may read too: a source can be pickled."""
+
+    @property
+    def commit(self) -> str | None: ...
+
+    def paths(self) -> tuple[str, ...]:
+        """Every document, in order."""
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        """Some of the documents, in the order asked for."""
+
+
+class Engine(Protocol):
+    """A search engine. Errors are WorkspaceErrors; IndexDamaged asks for `rebuild`."""
+
+    capabilities: Capabilities
+
+    def ensure(self) -> None: ...
+
+    def state(self) -> State | None: ...
+
+    def apply(
+        self,
+        base: str | None,
+        commit: str | None,
+        upserts: Iterable[Page | Unreadable],
+        deletes: Iterable[str],
+        progress: Progress | None = None,
+    ) -> State:
+        """Take in what differs between two commits. To be at `commit` already is a success that does nothing.
+
+        Raises BaseMoved if the index stands neither at `base` nor at `commit`.
+        """
+
+    def rebuild(self, source: Source, progress: Progress | None = None) -> State: ...
+
+    def search(
+        self,
+        query: Query,
+        *,
+        offset: int = 0,
+        limit: int = 10,
+        generation: str | None = None,
+        min_commit: str | None = None,
+    ) -> Results:
+        """Give the hits [offset, offset + limit) of a query. Raises GenerationGone, NotIndexed.
+
+        `generation` binds a page to the list that its earlier pages came from. `min_commit` is a commit that
+        must have been taken in, by which callers read what they wrote.
+        """
+
+    def values(self, key: str) -> Mapping[str, int]:
+        """Count the sections that have each value of a taxonomy key."""
+
+    def drop(self) -> None: ...
+
+    def health(self) -> str | None:
+        """Give the reason why the index cannot be read; None if it can."""
+
+    def close(self) -> None: ...
