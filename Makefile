@@ -15,7 +15,7 @@ help:
 	@echo 'make test             the tests'
 	@echo 'make check            lint, format, types, layers, generated documentation'
 	@echo 'make docs             write the generated pages of docs/ anew'
-	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5'
+	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
 	@echo 'make slow             the tests that take minutes'
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
 	@echo 'make lock             write requirements.lock anew (needs uv)'
@@ -47,7 +47,11 @@ check: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m docyard.reference
 
+# tantivy stands beside Docyard in the figures, and matplotlib draws; without a package index neither does.
 bench: corpus $(STAMP)
+	@$(BIN)/python -c 'import matplotlib, tantivy' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.10' 'tantivy>=0.25' || \
+		echo 'tantivy cannot be installed: measuring beside SQLite FTS5 alone.' >&2
 	$(BIN)/python -m benchmarks "$(CORPUS)"
 
 corpus:

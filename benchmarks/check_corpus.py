@@ -2,6 +2,7 @@
 
     python -m benchmarks.check_corpus FOLDER
 
+scanner     a document is the same as if the parser alone had read it
 headings    the sections' headings are those that markdown-it-py finds by its own full CommonMark parse
 addresses   every section's address resolves to that very section (its key, where two anchors are the same)
 spans       the sections follow one another without a gap, and the last ends with the file
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import zip_longest
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -39,6 +41,7 @@ from workspace.edits import AddSection, DocumentOperation, RemoveSection, Update
 from workspace.edits.content import MAX_LEVEL
 from workspace.edits.edit import Style, apply_edit
 from workspace.errors import WorkspaceError
+from workspace.layout import scanned_layout
 
 SHOWN = 20
 SPREAD = 8
@@ -61,6 +64,16 @@ class Report:
     def add(self, other: Report) -> None:
         self.tried.update(other.tried)
         self.wrong += other.wrong
+
+
+def scanner(document: Document) -> Outcomes:
+    """What the scanner saw; a document that it left to the parser is the same anyway."""
+    parsed = Document.by_parser(document.data, document.path)
+    for name in ("title", "has_title", "front_matter", "front_matter_lines", "front_matter_end"):
+        found, expected = getattr(document, name), getattr(parsed, name)
+        yield None if found == expected else f"{name} is {found!r}, and {expected!r} by the parser"
+    for found, expected in zip_longest(document.sections, parsed.sections):
+        yield None if found == expected else f"{found} is {expected} by the parser"
 
 
 @cache
@@ -193,6 +206,9 @@ def check(root: Path, count: int, path: Path) -> Report:
     data = path.read_bytes()
     document = Document.parse(data, path.relative_to(root).as_posix())
     report.tried["files"] += 1
+    if scanned_layout(data) is None:
+        report.tried["files that the scanner left to the parser"] += 1
+    _note(report, document, "scanner", scanner(document))
     _note(report, document, "headings", headings(document))
     _note(report, document, "addresses", addresses(document, max(count, MOST)))
     _note(report, document, "spans", spans(document))

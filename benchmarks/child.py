@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from benchmarks.memory import Watch, peak_mb
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,29 +29,27 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
-    """What `benchmarks.<module>.measure(**arguments)` gives in a fresh process, and its `peak_mb`."""
-    command = [sys.executable, "-m", "benchmarks.child", module, json.dumps(arguments, default=str)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(home), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise MeasurementFailed(f"{module}: {done.stderr.strip()}")
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    """What `benchmarks.<module>.measure(**arguments)` gives in a fresh process, and its `peak_mb`.
 
-
-def peak_mb() -> float:
-    """The most memory that this process has held, in MB.
-
-    Linux keeps in `ru_maxrss` what the parent held when it started this process, so the high-water mark of
-    the address space (proc(5), VmHWM) comes first.
+    The peak is that of the process and of all that it started, together.
     """
-    try:
-        status = Path("/proc/self/status").read_text()
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
-    except (OSError, IndexError, ValueError):
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    command = [sys.executable, "-m", "benchmarks.child", module, json.dumps(arguments, default=str)]
+    with (
+        subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment(home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        Watch(process.pid) as watch,
+    ):
+        output, errors = process.communicate()
+    if process.returncode:
+        raise MeasurementFailed(f"{module}: {errors.strip()}")
+    result: dict[str, Any] = json.loads(output)
+    return result | {"peak_mb": max(result["peak_mb"], watch.peak_mb)}
 
 
 if __name__ == "__main__":

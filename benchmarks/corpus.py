@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pygit2
 
 from index.analysis import STOP_WORDS
+from index.page import Page
 from workspace import trees
 from workspace.document import Document
 from workspace.git import GitStore, IndexFile, Signature, initialise
@@ -28,11 +29,14 @@ class TooSmall(Exception):
 
 
 class Text(NamedTuple):
-    """A section as an engine without a document model would be given it."""
+    """A section as an engine without a document model would be given it; `headings` are those above it."""
 
     id: str
     title: str
     body: str
+    headings: str
+    path: str
+    tags: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,16 @@ class Corpus:
         """Each section's own text."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)
+            page = Page.of(document, "")
             for section in document.sections:
-                body = document.text(section.body, section.end)
-                yield Text(f"{path}#{section.key}", section.title, body)
+                yield Text(
+                    id=f"{path}#{section.key}",
+                    title=section.title,
+                    body=document.text(section.body, section.end),
+                    headings="\n".join(page.headings_above(section)),
+                    path=path,
+                    tags=" ".join(document.tags),
+                )
 
 
 def markdown_files(root: Path) -> list[Path]:

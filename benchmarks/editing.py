@@ -1,4 +1,4 @@
-"""One section edited, committed, and found by a search for a word that only the edit brought."""
+"""Sections edited, each committed and found by a search for a word that only the edit brought."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.timing import seconds, spread
+from benchmarks.querying import best_of
+from benchmarks.timing import seconds, spread, warm_seconds
 from index.service import SearchIndex
 from workspace.document import Document
 from workspace.edits import AppendContent
@@ -24,11 +25,15 @@ class NotFound(Exception):
     """An edit that a search did not find."""
 
 
-def measure(repository: str, count: int, durable: bool) -> dict[str, Any]:
-    """The whole way of `count` edits in sections drawn by chance, and the commit's part of it."""
+def measure(repository: str, count: int, durable: bool, queries: list[str]) -> dict[str, Any]:
+    """The whole way of `count` edits in sections drawn by chance, and the commit's part of it.
+
+    Queries, if there are any, are measured before and after in this process; `lists` are theirs at the end.
+    """
     workspace = Workspace.open(Path(repository), durable=durable)
     search = SearchIndex(workspace)
     search.follow()
+    before = warm_seconds(best_of(search), queries)
     whole: list[float] = []
     commits: list[float] = []
     processor: list[float] = []
@@ -41,11 +46,17 @@ def measure(repository: str, count: int, durable: bool) -> dict[str, Any]:
         processor.append(time.process_time() - start)
         commits.append(committed)
         whole.append(committed + found)
-    return {
+    result: dict[str, Any] = {
         "whole": spread(whole[_WARM_UP:]),
         "commit": spread(commits[_WARM_UP:]),
         "processor": spread(processor[_WARM_UP:]),
+        "segments": search.status().segments,
     }
+    if not queries:
+        return result
+    best = best_of(search)
+    after = warm_seconds(best, queries)
+    return result | {"before": spread(before), "after": spread(after), "lists": list(map(best, queries))}
 
 
 def _places(workspace: Workspace, count: int, seed: int) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Which figures are shown of all that was measured, beside what, and which of them have a target."""
+"""Figures: the rows of the report with what was measured, each with the limit that holds in this run."""
 
 from __future__ import annotations
 
@@ -6,127 +6,104 @@ import os
 import platform
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from benchmarks.report import Figure
+from benchmarks.rows import GROUPS, Results, Row, Value
+from benchmarks.yardsticks import SMALL, Yardstick, class_of, scales, times
 
-SMALL = 7_000_000
-"""Bytes of Markdown up to which the targets that hang on a corpus's size hold."""
-
-FULL_INDEX_S = 5.0
-EDIT_MS = 40.0
-START_RATIO = 1.1
-DEFINITIONS_BYTES = 12_000
-CHECKOUT_MS = 5.0
-
-_PACKAGES = ("docyard", "mcp", "whoosh", "pygit2", "tantivy")
+_PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 
 
-def figures(results: Mapping[str, Any]) -> list[Figure]:
-    """One line of the report each, in its order."""
-    is_small = results["corpus"]["bytes"] <= SMALL
-    return [*_index(results, is_small), *_queries(results), *_edits(results, is_small), *_server(results)]
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One thing that was measured, what others took for the same, and what it may be at most.
+
+    `value` is None where it was not measured. `limit` is the target, grown with the run's scale.
+    """
+
+    name: str
+    unit: str
+    value: float | None
+    target: float | None = None
+    limit: float | None = None
+    beside: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the limit was kept; None if there is none, or no value."""
+        return None if self.limit is None or self.value is None else self.value <= self.limit
+
+    def as_data(self) -> dict[str, Any]:
+        """The figure as JSON."""
+        return {**asdict(self), "met": self.is_met}
 
 
-def about(results: Mapping[str, Any]) -> list[str]:
-    """What was measured with: the corpus, the machine in general words, the versions."""
+def figures(results: Results) -> dict[str, list[Figure]]:
+    """The figures of each group, in order; those that were not measured too."""
+    scale = scales(results)
+    return {group: [_figure(row, results, scale) for row in rows] for group, rows in GROUPS.items()}
+
+
+def without_gaps(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
+    """The figures that were measured, and the groups that have any."""
+    found = {group: [row for row in rows if row.value is not None] for group, rows in groups.items()}
+    return {group: rows for group, rows in found.items() if rows}
+
+
+def about(results: Results) -> list[str]:
+    """What was measured with: the corpus, the machine in general words, the versions, how quick it was."""
     corpus = results["corpus"]
-    versions = [f"SQLite {sqlite3.sqlite_version}"]
-    for name in _PACKAGES:
-        try:
-            versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
     return [
         f"{corpus['files']:,} files, {corpus['bytes'] / 1e6:.1f} MB, {corpus['sections']:,} sections",
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}",
-        ", ".join(versions),
+        results["machine"],
+        ", ".join(results["versions"]),
+        _times(results),
     ]
 
 
-def _index(results: Mapping[str, Any], is_small: bool) -> list[Figure]:
-    index, size = results["index"], results["corpus"]["bytes"]
-    beside = results["beside"].items()
-    return [
-        Figure(
-            "full index from a commit",
-            index["seconds"],
-            "s",
-            {name: other["seconds"] for name, other in beside},
-            FULL_INDEX_S if is_small else None,
-        ),
-        Figure("  of it, processor time", index["cpu_seconds"], "s"),
-        Figure("peak memory while building", index["peak_mb"], "MB"),
-        Figure("index, by the bytes of Markdown", index["bytes"] / size, "x", _shares(results)),
-    ]
+def machine() -> str:
+    """This machine in general words."""
+    return f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
 
 
-def _shares(results: Mapping[str, Any]) -> dict[str, float]:
-    return {name: other["bytes"] / results["corpus"]["bytes"] for name, other in results["beside"].items()}
+def versions() -> list[str]:
+    """What takes part, each with its version."""
+    found = [f"SQLite {sqlite3.sqlite_version}"]
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return found
 
 
-def _queries(results: Mapping[str, Any]) -> list[Figure]:
-    query = results["query"]
-    rows = [Figure("first answer of a new process", query["first_ms"], "ms")]
-    for key, name in (("p50_ms", "p50"), ("p95_ms", "p95")):
-        beside = {engine: other["query"][key] for engine, other in results["beside"].items()}
-        rows.append(Figure(f"ten best by OR, {name}", query["rank"][key], "ms", beside))
-    for key, name in (("p50_ms", "p50"), ("p95_ms", "p95")):
-        rows.append(Figure(f"whole answer with snippets, {name}", query["search"][key], "ms"))
-    return [*rows, Figure("peak memory while serving", query["peak_mb"], "MB")]
+def _times(results: Results) -> str:
+    found = ", ".join(f"{yardstick} {time:.2f}x" for yardstick, time in times(results).items())
+    if not found:
+        return "Limits in time are those of the machine on which they were set."
+    return f"By the machine on which limits were set: {found}. Limits in time grow with what is above 1."
 
 
-def _edits(results: Mapping[str, Any], is_small: bool) -> list[Figure]:
-    edit, durable = results["edit"], results["durable_edit"]
-    fts5 = {"FTS5": results["beside"]["FTS5"]["edit_p50_ms"]}
-    return [
-        Figure(
-            "section edited, committed, found, p50",
-            edit["whole"]["p50_ms"],
-            "ms",
-            fts5,
-            EDIT_MS if is_small else None,
-        ),
-        Figure("section edited, committed, found, p95", edit["whole"]["p95_ms"], "ms"),
-        Figure("  of it, until committed, p50", edit["commit"]["p50_ms"], "ms"),
-        Figure("  processor time of the whole, p50", edit["processor"]["p50_ms"], "ms"),
-        Figure("the same with fsync, p50", durable["whole"]["p50_ms"], "ms"),
-        Figure("the same with fsync, p95", durable["whole"]["p95_ms"], "ms"),
-        *_checkout(results["checkout"]),
-    ]
+def _figure(row: Row, results: Results, scale: Mapping[Yardstick, float]) -> Figure:
+    group = class_of(results)
+    target = row.limits[0 if group is SMALL else 1] if group else None
+    grown = target * scale.get(row.yardstick, 1.0) if target and row.yardstick else target
+    others = {"FTS5": row.fts5, "tantivy": row.tantivy, "bare mcp": row.bare}
+    beside = {name: _value(other, results) for name, other in others.items() if other}
+    return Figure(
+        name=row.name,
+        unit=row.unit,
+        value=_value(row.value, results),
+        target=target,
+        limit=grown,
+        beside={name: value for name, value in beside.items() if value is not None},
+    )
 
 
-def _checkout(checkout: Mapping[str, Any]) -> list[Figure]:
-    return [
-        Figure("edit, 10,000 files, bare, p50", checkout["bare_p50_ms"], "ms"),
-        Figure("edit, 10,000 files, checked out, p50", checkout["checked_out_p50_ms"], "ms"),
-        Figure("  what the work tree costs, p50", checkout["more_p50_ms"], "ms", target=CHECKOUT_MS),
-    ]
-
-
-def _server(results: Mapping[str, Any]) -> list[Figure]:
-    start, trips = results["start"], results["trips"]
-    rows = [
-        Figure("first tools/list over stdio", start["ours_ms"], "ms", {"bare mcp": start["bare_ms"]}),
-        Figure("  by the bare server's, median of pairs", start["ratio"], "x", target=START_RATIO),
-    ]
-    if "cpu_ratio" in start:
-        rows += [
-            Figure("  its processor time", start["ours_cpu_ms"], "ms", {"bare mcp": start["bare_cpu_ms"]}),
-            Figure("  processor time by the bare server's", start["cpu_ratio"], "x"),
-        ]
-    return [
-        *rows,
-        Figure(
-            "definitions of the default tools",
-            results["definitions_bytes"],
-            "bytes",
-            target=DEFINITIONS_BYTES,
-        ),
-        Figure(
-            "ping over stdio, p50", trips["ping"]["p50_ms"], "ms", {"bare mcp": trips["bare_ping"]["p50_ms"]}
-        ),
-        Figure("search_docs over stdio, p50", trips["search"]["p50_ms"], "ms"),
-        Figure("search_docs over stdio, p95", trips["search"]["p95_ms"], "ms"),
-    ]
+def _value(value: Value, results: Results) -> float | None:
+    try:
+        return value(results)
+    except KeyError:
+        return None

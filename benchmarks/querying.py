@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.timing import seconds, spread, warm_seconds
-from index.analysis import terms_of_query
-from index.live import LiveIndex
-from index.ranking import rank
-from index.service import SearchIndex
-from workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from index.service import SearchIndex
 
 PAGE = 10
 
+ENGINE = ("index.whoosh_engine", "index.live", "index.query", "workspace.workspace")
+"""What is imported before an index is opened; it takes the same time for any corpus."""
 
-def measure(repository: str, queries: list[str]) -> dict[str, Any]:
-    """The first answer; then, warm, the ten best chunks alone, and whole answers with snippets."""
-    workspace = Workspace.open(Path(repository), read_only=True)
-    search = SearchIndex(workspace)
-    first = seconds(lambda: search.search(queries[0]))
-    answers = warm_seconds(search.search, queries)
-    generation = LiveIndex(workspace).follow().generation
-    for query in queries:
-        rank(generation, terms_of_query(query), offset=0, limit=PAGE)
-    ranked = warm_seconds(
-        lambda query: rank(generation, terms_of_query(query), offset=0, limit=PAGE), queries
-    )
-    return {"first_ms": first * 1e3, "rank": spread(ranked), "search": spread(answers)}
+Found = list[tuple[str, float]]
+"""The ids and scores of a list, best first."""
+
+
+def best_of(search: SearchIndex) -> Callable[[str], Found]:
+    """The ten best sections for a query's text, by the engine alone: analysis, ranking, records, no snippets.
+
+    It is the very engine that `search` has open, at the commit that it stands for now.
+    """
+    from index.query import parse
+
+    search.follow()
+    engine = search._live.engine
+
+    def best(query: str) -> Found:
+        hits = engine.search(parse(query), limit=PAGE).hits
+        return [(scored.record.chunk_id, scored.score) for scored in hits]
+
+    return best
+
+
+def measure(repository: str, queries: list[str], first: int = 0, warm: bool = True) -> dict[str, Any]:
+    """Milliseconds to import, to open and to answer the query `first`; the lists of all queries.
+
+    If `warm`, then also times of warm queries: the ten best alone, and whole answers with snippets.
+    """
+    imported = seconds(lambda: [import_module(name) for name in ENGINE])
+    from index.service import SearchIndex
+    from workspace.workspace import Workspace
+
+    search = SearchIndex(Workspace.open(Path(repository), read_only=True))
+    opened = seconds(search.follow)
+    best = best_of(search)
+    answered = seconds(lambda: best(queries[first]))
+    result: dict[str, Any] = {
+        "import_ms": imported * 1e3,
+        "open_ms": opened * 1e3,
+        "first_ms": answered * 1e3,
+        "lists": [best(query) for query in queries],
+    }
+    if warm:
+        result["best"] = spread(warm_seconds(best, queries))
+        result["whole"] = spread(warm_seconds(search.search, queries))
+    return result

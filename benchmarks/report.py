@@ -1,45 +1,25 @@
-"""Figures with their targets, as a table and as JSON."""
+"""Figures with their limits, as a table for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+
+from benchmarks.figures import Figure
+
+VERDICTS = {None: "", True: "met", False: "MISSED"}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One thing that was measured, what others took for the same, and what it may be at most."""
-
-    name: str
-    value: float
-    unit: str
-    beside: dict[str, float] = field(default_factory=dict)
-    target: float | None = None
-
-    @property
-    def is_met(self) -> bool | None:
-        """Whether the target was reached; None if there is none."""
-        return None if self.target is None else self.value <= self.target
-
-    def as_data(self) -> dict[str, Any]:
-        """The figure as JSON."""
-        return {**asdict(self), "met": self.is_met}
-
-
-def figures_table(figures: Sequence[Figure]) -> str:
-    """All figures, with a column for each engine that was beside us and one for the targets."""
-    others = list(dict.fromkeys(name for figure in figures for name in figure.beside))
-    rows = []
-    for figure in figures:
-        cells = [figure.name, _number(figure.value), figure.unit]
-        for name in others:
-            value = figure.beside.get(name)
-            cells.append("" if value is None else f"{_number(value)} ({_ratio(figure.value, value)})")
-        cells.append("" if figure.target is None else f"≤ {_number(figure.target)}")
-        cells.append({None: "", True: "met", False: "MISSED"}[figure.is_met])
-        rows.append(cells)
-    return table(["", "docyard", "", *(f"{name} (docyard is)" for name in others), "target", ""], rows)
+def figures_table(groups: Mapping[str, Sequence[Figure]]) -> str:
+    """All figures, with a column for each engine beside us, one for the limits and one for the verdicts."""
+    others = list(dict.fromkeys(name for rows in groups.values() for row in rows for name in row.beside))
+    lines = []
+    for group, figures in groups.items():
+        lines.append([group, *[""] * (len(others) + 3)])
+        for figure in figures:
+            cells = ["  " + figure.name, measured(figure)]
+            cells += [beside(figure, name) for name in others]
+            lines.append([*cells, allowed(figure), VERDICTS[figure.is_met]])
+    return table(["", "docyard", *(f"{name} (docyard is)" for name in others), "must be", ""], lines)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -52,11 +32,35 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _number(value: float) -> str:
+def measured(figure: Figure) -> str:
+    """The value with its unit."""
+    return "not measured" if figure.value is None else _with_unit(figure.value, figure.unit)
+
+
+def beside(figure: Figure, name: str) -> str:
+    """What another took, and how many times as much that is of ours."""
+    other = figure.beside.get(name)
+    if other is None:
+        return ""
+    if figure.value is None or not other:
+        return number(other)
+    return f"{number(other)} ({number(figure.value / other)}x)"
+
+
+def allowed(figure: Figure) -> str:
+    """The limit; with the target in brackets, if this run's limit is a higher one."""
+    if figure.limit is None or figure.target is None:
+        return ""
+    limit = f"≤ {_with_unit(figure.limit, figure.unit)}"
+    return limit if figure.limit == figure.target else f"{limit} ({number(figure.target)})"
+
+
+def number(value: float) -> str:
+    """Three digits, or as many as an integer has."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def _ratio(value: float, other: float) -> str:
-    return f"{_number(value / other)}x" if other else "-"
+def _with_unit(value: float, unit: str) -> str:
+    return f"{number(value)}{unit}" if unit == "x" else f"{number(value)} {unit}".rstrip()

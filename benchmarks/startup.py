@@ -18,6 +18,9 @@ from workspace.workspace import Workspace
 
 RUNS = 15
 PINGS = 200
+FIRST_SEARCHES = 5
+WARM_UP = 2.0
+"""Seconds in which a server that was asked nothing should have got ready for a search."""
 
 BARE = (sys.executable, "-m", "benchmarks.bare_server")
 
@@ -60,6 +63,25 @@ def measure_start(repository: Path, home: Path) -> dict[str, Any]:
     return result
 
 
+def first_search(repository: Path, home: Path, query: str, pause: float = 0.0) -> float:
+    """Seconds for the first search of a server, asked `pause` seconds after it has listed its tools."""
+    with Peer(serve(repository), home) as peer:
+        peer.initialize()
+        peer.ask("tools/list")
+        time.sleep(pause)
+        return seconds(lambda: _search(peer, query))
+
+
+def measure_first_search(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
+    """The first search of new servers, asked at once, and when it has had time to warm up; medians."""
+    first_search(repository, home, queries[0])  # files that the system has not read yet
+    asked = queries[:FIRST_SEARCHES]
+    return {
+        "at_once_ms": median(first_search(repository, home, query) for query in asked) * 1e3,
+        "warmed_up_ms": median(first_search(repository, home, query, WARM_UP) for query in asked) * 1e3,
+    }
+
+
 def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
     """A ping of each server, and searches of ours."""
     with Peer(BARE, home) as peer:
@@ -68,15 +90,15 @@ def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) ->
     with Peer(serve(repository), home) as peer:
         peer.initialize()
         peer.ask("tools/list")
-
-        def search(query: str) -> None:
-            peer.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}})
-
         for query in queries:
-            search(query)
-        searches = warm_seconds(search, queries)
+            _search(peer, query)
+        searches = warm_seconds(lambda query: _search(peer, query), queries)
         ours = _pings(peer)
     return {"ping": spread(ours), "bare_ping": spread(bare), "search": spread(searches)}
+
+
+def _search(peer: Peer, query: str) -> None:
+    peer.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}})
 
 
 def _pings(peer: Peer) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,9 +18,13 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def warm_seconds(work: Callable[[T], object], things: Iterable[T]) -> list[float]:
-    """The time of each call, the shortest of three: another program's turn on the processor is not ours."""
-    return [min(seconds(lambda: work(thing)) for _ in range(ROUNDS)) for thing in things]  # noqa: B023
+def warm_seconds(work: Callable[[T], object], things: Sequence[T]) -> list[float]:
+    """The time of each call, the shortest of three: another program's turn on the processor is not ours.
+
+    The rounds go over all things, one after the other, so no call finds what it needs still warm from itself.
+    """
+    rounds = [[seconds(lambda: work(thing)) for thing in things] for _ in range(ROUNDS)]  # noqa: B023
+    return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def percentile(values: Sequence[float], share: float) -> float:

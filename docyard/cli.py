@@ -17,7 +17,7 @@ from docyard import __version__
 from docyard.exits import Exit, complain
 from workspace.errors import WorkspaceError
 
-COMMANDS = ("init", "serve", "demo", "index", "search", "doctor")
+COMMANDS = ("init", "serve", "demo", "index", "search", "eval", "doctor")
 """The commands in the order of the help; `docyard/commands/` has a module of each name."""
 
 

@@ -1,8 +1,8 @@
 """Cursors: opaque tokens that continue one search, and only that one.
 
-A cursor names the commit, the search (a digest of query and filters) and the offset of the next hit. A
-keyed MAC (HMAC-SHA-256, RFC 2104) over all of it shows that this user's Docyard gave it out and nobody
-changed it.
+A cursor names what is searched (a generation of the index), the search (a digest of query and filters) and
+the offset of the next hit. A keyed MAC (HMAC-SHA-256, RFC 2104) over all of it shows that this user's Docyard
+gave it out and nobody changed it.
 """
 
 from __future__ import annotations
@@ -40,24 +40,27 @@ def search_digest(query: str, filters: Mapping[str, str], path: str | None) -> s
     return hashlib.sha256(search.encode()).hexdigest()[:32]
 
 
-def write_cursor(key: bytes, *, commit: str | None, search: str, offset: int) -> str:
+def write_cursor(key: bytes, *, generation: str, search: str, offset: int) -> str:
     """Make the cursor for the hits from `offset` on."""
-    return seal(key, [commit, search, offset])
+    return seal(key, [generation, search, offset])
 
 
-def read_cursor(key: bytes, cursor: str, *, commit: str | None, search: str) -> int:
-    """Give the offset at which a search continues. Raises InvalidCursor, StaleCursor."""
-    its_commit, its_search, offset = unseal(key, cursor, 3)
+def read_cursor(key: bytes, cursor: str, *, search: str) -> tuple[str, int]:
+    """Give the generation of a list, and the offset at which it continues. Raises InvalidCursor."""
+    generation, its_search, offset = unseal(key, cursor, 3)
     if its_search != search:
         raise InvalidCursor("the cursor belongs to a search with another query or other filters", fix=_FIX)
-    if its_commit != commit:
-        raise StaleCursor(
-            "the documents have changed since the cursor was given out",
-            fix=_FIX,
-            cursor_commit=its_commit,
-            commit=commit,
-        )
-    return int(offset)
+    return str(generation), int(offset)
+
+
+def stale_cursor(generation: str | None, gone: WorkspaceError) -> StaleCursor:
+    """Tell of a cursor whose list is gone."""
+    return StaleCursor(
+        "the documents have changed since the cursor was given out",
+        fix=_FIX,
+        cursor_commit=str(generation).partition(" ")[0],
+        commit=gone.details.get("commit"),
+    )
 
 
 def seal(key: bytes, values: Sequence[object]) -> str:

@@ -39,18 +39,38 @@ def writing() -> Iterator[None]:
         raise IndexUnwritable.because(error) from error
 
 
-def write_atomically(file: Path, data: bytes) -> None:
+def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
     """Replace a file's content in one step: a reader sees the old bytes or the new ones.
 
-    Nothing is forced to the disk: what a power loss tears is found by its checksum, and built again.
+    `durable` forces it to the disk, its name and those of the files beside it included. Else what a power
+    loss tears is found by its checksum, and built again.
     """
     draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT}")
     try:
-        draft.write_bytes(data)
+        write_file(draft, data, durable)
         os.replace(draft, file)
+        if durable:
+            _sync_folder(file.parent)
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
+
+
+def write_file(file: Path, data: bytes, durable: bool = False) -> None:
+    """Write a whole file; `durable` forces its bytes to the disk."""
+    with file.open("wb") as stream:
+        stream.write(data)
+        if durable:
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def remove(entries: Iterable[Path]) -> int:

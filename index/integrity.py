@@ -1,20 +1,22 @@
 """Which files an index consists of, and their checksums: the manifest of an index's folder.
 
-    <index>/manifest    {"files": {name: [bytes, CRC-32]}, "generation": n, "seal": MAC}
+    <index>/<n>.manifest    {"files": {name: [bytes, CRC-32]}, "generation": n, "state": value, "seal": MAC}
 
-The engine's own files carry no checksums, and it unpickles what it opens. So replacing the manifest is what
-commits a change: a file that it does not name is not there, and one that it names is opened only after its
-bytes were summed. CRC-32 finds damage at some 2 GB/s; against forgery stand the private folder and the seal,
-which is made with the user's own key.
+The engine's own files carry no checksums, and it unpickles what it opens. So a further manifest is what
+commits a change, together with what the index then stands for: the one of the highest number counts, a file
+that it does not name is not there, and one that it names is opened only after its bytes were summed. CRC-32
+finds damage at some 1 to 2 GB/s; against forgery stand the private folder and the seal, made with the user's
+own key.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
+import os
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -22,7 +24,7 @@ from index.files import remove, write_atomically
 from index.keys import user_key
 from workspace.errors import WorkspaceError
 
-MANIFEST = "manifest"
+_MANIFEST = ".manifest"
 _BUFFER = 1 << 20
 
 
@@ -42,6 +44,10 @@ class Sum(NamedTuple):
     size: int
     crc: int
 
+    @classmethod
+    def of(cls, data: bytes) -> Sum:
+        return cls(len(data), zlib.crc32(data))
+
 
 class Stamp(NamedTuple):
     """A file as it was when its sum was right."""
@@ -51,10 +57,16 @@ class Stamp(NamedTuple):
     size: int
     modified: int
 
+    @classmethod
+    def of(cls, file: Path) -> Stamp:
+        """Look at a file as it is now. Raises OSError."""
+        status = file.stat()
+        return cls(file, status.st_ino, status.st_size, status.st_mtime_ns)
+
     def holds(self) -> bool:
         """Whether the file was left alone since. One that is gone still serves whoever has it open."""
         try:
-            return self == _stamp(self.file)
+            return self == Stamp.of(self.file)
         except FileNotFoundError:
             return True
         except OSError:
@@ -63,30 +75,47 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of one generation of an index, by name."""
+    """The files of one generation of an index, by name, and what it stands for, as a JSON value."""
 
     generation: int
     files: Mapping[str, Sum]
+    state: Mapping[str, object] = field(default_factory=dict)
 
-    def check(self, folder: Path, name: str) -> Stamp:
-        """Sum a file's bytes, which takes about half a millisecond for each megabyte. Raises IndexDamaged."""
+    def check(self, folder: Path, name: str, known: Container[Stamp] = ()) -> Stamp:
+        """Sum a file's bytes, which takes about a millisecond for each megabyte. Raises IndexDamaged.
+
+        A file that is as it was when its sum was `known` to be right is not summed again.
+        """
         if name not in self.files:
             raise IndexDamaged.because("a file is not in the manifest")
         file = folder / name
         try:
-            stamp = _stamp(file)
-            right = stamp.size == self.files[name].size and _sum(file) == self.files[name]
+            stamp = Stamp.of(file)
+            right = stamp.size == self.files[name].size and (stamp in known or _sum(file) == self.files[name])
         except OSError as error:
             raise IndexDamaged.because(type(error).__name__) from error
         if not right:
             raise IndexDamaged.because("a checksum is wrong")
         return stamp
 
+    def read(self, folder: Path, name: str) -> bytes:
+        """Read a small file of which these very bytes are right. Raises IndexDamaged."""
+        try:
+            data = (folder / name).read_bytes()
+        except OSError as error:
+            raise IndexDamaged.because(type(error).__name__) from error
+        if self.files.get(name) != Sum.of(data):
+            raise IndexDamaged.because("a checksum is wrong")
+        return data
+
+    def check_all(self, folder: Path) -> frozenset[Stamp]:
+        """Sum every file. Raises IndexDamaged."""
+        return frozenset(self.check(folder, name) for name in self.files)
+
     def leftovers(self, folder: Path) -> list[Path]:
         """List what stands in the folder and is not of this generation: the work of writers that died."""
-        return [
-            entry for entry in folder.iterdir() if entry.name not in self.files and entry.name != MANIFEST
-        ]
+        kept = {*self.files, _name(self.generation)}
+        return [entry for entry in folder.iterdir() if entry.name not in kept]
 
     def sweep(self, folder: Path) -> None:
         """Remove the leftovers. Only for the writer: another's unfinished files are leftovers too."""
@@ -96,28 +125,45 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Read which files are the index. Raises IndexDamaged if that cannot be told for certain."""
     try:
-        values = json.loads((folder / MANIFEST).read_bytes())
+        number, data = _newest(folder)
+        values = json.loads(data)
         seal = str(values.pop("seal"))
         if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):
             raise IndexDamaged.because("the manifest is not ours")
+        if values["generation"] != number:
+            raise IndexDamaged.because("the manifest is of another generation")
         files = {str(name): Sum(int(size), int(crc)) for name, (size, crc) in values["files"].items()}
-        return Manifest(int(values["generation"]), files)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        return Manifest(number, files, dict(values["state"]))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise IndexDamaged.because(type(error).__name__) from error
 
 
-def write_manifest(folder: Path, generation: int, names: Iterable[str], known: Manifest | None) -> Manifest:
-    """Make these files the index, in one step. Files that `known` has are not summed again."""
-    old = known.files if known else {}
-    manifest = Manifest(generation, {name: old.get(name) or _sum(folder / name) for name in sorted(names)})
-    values = {"files": manifest.files, "generation": generation}
-    write_atomically(folder / MANIFEST, _canonical({**values, "seal": _seal(folder, values)}))
-    return manifest
+def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> None:
+    """Make the files of a manifest the index, in one step. They must be written, and be what it says.
+
+    Its name is a new one: to replace a file, some systems first wait for the disk.
+    """
+    values = {"files": manifest.files, "generation": manifest.generation, "state": manifest.state}
+    sealed = _canonical({**values, "seal": _seal(folder, values)})
+    write_atomically(folder / _name(manifest.generation), sealed, durable)
 
 
-def _stamp(file: Path) -> Stamp:
-    status = file.stat()
-    return Stamp(file, status.st_ino, status.st_size, status.st_mtime_ns)
+def _newest(folder: Path) -> tuple[int, bytes]:
+    """Read the manifest of the highest number, again if a writer swept it away meanwhile. Raises OSError."""
+    missed = -1
+    while True:
+        names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST)]
+        number = max((int(name.removesuffix(_MANIFEST)) for name in names), default=-1)
+        try:
+            return number, (folder / _name(number)).read_bytes()
+        except FileNotFoundError:
+            if number == missed:
+                raise
+            missed = number
+
+
+def _name(number: int) -> str:
+    return f"{number}{_MANIFEST}"
 
 
 def _sum(file: Path) -> Sum:

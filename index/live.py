@@ -1,43 +1,47 @@
 """An index that keeps up with its branch: found, opened, brought to the tip, or built anew.
 
     missing, damaged, of another schema, at a lost commit   ->  rebuild beside the old one, then swap
-    behind the tip                                          ->  index what differs
+    behind the tip                                          ->  take in what differs
     at the tip                                              ->  nothing, at the cost of one ref lookup
     its folder cannot be written                            ->  the next place: the user's cache, then memory
 
-One process writes at a time. Another waits for it, or goes on with what it has and says that this is stale.
-The engine is imported only when an index is opened: a server that lists its tools asks for metadata alone.
+The engine decides who writes (`index.port`); a process that may not write goes on with what there is and says
+that this is stale. The engine is imported only when a question is asked: a server that lists its tools asks
+for metadata alone.
 """
 
 from __future__ import annotations
 
-import errno
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.files import IndexUnwritable, remove
-from index.generation import SCHEMA, Generation
+from index.home import Home
 from index.integrity import IndexDamaged
-from index.location import Location, candidates, find_location, index_name
-from index.locking import IndexBusy, locked
+from index.location import SCHEMA, candidates, index_name
+from index.locking import IndexBusy
 from index.metadata import Metadata, describe, read_metadata, write_metadata
-from index.view import Status, View, glimpse, leftovers, status_of
+from index.port import BaseMoved, Progress, State
+from index.texts import Texts
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
-    from index.engine import Index
-    from index.follow import Progress
+    from index.page import Page, Record, Unreadable
+    from index.port import Query, Results
+    from index.source import GitSource
+    from index.status import Status
+    from index.whoosh_engine import WhooshEngine
+    from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_PATIENCE = 5.0
-_FIRST_PATIENCE = 300.0
-_REFUSED_FOR = 300.0
-"""Seconds for which a folder that could not be written is left alone."""
+FACETS = ("type", "tags")
+"""The taxonomy keys of every workspace, in the order in which they are shown."""
+
+_TRIES = 20
+"""How often we look again at a branch or an index that others move all the time."""
 
 _TRIED_AGAIN = 16
 """Unreadable documents that each search looks at, to see whether they can be read by now."""
@@ -47,253 +51,189 @@ class LiveIndex:
     """The index of a workspace's served branch. Safe to use from several threads."""
 
     def __init__(self, workspace: Workspace, folder: Path | None = None) -> None:
+        """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
-        self._folder = folder
-        self._lock = threading.RLock()
-        self._refused: dict[Path, float] = {}
-        self._name: str | None = None
-        self._location: Location | None = None
-        self._opened: Path | None = None
-        self._index: Index | None = None
-        self._view: View | None = None
+        self._home = Home(self._name, lambda name: [folder] if folder else self._folders(name))
+        self._engine: WhooshEngine | None = None
+        self._opening = threading.Lock()
+        self._texts = Texts(workspace.git.blob)
         self._metadata: Metadata | None = None
 
-    def follow(self, progress: Progress | None = None) -> View:
-        """Give a view of the index at the tip of the branch, made so if it is behind.
+    @property
+    def engine(self) -> WhooshEngine:
+        """The engine, imported and made when it is first asked for."""
+        with self._opening:
+            if self._engine is None:
+                from index.whoosh_engine import WhooshEngine
 
-        If another writer is at work, the view is of the last commit that was indexed, and is stale.
+                self._engine = WhooshEngine(
+                    self._home, self._read, self._leads, durable=self._workspace.durable
+                )
+        return self._engine
+
+    def follow(self, progress: Progress | None = None) -> State:
+        """Bring the index to the tip of the branch, and give its state.
+
+        If another writer is at work, that is of the last commit that was taken in. Raises IndexBusy if there
+        is none, IndexUnwritable.
         """
-        view = self._view
-        if view is not None and self._is_fresh(view):
-            return view
+        state = self._engine.serving() if self._engine else None
+        if state is not None and self._is_fresh(state):
+            return state
         try:
-            return self._exclusively(self._follow, progress)
+            return self._bring(progress)
         except IndexBusy:
-            old = self._view or self._glimpse()
-            if old is None or not old.generation.is_untouched():
-                return self._exclusively(self._follow, progress, _FIRST_PATIENCE)
-            return View(old.generation, stale=old.commit != self._workspace.tip())
+            state = self.engine.serving()
+            if state is None:
+                raise
+            return state
 
-    def rebuild(self, progress: Progress | None = None) -> View:
+    def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
+        """Ask the index as it is. Raises GenerationGone; IndexDamaged, after which `replace` helps."""
+        return self.engine.search(query, offset=offset, limit=limit, generation=generation)
+
+    def is_stale(self, state: State) -> bool:
+        """Whether the branch has moved on."""
+        return state.commit != self._workspace.tip()
+
+    def rebuild(self, progress: Progress | None = None) -> State:
         """Build the index anew beside the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
-        with self._lock:
-            self._settle()
-            with self._writing(progress, _PATIENCE if self._view else _FIRST_PATIENCE):
-                return self._build(progress)
+        return self._show(self.engine.rebuild(self._source(self._workspace.snapshot()), progress))
 
-    def replace(self, damaged: View, progress: Progress | None = None) -> View:
-        """Give a view of a sound index: built anew, unless that was done since the damaged one was given."""
-
-        def follow_or_build(progress: Progress | None) -> View:
-            if self._view is None or self._view.generation is damaged.generation:
-                return self._build(progress)
-            return self._follow(progress)
-
-        return self._exclusively(follow_or_build, progress, _FIRST_PATIENCE)
+    def replace(self, damaged: State, progress: Progress | None = None) -> State:
+        """Build the index anew, unless that was done since its state was the one that proved damaged."""
+        source = self._source(self._workspace.snapshot())
+        return self._show(self.engine.rebuild(source, progress, unless=lambda state: state != damaged))
 
     def sweep(self) -> int:
         """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
-        with self._lock:
-            self._settle()
-            if self._location is None:
-                return 0
-            with self._writing(None, _PATIENCE):
-                return remove(leftovers(self._location, self._location.current()))
+        self._workspace.tip()  # raises where the repository or the branch is gone, which get no folder
+        return self.engine.sweep()
 
     def metadata(self) -> Metadata | None:
         """Give the last metadata written for this branch; never waits for the index."""
         if self._metadata is None:
-            location = self._location or self._find()
+            location = self._home.look()
             return read_metadata(location.metadata) if location else None
         return self._metadata
 
+    def values(self) -> dict[str, dict[str, int]]:
+        """Count the sections that have each value of each taxonomy key."""
+        return {key: dict(self.engine.values(key)) for key in FACETS}
+
     def status(self) -> Status:
         """Say what there is, without building, mending or following."""
-        with self._lock:
-            view = self._view
-            return status_of(
-                self._location or self._find(), self._workspace.tip(), view.generation if view else None
-            )
+        return self.engine.status(self._workspace.tip())
 
     def close(self) -> None:
         """Let go of the index's files; using it again opens them again."""
-        with self._lock:
-            self._name = self._location = self._opened = self._index = self._view = self._metadata = None
+        if self._engine is not None:
+            self._engine.close()
+        self._home.leave()
+        self._metadata = None
 
-    def _is_fresh(self, view: View) -> bool:
-        """Whether a view answers for the tip, its files untouched, without a document that it could have."""
-        if view.commit != self._workspace.tip() or not view.generation.is_untouched():
-            return False
-        return not self._is_readable_again(view.generation)
+    def _is_fresh(self, state: State) -> bool:
+        """Whether a state answers for the tip, without a document that it could have."""
+        return not self.is_stale(state) and not self._is_readable_again(state)
 
-    def _is_readable_again(self, generation: Generation) -> bool:
-        for blob in islice(generation.state.unreadable.values(), _TRIED_AGAIN):
+    def _is_readable_again(self, state: State) -> bool:
+        for blob in islice(state.unreadable.values(), _TRIED_AGAIN):
             with suppress(DamagedRepository):
                 self._workspace.git.blob(blob)
                 return True
         return False
 
-    def _exclusively(
-        self,
-        work: Callable[[Progress | None], View],
-        progress: Progress | None,
-        patience: float | None = None,
-    ) -> View:
-        """Do work as the only writer, in the first place that can be written. Raises IndexBusy."""
-        with self._turn(progress, patience):
-            self._forgive()
-            while True:
-                self._settle()
-                try:
-                    with self._writing(progress, self._patience(patience)):
-                        return work(progress)
-                except IndexUnwritable:
-                    if self._location is None:
-                        raise
-                    if self._location.folder.is_dir():
-                        self._refused[self._location.folder] = time.monotonic() + _REFUSED_FOR
-                    self.close()
+    def _bring(self, progress: Progress | None) -> State:
+        engine = self.engine
+        for _ in range(_TRIES):
+            target = self._workspace.snapshot()
+            state: State | None = None
+            try:
+                state = engine.state()
+                if state is not None and state.commit == target.commit and self._is_fresh(state):
+                    return self._show(state)
+                if state is not None and (state.commit is None or self._workspace.exists(state.commit)):
+                    state = self._advance(state, target, progress)
+                else:
+                    state = self._build(state, target, progress)
+            except BaseMoved:
+                continue
+            except (IndexDamaged, DamagedRepository):
+                # From a commit whose objects are pruned, perhaps by halves, no way leads on either. If it is
+                # the target that is damaged, building finds that again.
+                state = self._build(state, target, progress)
+            self._show(state)
+            if state.commit == target.commit:
+                return state
+        raise IndexBusy("the branch moves faster than its index can follow", fix="Try again in a moment.")
 
-    def _patience(self, wanted: float | None) -> float:
-        if wanted is not None:
-            return wanted
-        is_there = self._view or (self._location and self._location.current())
-        return _PATIENCE if is_there else _FIRST_PATIENCE
+    def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
+        from index.source import page
+        from workspace.snapshot import Snapshot, changed_documents
 
-    @contextmanager
-    def _turn(self, progress: Progress | None, patience: float | None) -> Iterator[None]:
-        """Keep this process's other threads out."""
-        if not self._lock.acquire(blocking=False):
-            _waiting(progress)
-            if not self._lock.acquire(timeout=self._patience(patience)):
-                raise IndexBusy(
-                    "the search index is still being brought up to date", fix="Try again in a moment."
-                )
-        try:
-            yield
-        finally:
-            self._lock.release()
+        old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
+        changed = {path: blob for path, _, blob in changed_documents(old, target)}
+        wanted = {**state.unreadable, **changed}
 
-    @contextmanager
-    def _writing(self, progress: Progress | None, patience: float) -> Iterator[None]:
-        """Keep other processes out."""
-        if self._location is None:
-            yield
-            return
-        with locked(self._location.lock, patience, lambda: _waiting(progress)):
-            yield
+        def pages() -> Iterator[Page | Unreadable]:
+            for done, (path, blob) in enumerate(sorted(wanted.items())):
+                if progress:
+                    progress(done, len(wanted), "Indexing changed documents")
+                if blob is not None:
+                    yield page(target, path, blob)
 
-    def _settle(self) -> None:
-        """Choose where the index lives, again if the served branch is another one or the folder is gone."""
-        self._workspace.tip()  # raises where the repository or the branch is gone, which get no folder
-        name = self._branch()
-        if name != self._name or (self._location and not self._location.folder.is_dir()):
-            self.close()
-            self._name = name
-            self._location = self._find()
+        gone = [path for path, blob in changed.items() if blob is None]
+        found = self.engine.apply(state.commit, target.commit, pages(), gone)
+        if progress:
+            progress(len(wanted), len(wanted), "Indexing changed documents")
+        return found
 
-    def _forgive(self) -> None:
-        """Let a folder that could not be written be tried again after a while."""
-        now = time.monotonic()
-        lapsed = [folder for folder, until in self._refused.items() if until <= now]
-        for folder in lapsed:
-            del self._refused[folder]
-        if lapsed:
-            self.close()
+    def _build(self, seen: State | None, target: Snapshot, progress: Progress | None) -> State:
+        return self.engine.rebuild(self._source(target), progress, unless=lambda state: state != seen)
 
-    def _branch(self) -> str:
-        return self._workspace.branch or f"detached {self._workspace.git.git_dir}"
+    def _source(self, target: Snapshot) -> GitSource:
+        from index.source import GitSource
 
-    def _find(self) -> Location | None:
-        if self._folder is not None:
-            return find_location([self._folder], self._refused)
-        name = index_name(SCHEMA, self._branch())
-        return find_location(candidates(self._workspace.git.common_dir, name), self._refused)
+        return GitSource(self._workspace.git.common_dir, target)
 
-    def _glimpse(self) -> View | None:
-        """Read, without the lock, what the writer that holds it has left to be read until it is done."""
-        location = self._location or self._find()
-        folder = location.current() if location else None
-        generation = glimpse(folder) if folder else None
-        return View(generation) if generation else None
-
-    def _follow(self, progress: Progress | None) -> View:
-        from index.follow import advance
-
-        if self._view is not None and self._is_fresh(self._view):
-            return self._view
-        target = self._workspace.snapshot()
-        try:
-            generation = self._load()
-            if generation is not None and self._index is not None:
-                known = generation.state.commit
-                if known == target.commit and not self._is_readable_again(generation):
-                    return self._show(generation)
-                if known and self._workspace.exists(known):
-                    old = self._workspace.snapshot(known)
-                    return self._show(advance(self._index, generation, old, target, progress))
-        except (IndexDamaged, DamagedRepository):
-            # From a commit whose objects are pruned, perhaps by halves, no way leads on either. If it is the
-            # target that is damaged, building finds that again.
-            self._index = None
-        return self._build(progress)
-
-    def _load(self) -> Generation | None:
-        """Read the index as the last writer left it, be it this process or another."""
-        if self._location is not None:
-            folder = self._location.current()
-            if folder != self._opened or self._index is None:
-                # We hold the lock, so what else stands there was left by a process that died.
-                with suppress(OSError):
-                    self._location.sweep(keep=folder)
-                self._index, self._opened = None, folder
-            if folder is not None and self._index is None:
-                from index.engine import Index
-
-                self._index = Index.open(folder)
-        if self._index is None:
-            return None
-        return self._index.read(self._view.generation if self._view else None)
-
-    def _build(self, progress: Progress | None) -> View:
-        from index.engine import Index
-        from index.follow import build
-
-        folder = self._location.prepare() if self._location else None
-        try:
-            index = Index.create(folder)
-            generation = build(index, self._workspace.snapshot(), progress)
-            if self._location and folder:
-                self._location.swap(folder)
-        except BaseException as error:
-            if self._location and folder:
-                is_gone = not folder.is_dir()
-                self._location.discard(folder)
-                if is_gone and isinstance(error, IndexDamaged):
-                    raise IndexUnwritable.because(
-                        FileNotFoundError(errno.ENOENT, "its folder was removed")
-                    ) from error
-            raise
-        self._index, self._opened = index, folder
-        return self._show(generation)
-
-    def _show(self, generation: Generation) -> View:
-        view = View(generation)
-        state, known = generation.state, self.metadata()
+    def _show(self, state: State) -> State:
+        """Write `metadata.json` from what the index holds by now, if it tells of something else."""
+        known = self.metadata()
         if known is None or (known.stats.source_commit, known.stats.total_chunks) != (
             state.commit,
             state.chunks,
         ):
             config = self._workspace.snapshot(state.commit).config
-            known = describe(state, view.values, config.corpus.description or self._workspace.name)
-            if self._location:
+            known = describe(state, self.values(), config.corpus.description or self._workspace.name)
+            location = self._home.look()
+            if location is not None:
                 # A search needs no metadata, and the next commit writes it again.
                 with suppress(OSError):
-                    write_metadata(self._location.metadata, known)
-        self._view, self._metadata = view, known
-        return view
+                    write_metadata(location.metadata, known)
+        self._metadata = known
+        return state
 
+    def _name(self) -> str:
+        branch = self._workspace.branch or f"detached {self._workspace.git.git_dir}"
+        return index_name(SCHEMA, branch)
 
-def _waiting(progress: Progress | None) -> None:
-    if progress:
-        progress(0, 0, "Waiting for another call or process to index")
+    def _folders(self, name: str) -> Iterator[Path]:
+        return candidates(self._workspace.git.common_dir, name)
+
+    def text(self, record: Record) -> str:
+        """The text under a section's heading; none if its blob was lost after it was indexed."""
+        try:
+            return self._texts.text(record.blob, record.body, record.end)
+        except DamagedRepository:
+            return ""
+
+    def warm(self) -> None:
+        """Import the engine and open what is there, without building or following it."""
+        self.engine.serving()
+
+    def _read(self, record: Record) -> bytes:
+        return self.text(record).encode()
+
+    def _leads(self, older: str, newer: str) -> bool:
+        """Whether one commit is the other, or an ancestor of it."""
+        return older == newer or self._workspace.git.descends(newer, older)

@@ -34,6 +34,9 @@ _CURRENT = "current"
 _LOCK = "lock"
 METADATA = "metadata.json"
 
+SCHEMA = 3
+"""The version of format and analysis; an index of another version lives in another folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -89,6 +92,10 @@ class Location:
             write_atomically(self.folder / _CURRENT, json.dumps(pointer).encode())
         with suppress(OSError):
             self.sweep(keep=folder)
+
+    def empty(self) -> None:
+        """Remove the index and what tells of it; under the lock."""
+        remove([self.folder / _CURRENT, self.metadata, *self.leftovers(keep=None)])
 
     def leftovers(self, keep: Path | None) -> list[Path]:
         """List what earlier indexes and interrupted work left beside the index that serves."""

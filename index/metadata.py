@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from index.files import write_atomically
-from index.generation import State
+from index.port import State
 from workspace.errors import WorkspaceError
 
 VERSION = "1.1.0"

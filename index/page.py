@@ -28,9 +28,9 @@ class Page:
     @classmethod
     def of(cls, document: Document, blob: str) -> Page:
         """The page of a parsed document; one with neither title nor text has no sections."""
-        facets = {"tags": document.tags} if document.tags else {}
-        if document.type:
-            facets["type"] = (document.type,)
+        facets: dict[str, tuple[str, ...]] = {"type": (document.type,)} if document.type else {}
+        if document.tags:
+            facets["tags"] = document.tags
         return cls(document.path, blob, document.title, facets, document.data, document.sections)
 
     @cached_property
@@ -70,7 +70,7 @@ class Record(NamedTuple):
     """What lists need of a section, so that no document is parsed to show a hit.
 
     `start`, `body` (after the heading) and `end` are byte offsets in the blob, `line` and `end_line` count
-    from 1 and are inclusive, `position` is the section's place among the `total` sections of its file, from 1.
+    from 1 and are inclusive, `position` is the section's place among the `total` of its file, from 1.
     """
 
     path: str

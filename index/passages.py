@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from index.chunks import chunk_id
+from index.page import chunk_id
 from workspace.addresses import (
     InvalidAddress,
     SectionNotFound,

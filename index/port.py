@@ -78,7 +78,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question: `terms` are joined by OR and counted; every phrase must occur, no excluded term may.
+    """A question: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
     A filter keeps the sections of documents that have this value, among others perhaps, for a taxonomy key.
     `path` is a document, a folder, or a glob in which `*` crosses folders.
@@ -138,14 +138,24 @@ class Engine(Protocol):
         commit: str | None,
         upserts: Iterable[Page | Unreadable],
         deletes: Iterable[str],
-        progress: Progress | None = None,
     ) -> State:
         """Take in what differs between two commits. To be at `commit` already is a success that does nothing.
 
-        Raises BaseMoved if the index stands neither at `base` nor at `commit`.
+        With `base` and `commit` the same, documents that could not be read before are taken in. Raises
+        BaseMoved if the index stands neither at `base` nor at `commit`, or had to begin anew elsewhere.
         """
 
-    def rebuild(self, source: Source, progress: Progress | None = None) -> State: ...
+    def rebuild(
+        self,
+        source: Source,
+        progress: Progress | None = None,
+        *,
+        unless: Callable[[State], bool] | None = None,
+    ) -> State:
+        """Take in a whole commit beside what serves, and swap; give the state that serves then.
+
+        `unless` is asked, when nobody else writes any more, whether what serves by then will do.
+        """
 
     def search(
         self,

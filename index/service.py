@@ -15,21 +15,14 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from index.chunks import Record
-    from index.follow import Progress
     from index.hints import Hint
     from index.live import LiveIndex
     from index.metadata import Metadata
+    from index.page import Record
     from index.passages import Passage
-    from index.ranking import Ranked, Ranking
-    from index.view import Status, View
+    from index.port import Progress, Query, Results, Scored
+    from index.status import Status
     from workspace.workspace import Workspace
-
-
-class EmptyQuery(WorkspaceError):
-    """A search without a query."""
-
-    code: ClassVar[str] = "EMPTY_QUERY"
 
 
 class UnknownFilter(WorkspaceError):
@@ -46,7 +39,7 @@ class UnknownFilterValue(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that answers a query. `start_line` and `end_line` count from 1, inclusive, in the blob."""
+    """A section that answers a query. `start_line` and `end_line` count from 1, inclusive, in the blob."""
 
     chunk_id: str
     score: float
@@ -63,26 +56,20 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """One page of hits at `commit`; `total` counts the hits of all pages.
+    """One page of hits at `commit`; there are more of them if there is a `next_cursor`.
 
     `stale` means that the branch has moved on while another writer is still indexing it. `unreadable`
-    are the documents of the commit that were left out, because Git could not read them.
+    are the documents of the commit that were left out, because Git could not read them. `partial` means
+    that a quoted phrase was not looked for in every section that holds its words.
     """
 
     hits: tuple[Hit, ...]
     next_cursor: str | None
     hint: Hint | None
     commit: str | None
-    total: int
     stale: bool = False
     unreadable: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    terms: Mapping[str, int]
-    filters: Mapping[str, str]
-    path: str | None
+    partial: bool = False
 
 
 class SearchIndex:
@@ -109,27 +96,44 @@ class SearchIndex:
         path: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """Find the chunks that answer a query, best first.
+        """Find the sections that answer a query, best first.
 
-        A query is its first 64 words, joined by OR; it has no syntax. `filters` are by `type` and `tags`, and
-        `path` is a folder or a glob. Raises EmptyQuery, UnknownFilter, UnknownFilterValue, InvalidCursor,
+        `index.query` says what a query may hold. `filters` are by `type` and `tags`, and `path` is a folder
+        or a glob. Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor,
         StaleCursor; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
         """
-        from index.analysis import terms_of_query
-        from index.integrity import IndexDamaged
+        from index.cursors import read_cursor, search_digest, write_cursor
+        from index.keys import user_key
+        from index.query import parse
 
-        if not query.strip():
-            raise EmptyQuery("the query is empty", fix="Ask with a few words, such as 'retry backoff'.")
-        question = _Question(terms_of_query(query), dict(filters or {}), path)
-        view = self._live.follow(progress)
-        try:
-            return self._answer(view, query, question, limit, cursor)
-        except IndexDamaged:
-            view = self._live.replace(view, progress)
-            return self._answer(view, query, question, limit, cursor)
+        question = parse(query, filters or {}, path)
+        search = search_digest(query, question.filters, question.path)
+        generation, offset = None, 0
+        if cursor is not None:
+            generation, offset = read_cursor(user_key(), cursor, search=search)
+        results = self._ask(question, offset, limit, generation, progress)
+        end = offset + len(results.hits)
+        return SearchPage(
+            hits=tuple(self._hit(scored, question) for scored in results.hits),
+            next_cursor=write_cursor(user_key(), generation=results.generation, search=search, offset=end)
+            if results.more
+            else None,
+            hint=None if results.hits or offset else self._hint(question),
+            commit=results.state.commit,
+            stale=self._live.is_stale(results.state),
+            unreadable=tuple(sorted(results.state.unreadable)),
+            partial=results.partial,
+        )
+
+    def warm(self) -> None:
+        """Import what searches and open the index that is there, so that the first search is quick.
+
+        Builds and follows nothing.
+        """
+        self._live.warm()
 
     def get(self, chunk_id: str, context: int = 0) -> Passage:
-        """Read a chunk at the tip with its neighbours in the file. Raises ChunkNotFound, InvalidChunkId."""
+        """Read a section at the tip with its neighbours in the file. Raises ChunkNotFound, InvalidChunkId."""
         from index.passages import passage
 
         return passage(self._workspace.snapshot(), chunk_id, context)
@@ -158,88 +162,64 @@ class SearchIndex:
         """Let go of the index's files."""
         self._live.close()
 
-    def _answer(
-        self, view: View, query: str, question: _Question, limit: int, cursor: str | None
-    ) -> SearchPage:
-        from index.cursors import read_cursor, search_digest, write_cursor
+    def _ask(
+        self, question: Query, offset: int, limit: int, generation: str | None, progress: Progress | None
+    ) -> Results:
+        from index.cursors import stale_cursor
+        from index.integrity import IndexDamaged
+        from index.port import GenerationGone
+
+        state = self._live.follow(progress)
+        try:
+            try:
+                self._check(question)
+                return self._live.search(question, offset, limit, generation)
+            except IndexDamaged:
+                self._live.replace(state, progress)
+                return self._live.search(question, offset, limit, generation)
+        except GenerationGone as gone:
+            raise stale_cursor(generation, gone) from gone
+
+    def _hint(self, question: Query) -> Hint:
         from index.hints import SAMPLE, hint
-        from index.keys import user_key
 
-        self._check(view, question)
-        search = search_digest(query, question.filters, question.path)
-        offset = (
-            read_cursor(user_key(), cursor, commit=view.edition, search=search) if cursor is not None else 0
-        )
-        ranking = self._rank(view, question, offset, limit)
+        def ask(other: Query) -> list[Record]:
+            return [scored.record for scored in self._live.search(other, 0, SAMPLE).hits]
 
-        def ask(filters: Mapping[str, str]) -> list[Record]:
-            other = _Question(question.terms, filters, question.path)
-            return [ranked.record for ranked in self._rank(view, other, 0, SAMPLE).page]
+        return hint(question, ask)
 
-        end = offset + len(ranking.page)
-        more = end < ranking.total
-        return SearchPage(
-            hits=tuple(self._hit(ranked, question.terms) for ranked in ranking.page),
-            next_cursor=write_cursor(user_key(), commit=view.edition, search=search, offset=end)
-            if more
-            else None,
-            hint=None if ranking.total else hint(question.terms, question.filters, question.path, ask),
-            commit=view.commit,
-            total=ranking.total,
-            stale=view.stale,
-            unreadable=tuple(sorted(view.generation.state.unreadable)),
-        )
-
-    def _rank(self, view: View, question: _Question, offset: int, limit: int) -> Ranking:
-        from index.filters import by_path, by_value
-        from index.ranking import rank
-
-        filters = [by_value(key, value) for key, value in question.filters.items()]
-        if question.path:
-            filters.append(by_path(question.path))
-        return rank(view.generation, question.terms, filters, offset=offset, limit=limit)
-
-    def _check(self, view: View, question: _Question) -> None:
+    def _check(self, question: Query) -> None:
+        if not question.filters:
+            return
+        values = self._live.values()
         for key, value in question.filters.items():
-            if key not in view.values:
+            if key not in values:
                 raise UnknownFilter(
                     f"there is no filter '{_plain(key)}'",
-                    fix=f"Filter by {' or '.join(view.values)}.",
-                    nearest=difflib.get_close_matches(_plain(key), view.values, n=1),
-                    known=list(view.values),
+                    fix=f"Filter by {' or '.join(values)}.",
+                    nearest=difflib.get_close_matches(_plain(key), values, n=1),
+                    known=list(values),
                 )
-            known = view.values[key]
-            if value not in known:
-                raise _unknown_value(key, value, known)
+            if value not in values[key]:
+                raise _unknown_value(key, value, values[key])
 
-    def _hit(self, ranked: Ranked, terms: Mapping[str, int]) -> Hit:
+    def _hit(self, scored: Scored, question: Query) -> Hit:
         from index.snippets import snippet
 
-        record = ranked.record
-        text = self._text(record)
-        metadata = {"type": record.type or "", "tags": ", ".join(record.tags)}
+        record = scored.record
         return Hit(
             chunk_id=record.chunk_id,
-            score=round(ranked.score, 6),
+            score=round(scored.score, 6),
             heading=record.heading,
             breadcrumb=" > ".join(record.breadcrumb),
-            snippet=snippet(text, terms) or record.heading,
+            snippet=snippet(self._live.text(record), question.terms) or record.heading,
             filepath=record.path,
-            metadata={key: value for key, value in metadata.items() if value},
+            metadata={key: ", ".join(values) for key, values in record.facets.items()},
             blob=record.blob,
             start_line=record.line,
             end_line=record.end_line,
             address=record.chunk_id,
         )
-
-    def _text(self, record: Record) -> str:
-        """The text under a hit's heading; none if the blob was lost after it was indexed."""
-        from workspace.git import DamagedRepository
-
-        try:
-            return self._workspace.git.blob(record.blob)[record.body : record.end].decode("utf-8", "replace")
-        except DamagedRepository:
-            return ""
 
 
 def _unknown_value(key: str, value: str, known: Mapping[str, int]) -> UnknownFilterValue:

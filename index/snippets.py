@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from index.analysis import TOKEN, expand
+from index.matches import Match, Matcher
 
 LENGTH = 260
 """Characters in a snippet, more or less a word or an added mark."""
@@ -45,35 +45,49 @@ class _Fence(NamedTuple):
 def snippet(text: str, terms: Collection[str]) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
 
-    `text` is the section without its heading; the first 100,000 characters are looked at. A window that
-    begins or ends inside a code fence gets the fence's opening or closing mark, so that it reads as the
-    code that it is.
+    `text` is the section without its heading; the first 100,000 characters are looked at. A text that is no
+    longer than a snippet is shown whole. A window that begins or ends inside a code fence gets the fence's
+    opening or closing mark, so that it reads as the code that it is.
     """
-    text = _HIDDEN.sub("", text[:_READ]).strip("\r\n").rstrip()
-    fences = list(_fences(text))
-    start = _outside_marks(_start(text, _best(text, frozenset(terms)), fences), fences)
-    end = _end(text, start)
-    return _marked(text, start, end, fences)
+    text = _shown(text[:_READ])
+    fences = _fences(text) if "```" in text or "~~~" in text else []
+    if len(text) <= LENGTH:
+        return _marked(text, 0, len(text), fences)
+    match = _best(_matcher(frozenset(terms)).matches(text))
+    start = _outside_marks(_start(text, match, fences), fences)
+    return _marked(text, start, _end(text, start), fences)
 
 
-def _best(text: str, terms: frozenset[str]) -> int:
+@lru_cache(maxsize=4)
+def _matcher(terms: frozenset[str]) -> Matcher:
+    """Give the same matcher to all snippets of a page of hits."""
+    return Matcher(terms)
+
+
+def _shown(text: str) -> str:
+    if "<" in text or "{#" in text:
+        text = _HIDDEN.sub("", text)
+    return text.strip("\r\n").rstrip()
+
+
+def _best(matches: Sequence[Match]) -> int:
     """Find where the best window's first match is."""
-    matches = [
-        (match.start(), frozenset(expand(match.group())) & terms)
-        for match in TOKEN.finditer(text)
-        if not terms.isdisjoint(expand(match.group()))
-    ]
     best, found = (0, 0), 0
-    window: Counter[str] = Counter()
-    left = 0
+    counts: dict[str, int] = {}
+    different = total = left = 0
     for position, here in matches:
-        window.update(here)
+        for term in here:
+            counts[term] = count = counts.get(term, 0) + 1
+            different += count == 1
+        total += len(here)
         while position - matches[left][0] > LENGTH - _LEAD:
-            window.subtract(matches[left][1])
+            for term in matches[left][1]:
+                counts[term] -= 1
+                different -= counts[term] == 0
+            total -= len(matches[left][1])
             left += 1
-        score = (sum(1 for count in window.values() if count > 0), sum(window.values()))
-        if score > best:
-            best, found = score, matches[left][0]
+        if (different, total) > best:
+            best, found = (different, total), matches[left][0]
     return found
 
 
@@ -111,10 +125,12 @@ def _end(text: str, start: int) -> int:
 
 
 def _marked(text: str, start: int, end: int, fences: list[_Fence]) -> str:
-    first = next((fence for fence in fences if fence.body <= start < fence.end), None)
-    last = next(
-        (fence for fence in fences if fence.start < end and (end < fence.close or fence.is_open)), None
-    )
+    first = last = None
+    for fence in fences:
+        if fence.body <= start < fence.end:
+            first = first or fence
+        if fence.start < end and (end < fence.close or fence.is_open):
+            last = last or fence
     if last and end < last.body:
         end, last = last.start, None
     elif last:

@@ -94,7 +94,8 @@ def test_each_name_belongs_to_docyard_alone(python: Path, tmp_path: Path) -> Non
 
 def test_each_import_is_a_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
+    extras = (line for extra in project["optional-dependencies"].values() for line in extra)
+    declared = {canonicalize_name(Requirement(line).name) for line in (*project["dependencies"], *extras)}
     owners = metadata.packages_distributions()
     undeclared = {
         f"{path.relative_to(ROOT)} imports {name}"

@@ -36,6 +36,7 @@ _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "UNKNOWN_TYPE": ("doc_type",),
     "INVALID_TAG": ("tags", "remove", "replace"),
     "EMPTY_QUERY": ("query",),
+    "QUERY_TOO_BROAD": ("query",),
     "INVALID_CHUNK_ID": ("chunk_id",),
 }
 

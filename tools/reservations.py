@@ -12,7 +12,8 @@ _SHOWN = 10
 
 
 def reservations(page: SearchPage) -> Data:
-    """Say that the index is behind the branch, and which documents Git could not read; else nothing.
+    """Say that the index is behind the branch, which documents Git could not read, and that a quoted phrase
+    was not looked for to the end; else nothing.
 
     The answer's own `commit` says for which commit the index stands.
     """
@@ -22,4 +23,6 @@ def reservations(page: SearchPage) -> Data:
     if page.unreadable:
         data["unreadable"] = list(page.unreadable[:_SHOWN])
         data["unreadable_total"] = len(page.unreadable)
+    if page.partial:
+        data["partial"] = True
     return data

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 _BRACES = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
 _ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
@@ -35,8 +35,7 @@ class AnchorForm(StrEnum):
     HTML = "html"
 
 
-@dataclass(frozen=True, slots=True)
-class HeadingText:
+class HeadingText(NamedTuple):
     """A heading's inline Markdown taken apart: the `words`, and the anchors that stand before and after them.
 
     `name` is the explicit anchor (None if there is none), `aliases` are further names it answers to.

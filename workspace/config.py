@@ -73,14 +73,17 @@ class Limits(_Settings):
         A person may have gone further. Such a document can still be edited, but not grow in that respect.
         """
         self.check_document(document.path, len(document.data))
-        headings, depth = len(document.outline.headings), document.outline.depth
-        if headings > max(self.headings, len(before.outline.headings) if before else 0):
+        headings = document.heading_count
+        if headings > max(self.headings, before.heading_count if before else 0):
             raise LimitExceeded(
                 f"{document.path} would have {headings:,} headings; at most {self.headings:,} are written",
                 fix=f"Split it into several documents, or raise limits.headings in {CONFIG_PATH}.",
                 limit=self.headings,
                 actual=headings,
             )
+        if not document.may_nest_deeper(self.nesting):
+            return
+        depth = document.outline.depth
         if depth > max(self.nesting, before.outline.depth if before else 0):
             raise LimitExceeded(
                 f"lists and quotations of {document.path} would be nested {depth} deep; "

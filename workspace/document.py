@@ -6,9 +6,10 @@ edit can replace just these.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workspace.anchors import AnchorForm
+    from workspace.layout import Layout
     from workspace.markdown import Outline
 
 _MAX_BITS = 256
@@ -39,9 +41,8 @@ class Document:
     front_matter: Mapping[str, object]
     front_matter_error: frontmatter.InvalidFrontMatter | None
     front_matter_lines: int
+    front_matter_end: int
     sections: tuple[Section, ...]
-    lines: Lines = field(repr=False)
-    outline: Outline = field(repr=False)
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
@@ -49,17 +50,38 @@ class Document:
 
         Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
         """
+        # Imported here because a server answers its first questions without reading a document.
+        from workspace.layout import scanned_layout
+
+        layout = scanned_layout(data)
+        if layout is None:
+            return cls.by_parser(data, path)
+        markdown.check_lines(layout.lines)
+        if markdown.may_have_too_many_blocks(data, layout.lines):
+            return cls.by_parser(data, path)
+        return cls._laid_out(data, path, layout)
+
+    @classmethod
+    def by_parser(cls, data: bytes, path: str = "") -> Document:
+        """Reads a document as `parse` does, without the scanner."""
+        from workspace.layout import parsed_layout
+
         lines = Lines(data)
+        outline = _outline(lines)
+        document = cls._laid_out(data, path, parsed_layout(lines, outline))
+        document.__dict__.update(lines=lines, outline=outline)
+        return document
+
+    @classmethod
+    def _laid_out(cls, data: bytes, path: str, layout: Layout) -> Document:
         metadata, error = {}, None
-        outline = markdown.outline(data[lines.offset(0) :].decode("utf-8", "replace"), is_document=True)
-        count = outline.front_matter_lines
-        if count:
-            source = data[lines.offset(1) : lines.offset(count - 1)].decode("utf-8", "replace")
+        if layout.front_matter_lines:
+            start, end = layout.front_matter
             try:
-                metadata = dict(frontmatter.read(source))
+                metadata = dict(frontmatter.read(data[start:end].decode("utf-8", "replace")))
             except frontmatter.InvalidFrontMatter as invalid:
                 error = invalid
-        sections, title = build_sections(lines, outline, count, _text(metadata.get("title")))
+        sections, title = build_sections(data, layout, _text(metadata.get("title")))
         return cls(
             data=data,
             path=path,
@@ -67,16 +89,20 @@ class Document:
             has_title=bool(title),
             front_matter=MappingProxyType(metadata),
             front_matter_error=error,
-            front_matter_lines=count,
+            front_matter_lines=layout.front_matter_lines,
+            front_matter_end=layout.body,
             sections=sections,
-            lines=lines,
-            outline=outline,
         )
 
-    @property
-    def front_matter_end(self) -> int:
-        """The byte at which the front matter ends and the body begins."""
-        return self.lines.offset(self.front_matter_lines)
+    @cached_property
+    def lines(self) -> Lines:
+        """Where its lines begin."""
+        return Lines(self.data)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """Its blocks as the parser finds them: what tells of its lists."""
+        return _outline(self.lines)
 
     @property
     def type(self) -> str | None:
@@ -93,6 +119,21 @@ class Document:
             return ()
         texts = (_text(item) for item in value)
         return tuple(dict.fromkeys(text for text in texts if text))
+
+    @cached_property
+    def heading_count(self) -> int:
+        """How many headings it has, the title's included."""
+        return sum(section.has_heading for section in self.sections)
+
+    def may_nest_deeper(self, levels: int) -> bool:
+        """Whether lists and quotations may stand inside each other more than so many levels deep.
+
+        Only if a line begins with more marks and columns than that: each level takes one at least.
+        """
+        return (
+            re.search(rb"^[ >*+\-0-9.)]{%d}" % (levels + 1), self.data.expandtabs(4), re.MULTILINE)
+            is not None
+        )
 
     @property
     def ending(self) -> bytes:
@@ -178,6 +219,11 @@ class Document:
     @cached_property
     def _task_starts(self) -> list[int]:
         return [task.start for task in self.all_tasks]
+
+
+def _outline(lines: Lines) -> Outline:
+    text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
+    return markdown.outline(text, is_document=True)
 
 
 def _text(value: object) -> str | None:

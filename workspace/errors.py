@@ -11,8 +11,10 @@
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
     │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked (AnotherWriter), CannotWrite,
     │                UnknownJournal
-    ├── searching    EmptyQuery, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, ChunkNotFound,
-    │                InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
+    ├── searching    EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor,
+    │                ChunkNotFound, InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
+    ├── indexing     BaseMoved, NotIndexed, GenerationGone
+    ├── evaluating   InvalidCases, InvalidRun, CommitChanged
     └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused
 
 Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and

@@ -6,6 +6,7 @@ A key is replaced by splicing its lines; every other key, comment and blank line
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
@@ -24,6 +25,9 @@ MAX_NESTING = 50
 
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
+
+# Longer values are not those that come again.
+_CACHED_LENGTH = 100
 
 # YAML 1.1 §5.4: what ends a line.
 _LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
@@ -48,10 +52,15 @@ def read(source: str) -> Mapping[str, object]:
     """
     import yaml
 
+    from workspace.plain_yaml import read_plain
+
     if len(source) > MAX_FRONT_MATTER:
         raise InvalidFrontMatter(
             "the front matter is over 64 KiB", fix="Move the data out of the front matter."
         )
+    plain = read_plain(source, _word)
+    if plain is not None:
+        return plain
     try:
         _check_size(source)
         value = yaml.load(source, _loader())
@@ -70,6 +79,29 @@ def read(source: str) -> Mapping[str, object]:
     raise InvalidFrontMatter(
         "the front matter is not a mapping of keys to values", fix="Write `key: value` lines."
     )
+
+
+def _word(text: str) -> object:
+    return _cached_word(text) if len(text) <= _CACHED_LENGTH else _resolved(text)
+
+
+def _resolved(text: str) -> object:
+    """What YAML takes words for: text, unless they look like `true`, `10` or `2024-05-01`."""
+    import yaml
+
+    from workspace.plain_yaml import NotPlain
+
+    resolvers = _loader().yaml_implicit_resolvers
+    for _, pattern in (*resolvers.get(text[0], ()), *resolvers.get(None, ())):
+        if pattern.match(text):
+            try:
+                return yaml.load(text, _loader())
+            except (yaml.YAMLError, ValueError) as error:
+                raise NotPlain from error
+    return text
+
+
+_cached_word = lru_cache(maxsize=4096)(_resolved)
 
 
 def _check_size(source: str) -> None:

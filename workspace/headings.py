@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import anchors, markdown
 from workspace.anchors import AnchorForm
@@ -20,15 +19,21 @@ PREAMBLE = "_preamble"
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class AnchoredHeading:
-    """A heading, its words and anchors, and its title as a reader sees it; `first_line` counts from 0."""
+class AnchoredHeading(NamedTuple):
+    """A heading, its words and anchors, and its title as a reader sees it; `first_line` counts from 0.
+
+    Offsets are bytes: `start` is where the first line begins that holds its anchors, `heading_start` where
+    its own does, and `body` is behind its lines.
+    """
 
     block: Heading
     text: HeadingText
     above: tuple[str, ...]
     first_line: int
     title: str
+    start: int
+    heading_start: int
+    body: int
 
     @property
     def anchor(self) -> str | None:
@@ -59,14 +64,22 @@ def read_headings(lines: Lines, outline: Outline, first_line: int = 0) -> list[A
         while item and item.line < heading.line:
             floor = max(floor, item.end)
             item = next(items, None)
-        text = anchors.read_heading(heading.source)
-        first, above = _anchors_above(lines, heading.line, floor)
+        first, above = anchors_above(lines, heading.line, floor)
         floor = heading.end
-        found.append(AnchoredHeading(heading, text, above, first, markdown.plain_text(text.words)))
+        span = lines.offset(heading.line), lines.offset(heading.end)
+        found.append(anchored(heading, above, first, lines.offset(first), span))
     return found
 
 
-def _anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
+def anchored(
+    heading: Heading, above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
+) -> AnchoredHeading:
+    """A heading of these bytes with the anchors above it, which begin on the line `first` at `start`."""
+    text = anchors.read_heading(heading.source)
+    return AnchoredHeading(heading, text, above, first, markdown.plain_text(text.words), start, *span)
+
+
+def anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
     """The first of the lines above a heading that hold its HTML anchors, and their names from the top down.
 
     One blank line may stand between them and the heading.

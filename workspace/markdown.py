@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workspace.config import LimitExceeded
 
@@ -30,8 +30,14 @@ MAX_TOKENS = 1_000_000
 # A quotation is one level and a list two. What is deeper is read as text; the parser recurses at each level.
 _MAX_LEVELS = 100
 
+_CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
+_SPARE = 4
+
 _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
-_INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~\n]")
+# What else these marks stand for is text: an underscore amid a word, brackets without a target, an ampersand.
+_INLINE_MARKUP = re.compile(r"[\\`*\n]|\](?=\()|<(?! )|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+# A heading that is one link, as in a table of contents.
+_LINK = re.compile(r"\[([^\[\]\\\n]*)\]\((?:https?://)?[A-Za-z0-9_./#?=%~+-]*\)")
 
 # Inline rules take time that grows with the square of some texts, such as one of many `<![CDATA[`.
 _MAX_INLINE = 5_000
@@ -40,8 +46,7 @@ _MAX_INLINE = 5_000
 _CACHED_LENGTH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading outside every list and quotation. `source` is its inline Markdown; lines are [line, end)."""
 
     level: int
@@ -148,6 +153,16 @@ def check_lines(count: int) -> None:
         )
 
 
+def may_have_too_many_blocks(data: bytes, lines: int) -> bool:
+    """Whether a text may have more blocks than are read, as far as can be told without reading it.
+
+    A mark of a list or a quotation begins and ends up to two, and a line one more and its text.
+    """
+    if 2 * (len(data) + _SPARE) <= MAX_TOKENS:
+        return False
+    return 4 * sum(map(data.count, _CONTAINER_MARKS)) + 3 * lines + _SPARE > MAX_TOKENS
+
+
 @cache
 def _inline_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
@@ -223,14 +238,45 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
     return tuple(items), deepest
 
 
+def html_block_kind(line: str) -> int:
+    """Which of the seven kinds of HTML block begins with a line (CommonMark 0.31 §4.6); 0 if none does.
+
+    The line comes without its indentation.
+    """
+    from markdown_it.rules_block.html_block import HTML_SEQUENCES
+
+    return next((kind for kind, (begin, _, _) in enumerate(HTML_SEQUENCES, 1) if begin.search(line)), 0)
+
+
 def plain_text(source: str) -> str:
     """Inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images.
 
     A text that is too long for a heading keeps its marks.
     """
-    if len(source) > _MAX_INLINE or not _INLINE_MARKUP.search(source):
+    if len(source) > _MAX_INLINE:
         return source.replace("\n", " ").strip()
+    if not _INLINE_MARKUP.search(source):
+        return source.strip()
+    link = _LINK.fullmatch(source)
+    if (text := _without_ticks(link[1] if link else source)) is not None:
+        return text
     return _cached_plain_text(source) if len(source) <= _CACHED_LENGTH else _plain_text(source)
+
+
+def _without_ticks(source: str) -> str | None:
+    """A text whose only markup are code spans between single ticks; None for any other."""
+    pieces = source.split("`")
+    words, spans = pieces[::2], pieces[1::2]
+    if len(words) == len(spans) or "\n" in source:
+        return None
+    # Ticks side by side are one mark, and a space at both ends of a span is not a part of it.
+    if (
+        not all(pieces[1:-1])
+        or any(span[0] == " " for span in spans)
+        or _INLINE_MARKUP.search("\0".join(words))
+    ):
+        return None
+    return "".join(pieces).strip()
 
 
 def _plain_text(source: str) -> str:

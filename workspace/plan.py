@@ -139,7 +139,7 @@ class _Batch:
 
 
 def _weight(document: Document | None) -> int:
-    return len(document.data) + HEADING_BYTES * len(document.outline.headings) if document else 0
+    return len(document.data) + HEADING_BYTES * document.heading_count if document else 0
 
 
 def _size(operation: Operation | WorkspaceError) -> int:

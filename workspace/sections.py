@@ -8,22 +8,19 @@ any address.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.headings import PREAMBLE, read_headings
+from workspace.headings import PREAMBLE
 from workspace.lines import BLANK
 from workspace.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
     from workspace.anchors import AnchorForm
     from workspace.headings import AnchoredHeading
-    from workspace.lines import Lines
-    from workspace.markdown import Outline
+    from workspace.layout import Layout
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
     Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just
@@ -75,16 +72,18 @@ class Section:
         return self.heading.aliases if self.heading else ()
 
 
-@dataclass(slots=True)
-class _Block:
-    """A heading, or (without one) the text before the first; `level` is 0 for the preamble."""
+class _Block(NamedTuple):
+    """A heading, or (without one) the text before the first; `level` is 0 for the preamble.
+
+    [start, body) are the bytes before its own text, `first_line` counts from 0.
+    """
 
     heading: AnchoredHeading | None
-    start: int
     title: str
     level: int
-    parent: int | None = None
-    tree_end: int = 0
+    start: int
+    first_line: int
+    body: int
 
     @property
     def anchor(self) -> str | None:
@@ -93,95 +92,111 @@ class _Block:
 
 
 def build_sections(
-    lines: Lines, outline: Outline, front_matter_lines: int, metadata_title: str | None
+    data: bytes, layout: Layout, metadata_title: str | None
 ) -> tuple[tuple[Section, ...], str | None]:
     """The sections of a document in order, and the title that it states: its first H1, else front matter's.
 
     The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text
     before the first heading is the preamble already; then that H1 still gives the title, and is a section.
     """
-    body = lines.offset(front_matter_lines)
+    body = layout.body
     blocks = [
-        _Block(heading, lines.offset(heading.first_line), heading.title, heading.block.level)
-        for heading in read_headings(lines, outline, front_matter_lines)
+        _Block(heading, heading.title, heading.block.level, heading.start, heading.first_line, heading.body)
+        for heading in layout.headings
     ]
-    first = blocks[0].start if blocks else len(lines.data)
-    has_text = bool(lines.data[body:first].strip(BLANK))
-    h1 = next((block for block in blocks if block.level == 1), None)
-    title = (h1.title if h1 else None) or metadata_title
-    if h1 and (h1 is blocks[0] or not has_text):
-        h1.level = 0
+    has_text = bool(data[body : blocks[0].start if blocks else None].strip(BLANK))
+    h1 = next((place for place, block in enumerate(blocks) if block.level == 1), None)
+    title = (None if h1 is None else blocks[h1].title) or metadata_title
+    if h1 is not None and (h1 == 0 or not has_text):
+        blocks[h1] = blocks[h1]._replace(level=0)
     if blocks and blocks[0].level == 0:
-        blocks[0].start = body
+        blocks[0] = blocks[0]._replace(start=body)
     elif has_text or (h1 is None and metadata_title):
-        blocks.insert(0, _Block(None, body, title or "", 0))
-    _nest(blocks, len(lines.data))
-    return _sections(lines, blocks), title
+        first_line = max(0, min(layout.front_matter_lines, layout.lines - 1))
+        blocks.insert(0, _Block(None, title or "", 0, body, first_line, body))
+    return _sections(blocks, len(data), max(0, layout.lines - 1)), title
 
 
-def _nest(blocks: list[_Block], size: int) -> None:
-    """Gives each block its parent, and the end of what stands below it. The title closes all before it."""
-    open_blocks: list[int] = []
+def _nest(blocks: list[_Block], size: int) -> tuple[list[int | None], list[int]]:
+    """The parent of each block, and the end of what stands below it. The title closes all before it."""
+    parents: list[int | None] = []
+    tree_ends = [size] * len(blocks)
+    open_blocks: list[tuple[int, int]] = []
     for position, block in enumerate(blocks):
-        while open_blocks and blocks[open_blocks[-1]].level >= block.level:
-            blocks[open_blocks.pop()].tree_end = block.start
-        if block.level == 0:
-            following = position + 1
-            block.tree_end = blocks[following].start if following < len(blocks) else size
+        level = block.level
+        while open_blocks and open_blocks[-1][0] >= level:
+            tree_ends[open_blocks.pop()[1]] = block.start
+        if level == 0:
+            parents.append(None)
+            if position + 1 < len(blocks):
+                tree_ends[position] = blocks[position + 1].start
             continue
-        block.parent = open_blocks[-1] if open_blocks else None
-        open_blocks.append(position)
-    for position in open_blocks:
-        blocks[position].tree_end = size
+        parents.append(open_blocks[-1][1] if open_blocks else None)
+        open_blocks.append((level, position))
+    return parents, tree_ends
 
 
-def _sections(lines: Lines, blocks: list[_Block]) -> tuple[Section, ...]:
+def _sections(blocks: list[_Block], size: int, last_line: int) -> tuple[Section, ...]:
+    parents, tree_ends = _nest(blocks, size)
     slugs = [heading_slug(block.title) for block in blocks]
-    addresses = _addresses(blocks, slugs)
-    counts = Counter(addresses)
-    numbered = Names("~", 1, counts)
+    addresses = _addresses(blocks, parents, slugs)
+    keys = _keys(addresses)
     sections: list[Section] = []
-    for position, (block, address) in enumerate(zip(blocks, addresses, strict=True)):
-        end = blocks[position + 1].start if position + 1 < len(blocks) else len(lines.data)
-        heading = block.heading.block if block.heading else None
-        line = heading.line if heading else lines.line_at(block.start)
+    for position, block in enumerate(blocks):
+        heading = block.heading
+        if position + 1 < len(blocks):
+            end, end_line = blocks[position + 1].start, blocks[position + 1].first_line - 1
+        else:
+            end, end_line = size, last_line
+        line = heading.block.line if heading else block.first_line
         sections.append(
             Section(
-                position=position,
-                address=address,
-                key=address if counts[address] == 1 else numbered.give(address),
-                title=block.title,
-                level=block.level,
-                line=line + 1,
-                end_line=max(line, lines.line_at(max(block.start, end - 1))) + 1,
-                start=block.start,
-                heading_start=lines.offset(line) if heading else block.start,
-                body=lines.offset(heading.end) if heading else block.start,
-                end=end,
-                tree_end=block.tree_end,
-                parent=block.parent,
-                slug=slugs[position],
-                heading=block.heading,
+                position,
+                addresses[position],
+                keys[position],
+                block.title,
+                block.level,
+                line + 1,
+                max(line, end_line) + 1,
+                block.start,
+                heading.heading_start if heading else block.start,
+                block.body,
+                end,
+                tree_ends[position],
+                parents[position],
+                slugs[position],
+                heading,
             )
         )
     return tuple(sections)
 
 
-def _addresses(blocks: list[_Block], slugs: list[str]) -> list[str]:
+def _addresses(blocks: list[_Block], parents: list[int | None], slugs: list[str]) -> list[str]:
     """Explicit anchors as they are; else the parent's address and the slug, numbered among siblings."""
-    explicit = {PREAMBLE, *(block.anchor for block in blocks if block.anchor)}
+    anchors = [block.anchor for block in blocks]
+    explicit = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, Names] = {}
     addresses: list[str] = []
-    for block, slug in zip(blocks, slugs, strict=True):
+    for block, anchor, parent, slug in zip(blocks, anchors, parents, slugs, strict=True):
         if block.level == 0:
             addresses.append(PREAMBLE)
-        elif block.anchor:
-            addresses.append(block.anchor)
+        elif anchor:
+            addresses.append(anchor)
         else:
-            names = siblings.setdefault(block.parent, Names("-", 1, explicit))
-            prefix = "" if block.parent is None else addresses[block.parent] + "/"
-            addresses.append(names.give(prefix + slug))
+            names = siblings.get(parent)
+            if names is None:
+                names = siblings[parent] = Names("-", 1, explicit)
+            addresses.append(names.give(slug if parent is None else f"{addresses[parent]}/{slug}"))
     return addresses
+
+
+def _keys(addresses: list[str]) -> list[str]:
+    """The addresses, made unique where several sections have the same."""
+    counts = Counter(addresses)
+    if len(counts) == len(addresses):
+        return addresses
+    numbered = Names("~", 1, counts)
+    return [address if counts[address] == 1 else numbered.give(address) for address in addresses]
 
 
 __all__ = ["PREAMBLE", "Section", "build_sections"]

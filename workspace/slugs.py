@@ -20,13 +20,22 @@ _KEPT_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))
 _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 
 
+class _Characters(dict[int, str | None]):
+    """What becomes of each character in a slug, looked up in Unicode's tables once."""
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = chr(code) if _is_kept(chr(code)) else None
+        return self[code]
+
+
 def _is_kept(character: str) -> bool:
-    if character in "- ":
-        return True
     category = unicodedata.category(character)
     if category[0] in "LM" or category in _KEPT_CATEGORIES:
         return True
     return any(first <= ord(character) <= last for first, last in _ALPHABETIC_SYMBOLS)
+
+
+_CHARACTERS = _Characters({ord(" "): "-", ord("-"): "-"})
 
 
 def heading_slug(text: str) -> str:
@@ -40,8 +49,7 @@ def heading_slug(text: str) -> str:
 
 
 def _slug(text: str) -> str:
-    kept = "".join(character for character in text.lower() if _is_kept(character))
-    return kept.replace(" ", "-") or EMPTY_SLUG
+    return text.lower().translate(_CHARACTERS) or EMPTY_SLUG
 
 
 _cached_slug = lru_cache(maxsize=16384)(_slug)

@@ -14,7 +14,7 @@ from docyard.commands import options
 from docyard.exits import Exit
 
 if TYPE_CHECKING:
-    from index.view import Status
+    from index.status import Status
 
 
 @click.group(name="index", short_help="Look at the search index, or build it anew.")

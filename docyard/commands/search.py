@@ -38,6 +38,7 @@ def command(
     \b
     Example:
         docyard search rate limit errors --type api_spec
+        docyard search 'retry "exponential backoff" -draft'
     """
     from index.service import SearchIndex
 
@@ -56,6 +57,7 @@ def command(
                 "commit": page.commit,
                 "stale": page.stale,
                 "unreadable": page.unreadable,
+                "partial": page.partial,
             }
         )
     elif page.hits:
@@ -67,6 +69,8 @@ def command(
         click.echo(page.hint.message if page.hint else "Nothing was found.", err=True)
     if not as_json and page.stale:
         click.echo(f"The index is behind the branch: this is from commit {page.commit}.", err=True)
+    if not as_json and page.partial:
+        click.echo("Only the 500 best sections with these words were read for the phrase.", err=True)
     if not as_json and page.unreadable:
         click.echo("Git cannot read every document: docyard doctor names those left out.", err=True)
     return Exit.DONE if page.hits else Exit.PROBLEMS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -78,6 +79,9 @@ def command(
         )
 
     def warm(progress: Callable[[int, int, str], None]) -> None:
+        # What cannot be opened is mended as the branch is followed, or the reason is given there.
+        with suppress(WorkspaceError), ImportsKept():
+            index.warm()
         try:
             workspace.recover()
         except WorkspaceError as error:  # each write recovers first, and is told

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
+from pydantic_core import PydanticSerializationError, to_json
 
 from tools.answers import Answer
 
 
 def result_of(answer: Answer) -> CallToolResult:
     """The result that carries an answer: its text, else its data as compact JSON, and the data itself."""
-    data = encodable(answer.data)
-    text = compact(data) if answer.text is None else encodable(answer.text)
+    data = answer.data
+    try:
+        text = compact(data)
+    except (
+        PydanticSerializationError
+    ):  # few answers hold what UTF-8 cannot, and looking costs as much as writing
+        data = encodable(data)
+        text = compact(data)
+    if answer.text is not None:
+        text = encodable(answer.text)
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=data, is_error=answer.is_error
     )
@@ -21,7 +29,7 @@ def result_of(answer: Answer) -> CallToolResult:
 
 def compact(data: Any) -> str:
     """JSON without spaces, letters of every script as they are."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return to_json(data, inf_nan_mode="constants").decode()
 
 
 def encodable(value: Any) -> Any:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
@@ -17,6 +18,7 @@ import anyio.to_thread
 from mcp_types import CallToolResult
 
 from docyard.protocol.answers import result_of
+from docyard.protocol.workers import Workers
 from tools.answers import Answer
 from tools.registry import Toolbox, UnknownTool
 from workspace.errors import WorkspaceError
@@ -27,7 +29,6 @@ log = logging.getLogger("docyard")
 Progress = Callable[[float, float | None, str | None], None]
 """What long work calls as it goes on: how much is done, of how much, and a few words."""
 
-_WORKERS = 8
 _REPORT_INTERVAL = 0.1  # seconds between two reports to the client
 
 
@@ -44,15 +45,15 @@ class ServerClosing(Exception):
 
 
 class Calls:
-    """Runs the calls of one server, a bounded number at a time, and never on the event loop.
+    """Runs the calls of one server in its workers, never on the event loop.
 
     `sight` is the memory of the one client that a server over stdio has.
     """
 
-    def __init__(self, toolbox: Toolbox, sight: Sight | None = None) -> None:
+    def __init__(self, toolbox: Toolbox, workers: Workers, sight: Sight | None = None) -> None:
         self._toolbox = toolbox
+        self._workers = workers
         self._sight = sight
-        self._workers = anyio.CapacityLimiter(_WORKERS)
         self._closing = threading.Event()
 
     def close(self) -> None:
@@ -66,11 +67,10 @@ class Calls:
 
         Errors: UnknownTool. Any other exception is a bug, answered with an apology and a reference.
         """
-        async with _reporting(reporter) as progress, self._workers:
-            # A write that was begun is finished, with all that follows its commit.
-            with anyio.CancelScope(shield=True):
-                result = await anyio.to_thread.run_sync(self._run, name, arguments, client, progress)
-            return result
+        if reporter is None:
+            return await self._workers.run(partial(self._run, name, arguments, client, None))
+        async with _reporting(reporter) as progress:
+            return await self._workers.run(partial(self._run, name, arguments, client, progress))
 
     async def background(self, work: Callable[[Progress], object]) -> None:
         """Run work that no client asked for. It is stopped when the server closes."""
@@ -117,11 +117,8 @@ def apology(name: str, reference: str) -> Answer:
 
 
 @asynccontextmanager
-async def _reporting(reporter: Reporter | None) -> AsyncIterator[Progress | None]:
+async def _reporting(reporter: Reporter) -> AsyncIterator[Progress]:
     """A progress function for a worker thread: it never waits for the client, and drops what is too much."""
-    if reporter is None:
-        yield None
-        return
     offered, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
     token = anyio.lowlevel.current_token()
     last_time, last_done = 0.0, -1.0
@@ -140,7 +137,10 @@ async def _reporting(reporter: Reporter | None) -> AsyncIterator[Progress | None
 
     async def forward() -> None:
         async for done, total, message in reports:
-            await reporter.report_progress(done, total, message)
+            try:
+                await reporter.report_progress(done, total, message)
+            except Exception:  # what the call does counts, and may be committed already
+                log.debug("progress could not be reported", exc_info=True)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(forward)

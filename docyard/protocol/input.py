@@ -1,11 +1,17 @@
-"""Lines from standard input, read in a thread that may be blocked when the process ends."""
+"""Lines from standard input: read by the event loop where it can tell that there is something to read.
+
+It can for pipes, sockets and terminals. A file, and everything on Windows, is read in a thread.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
+from collections import deque
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from typing import Protocol
 
 import anyio
 import anyio.from_thread
@@ -18,8 +24,75 @@ _CHUNK = 256 * 1024
 Line = bytes | Oversized
 
 
-class Input:
-    """Reads the lines of a descriptor, and never more than one ahead.
+class Input(Protocol):
+    """The lines of a descriptor."""
+
+    async def line(self) -> Line | None:
+        """Give the next line without its line break; None when the client has closed its end."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+def open_input(descriptor: int, limit: int) -> Input:
+    """Give the lines of a descriptor, each of at most `limit` bytes, in the quickest way that there is."""
+    try:
+        return PolledInput(descriptor, limit)
+    except (NotImplementedError, OSError):
+        return ThreadedInput(descriptor, limit)
+
+
+class PolledInput:
+    """Reads on the event loop, a chunk at a time and only when a line is asked for.
+
+    Raises OSError or NotImplementedError where the event loop cannot watch the descriptor.
+    """
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        self._descriptor = descriptor
+        self._assembler = LineAssembler(limit)
+        self._lines: deque[Line] = deque()
+        self._has_ended = False
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, _nothing)
+        self._loop.remove_reader(descriptor)
+
+    async def line(self) -> Line | None:
+        while not self._lines:
+            if self._has_ended:
+                return None
+            await self._readable()
+            self._read()
+        return self._lines.popleft()
+
+    def close(self) -> None:
+        self._has_ended = True
+
+    async def _readable(self) -> None:
+        readable = anyio.Event()
+        self._loop.add_reader(self._descriptor, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            self._loop.remove_reader(self._descriptor)
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:  # somebody else was quicker
+            return
+        except OSError:
+            chunk = b""
+        self._has_ended = not chunk
+        self._lines.extend(self._assembler.feed(chunk) if chunk else self._assembler.finish())
+
+
+def _nothing() -> None:
+    """What is done while the event loop is only asked whether it can watch a descriptor."""
+
+
+class ThreadedInput:
+    """Reads in a thread that may be blocked when the process ends, and never more than one line ahead.
 
     The thread is a daemon of our own rather than one of anyio's, because it may be blocked in a read when
     the process ends. It reads the descriptor itself, because a buffered stream holds a lock, and waits for
@@ -34,7 +107,6 @@ class Input:
         threading.Thread(target=self._run, args=arguments, name="docyard stdin", daemon=True).start()
 
     async def line(self) -> Line | None:
-        """Give the next line without its line break; None when the client has closed its end."""
         try:
             line = await self._lines.receive()
         except anyio.EndOfStream:
@@ -43,7 +115,6 @@ class Input:
         return line
 
     def close(self) -> None:
-        """Read no more."""
         self._offered.close()
         self._lines.close()
 

@@ -1,8 +1,13 @@
-"""Lines to standard output, written in a thread that a client who reads no more cannot hold up for ever."""
+"""Lines to standard output, which a client who reads no more cannot hold up for ever.
+
+What a pipe takes without waiting is written at once; the rest is written in a thread.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import stat
 import threading
 import time
 from concurrent.futures import CancelledError
@@ -12,6 +17,9 @@ from queue import SimpleQueue
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
+
+# A line that a pipe hardly takes at once would only keep the event loop from others.
+_AT_ONCE = 64 * 1024
 
 # A blocked write tells nothing of what it has written so far, so much goes into one.
 _CHUNK = 64 * 1024
@@ -29,11 +37,19 @@ class Output:
         self._lines: SimpleQueue[_Line | None] = SimpleQueue()
         self._waiting_since: float | None = None
         copy, token = os.dup(descriptor), anyio.lowlevel.current_token()
+        self._pipe = _Pipe(copy) if _is_pipe(copy) else None
         threading.Thread(target=self._run, args=(copy, token), name="docyard stdout", daemon=True).start()
 
     async def write(self, line: bytes) -> None:
         """Write a line and return when all of it is written. Errors: OSError if nobody reads any more."""
-        waiting = _Line(line)
+        rest = memoryview(line)
+        if self._pipe and len(line) <= _AT_ONCE:
+            rest = self._pipe.take(rest)
+        if rest:
+            await self._wait(rest)
+
+    async def _wait(self, data: memoryview) -> None:
+        waiting = _Line(data)
         self._waiting_since = time.monotonic()
         self._lines.put(waiting)
         await waiting.done.wait()
@@ -64,8 +80,8 @@ class Output:
 
 
 class _Line:
-    def __init__(self, data: bytes) -> None:
-        self.data = memoryview(data)
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
         self.done = anyio.Event()
         self.error: OSError | None = None
 
@@ -73,3 +89,27 @@ class _Line:
 def _write_all(descriptor: int, data: memoryview) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
+
+
+class _Pipe:
+    """The end of a pipe that can be asked for room."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._room = select.poll()
+        self._room.register(descriptor, select.POLLOUT)
+
+    def take(self, data: memoryview) -> memoryview:
+        """Write as much as does not wait, and give the rest.
+
+        A pipe that has room takes PIPE_BUF bytes without waiting (POSIX.1-2024, write).
+        """
+        while data and self._room.poll(0):
+            data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
+        return data
+
+
+def _is_pipe(descriptor: int) -> bool:
+    """Whether this is a pipe or a socket, on a system that can tell whether it has room."""
+    mode = os.fstat(descriptor).st_mode
+    return hasattr(select, "poll") and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))

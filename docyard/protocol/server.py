@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -28,6 +27,8 @@ from mcp_types import (
 from docyard.protocol.answers import encodable
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.stdio import stdio
+from docyard.protocol.unanswered import Unanswered
+from docyard.protocol.workers import Workers
 from tools.registry import Toolbox, UnknownTool
 from workspace.sight import Sight
 
@@ -35,7 +36,7 @@ Context = ServerRequestContext[Any, Any]
 
 _LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
 _WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for the tools
-_AFTER_LIST = 0.05  # seconds in which the list of tools is on its way before anything heavy begins
+_WORKERS = 8
 _CLIENT_LENGTH = 100
 
 _READING = (
@@ -52,7 +53,7 @@ _WRITING = (
 
 
 def build_server(
-    toolbox: Toolbox, calls: Calls, *, version: str, writes: bool, listed: anyio.Event
+    toolbox: Toolbox, calls: Calls, workers: Workers, *, version: str, writes: bool, listed: anyio.Event
 ) -> Server[Any]:
     """A server whose tools are the toolbox's; `listed` is set when a client has asked for them."""
     schemas: dict[str, Mapping[str, Any]] = {}
@@ -68,7 +69,7 @@ def build_server(
         return schemas.get(name)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        tools = await anyio.to_thread.run_sync(definitions)
+        tools = await workers.run(definitions)
         listed.set()
         return ListToolsResult(tools=tools)
 
@@ -126,16 +127,15 @@ async def serve_stdio(
 ) -> None:
     """Serve one client over standard input and output until it closes its end, or a signal asks to stop.
 
-    `warm` runs in a worker thread once the tools were listed, or after a second without a question.
+    `warm` runs in a thread once the tools were listed, or after a second without a question, and never
+    begins while a question waits for its answer.
     """
-    calls = Calls(toolbox, Sight())
     listed = anyio.Event()
-    server = build_server(toolbox, calls, version=version, writes=writes, listed=listed)
 
-    async def warm_up() -> None:
+    async def warm_up(unanswered: Unanswered) -> None:
         with anyio.move_on_after(_WARM_AFTER):
             await listed.wait()
-        await anyio.sleep(_AFTER_LIST)
+        await unanswered.settled()
         await calls.background(warm)
 
     async def stop_on_signal(scope: anyio.CancelScope) -> None:
@@ -144,14 +144,17 @@ async def serve_stdio(
                 calls.close()
                 scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
-        if sys.platform != "win32":  # the event loop there cannot receive signals
-            tasks.start_soon(stop_on_signal, tasks.cancel_scope)
-        tasks.start_soon(warm_up)
-        async with stdio() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
-        calls.close()
-        tasks.cancel_scope.cancel()
+    with Workers(_WORKERS) as workers:
+        calls = Calls(toolbox, workers, Sight())
+        server = build_server(toolbox, calls, workers, version=version, writes=writes, listed=listed)
+        async with anyio.create_task_group() as tasks:
+            if sys.platform != "win32":  # the event loop there cannot receive signals
+                tasks.start_soon(stop_on_signal, tasks.cancel_scope)
+            async with stdio() as wire:
+                tasks.start_soon(warm_up, wire.unanswered)
+                await server.run(wire.incoming, wire.outgoing, server.create_initialization_options())
+            calls.close()
+            tasks.cancel_scope.cancel()
 
 
 def run_stdio(

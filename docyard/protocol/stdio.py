@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from typing import NamedTuple
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -22,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from docyard.protocol.input import Input
+from docyard.protocol.input import Input, open_input
 from docyard.protocol.output import Output
 from docyard.protocol.unanswered import Unanswered
 from docyard.stdin import LINE_LIMIT, refuse
@@ -33,9 +34,17 @@ Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
+class Wire(NamedTuple):
+    """The streams of messages that a server runs on, and the requests whose answers are not written yet."""
+
+    incoming: Incoming
+    outgoing: Outgoing
+    unanswered: Unanswered
+
+
 @asynccontextmanager
-async def stdio(limit: int = LINE_LIMIT) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """The streams of messages that a server runs on; the first ends when standard input does.
+async def stdio(limit: int = LINE_LIMIT) -> AsyncIterator[Wire]:
+    """The wire of a server's one client; its first stream ends when standard input does.
 
     A line longer than `limit` bytes is answered with an error and forgotten.
     """
@@ -62,12 +71,12 @@ async def stdio(limit: int = LINE_LIMIT) -> AsyncIterator[tuple[Incoming, Outgoi
             await output.stalled(_FAREWELL)
             writing.cancel()
 
-    source = Input(0, limit)
+    source = open_input(0, limit)
     with _output() as output, closing(source):
         async with anyio.create_task_group() as tasks:
             for task in (read, write, watch):
                 tasks.start_soon(task)
-            yield messages, outgoing
+            yield Wire(messages, outgoing, unanswered)
             reading.cancel()
 
 

@@ -36,7 +36,7 @@ class Unanswered:
             case JSONRPCNotification(method="notifications/cancelled", params=params):
                 if (cancelled := cancelled_request_id_from_params(params)) is not None:
                     self._counts.pop(coerce_request_id(cancelled), None)
-                    self._changed.set()
+                    self._tell()
 
     def written(self, message: JSONRPCMessage) -> None:
         """Note a message of the server's."""
@@ -45,10 +45,13 @@ class Unanswered:
             self._counts[identity] -= 1
             if self._counts[identity] <= 0:
                 del self._counts[identity]
-            self._changed.set()
+            self._tell()
 
     async def settled(self) -> None:
-        """Return when nothing waits for an answer."""
+        """Return when nothing waits for an answer; several may wait for that."""
         while self._counts:
-            self._changed = anyio.Event()
             await self._changed.wait()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -52,7 +52,7 @@ def findings(repo: Path) -> list[Finding]:
 
 def test_a_damaged_index_is_told_and_mended(repo: Path, told: Told) -> None:
     told("index", "rebuild")
-    [segment] = built(repo).glob("*.seg")
+    [segment] = built(repo).glob("*.flat")
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)

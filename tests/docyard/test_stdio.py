@@ -297,6 +297,16 @@ def test_warming_up_waits_for_the_first_list_and_ends_with_the_server(tmp_path: 
     assert time.monotonic() - started < 5
 
 
+def test_warming_up_never_begins_while_a_question_waits(tmp_path: Path) -> None:
+    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
+    server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
+    assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
+    wait_for(tmp_path / "warming")
+    assert (tmp_path / "warming").stat().st_mtime_ns > (tmp_path / "done").stat().st_mtime_ns
+    assert server.end() == ""
+
+
 def test_a_client_that_leaves_at_once_is_no_error(repo: Path) -> None:
     done = subprocess.run(serving(repo), input=b"", capture_output=True, env=environment(), timeout=20)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

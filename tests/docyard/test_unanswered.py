@@ -58,6 +58,18 @@ async def test_an_answer_that_comes_later_ends_the_wait() -> None:
     assert await is_settled(unanswered)
 
 
+async def test_several_may_wait() -> None:
+    unanswered = Unanswered()
+    unanswered.read(asked(1))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(unanswered.settled)
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(unanswered.settled)
+            await anyio.wait_all_tasks_blocked()
+            unanswered.written(answered(1))
+
+
 @pytest.mark.parametrize("name", [1, "1", "01", " 1 "])
 async def test_what_is_cancelled_is_not_waited_for(name: RequestId) -> None:
     unanswered = Unanswered()

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from index.integrity import read_manifest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -24,18 +25,18 @@ QUERIES = (
 List = list[tuple[str, float]]
 
 
-def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[int, List]]:
-    """Every list, which must be of this commit and not stale: how many hits in all, ids and scores."""
+def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[bool, List]]:
+    """Every list, which must be of this commit and not stale: whether it goes on, ids and scores."""
     found = {}
     for query in QUERIES:
         page = index.search(query, limit=50)
         assert (page.commit, page.stale) == (at, False)
-        found[query] = page.total, [(hit.chunk_id, hit.score) for hit in page.hits]
+        found[query] = page.next_cursor is not None, [(hit.chunk_id, hit.score) for hit in page.hits]
     return found
 
 
 @cache
-def fresh_lists(path: Path, commit: str) -> dict[str, tuple[int, List]]:
+def fresh_lists(path: Path, commit: str) -> dict[str, tuple[bool, List]]:
     """The lists of an index that is built now, in a folder of its own, at the tip."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
@@ -70,10 +71,10 @@ def built(repo: Repo) -> Path:
 
 def orphans(repo: Repo) -> list[str]:
     """What stands beside the index or in it and is no part of it."""
-    manifest = json.loads((built(repo) / "manifest").read_text())
+    manifest = read_manifest(built(repo))
     here = [entry.name for entry in home(repo).iterdir()]
     inside = [entry.name for entry in built(repo).iterdir()]
     known = {"lock", "current", "metadata.json", "metadata.sum", built(repo).name}
     return [name for name in here if name not in known] + [
-        name for name in inside if name != "manifest" and name not in manifest["files"]
+        name for name in inside if name not in (f"{manifest.generation}.manifest", *manifest.files)
     ]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from index.engine import Index
 from index.integrity import IndexDamaged
 from index.location import Location, make_private
 from index.metadata import read_metadata
 from index.service import SearchIndex
+from index.store import Store
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -47,16 +47,16 @@ def spoilt(data: bytes) -> Iterator[bytes]:
 def test_every_flipped_bit_and_every_cut_is_seen(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     folder = built(repo)
-    Index.open(folder).read()
-    assert {file.suffix for file in files(repo)} == {"", ".seg", ".toc"}
+    Store(folder).read()
+    assert {file.suffix for file in files(repo)} == {".manifest", ".flat", ".toc"}
     for file in files(repo):
         whole = file.read_bytes()
         for data in spoilt(whole):
             file.write_bytes(data)
             with pytest.raises(IndexDamaged):
-                Index.open(folder).read()
+                Store(folder).read()
         file.write_bytes(whole)
-    Index.open(folder).read()
+    Store(folder).read()
 
 
 @pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "gone", "exchanged"])
@@ -64,7 +64,7 @@ def test_what_is_damaged_is_built_anew(open_index: Open, repo: Repo, harm: str) 
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
         open_index().follow()
-    for kind in ("manifest", ".toc", ".seg"):
+    for kind in (".manifest", ".toc", ".flat"):
         file, *others = [file for file in files(repo) if file.name.endswith(kind)]
         data, old = file.read_bytes(), built(repo)
         if harm == "gone":
@@ -87,7 +87,7 @@ def test_what_is_damaged_is_built_anew(open_index: Open, repo: Repo, harm: str) 
 def change_last_byte(repo: Repo) -> None:
     """Change a byte that a running server does not read again."""
     time.sleep(0.02)  # file times are coarse
-    [segment] = built(repo).glob("*.seg")
+    [segment] = built(repo).glob("*.flat")
     data = segment.read_bytes()
     segment.write_bytes(flipped(data, len(data) - 1, 1))
 
@@ -124,7 +124,7 @@ def test_a_manifest_of_another_folder_is_not_believed(open_index: Open, repo: Re
     copy = tmp_path / "0123456789abcdef"
     shutil.copytree(built(repo), copy)
     with pytest.raises(IndexDamaged):
-        Index.open(copy).read()
+        Store(copy).read()
 
 
 def test_metadata_torn_at_every_byte_is_ignored(open_index: Open, repo: Repo) -> None:
@@ -185,7 +185,7 @@ def test_a_branch_that_was_deleted_and_made_again(repo: Repo) -> None:
     repo.git("branch", "side")
     for index in (first, side()):
         page = index.search("quagga")
-        assert (page.commit, page.stale, page.total) == (other, False, 1)
+        assert (page.commit, page.stale, len(page.hits)) == (other, False, 1)
         assert index.search("jitter").hits == ()
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from index.engine import Index
 from index.integrity import IndexDamaged
 from index.keys import user_key
 from index.location import index_name
 from index.locking import locked
 from index.service import SearchIndex
+from index.store import Store
 from tests.index.lists import built, home
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
 from workspace.workspace import Workspace
@@ -143,7 +143,7 @@ def test_a_following_index_gives_the_same_lists_as_one_built_afresh(index: Searc
         pages = [
             index.search(query, limit=50) for query in (*words, "retry okapi", "title of the limit error")
         ]
-        return [(page.total, [(hit.chunk_id, hit.score) for hit in page.hits]) for page in pages]
+        return [(len(page.hits), [(hit.chunk_id, hit.score) for hit in page.hits]) for page in pages]
 
     followed, segments = lists(), index.status().segments
     metadata = index.metadata()
@@ -208,7 +208,7 @@ def test_a_planted_index_is_never_unpickled(
     TOC.read(storage, "MAIN")
     marker.rmdir()
     with pytest.raises(IndexDamaged):
-        Index.open(old).read()
+        Store(old).read()
     assert not marker.exists()
 
     own_key.unlink()
@@ -254,14 +254,14 @@ def test_without_any_folder_the_index_lives_in_memory(repo: Repo, tmp_path: Path
 def test_a_busy_index_serves_the_old_commit_and_says_so(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     old = index.follow()
     with locked(home(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
         assert (page.commit, page.stale) == (old, True)
     page = index.search("quagga")
-    assert (page.commit, page.stale, page.total) == (repo.head(), False, 1)
+    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 1)
 
 
 @pytest.mark.parametrize("make", [bare, detached, unborn, normal])
@@ -321,5 +321,6 @@ def test_what_a_killed_rebuild_left_is_swept_away(open_index: Open, repo: Repo) 
     open_index().follow()
     (home(repo) / "0123456789abcdef").mkdir()
     (home(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
+    repo.commit({"notes/new.md": "# New\n"})
     assert ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
     assert [entry for entry in home(repo).iterdir() if entry.is_dir()] == [built(repo)]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from index.cursors import InvalidCursor, StaleCursor, seal
 from index.keys import user_key
-from index.service import EmptyQuery, SearchIndex, SearchPage, UnknownFilter, UnknownFilterValue
+from index.query import EmptyQuery
+from index.service import SearchIndex, SearchPage, UnknownFilter, UnknownFilterValue
 from tests.repositories import Repo
 
 
@@ -70,12 +71,6 @@ def test_an_empty_query_is_refused(index: SearchIndex, query: str) -> None:
         index.search(query)
 
 
-def test_a_query_is_its_first_64_words(index: SearchIndex) -> None:
-    assert ids(index.search("nothinghere " * 64 + "jitter")) == []
-    assert ids(index.search("nothinghere " * 63 + "jitter")) != []
-    assert ids(index.search("x" * 100_000)) == []
-
-
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(min_size=1).filter(str.strip))
 def test_no_query_breaks_the_search(index: SearchIndex, query: str) -> None:
@@ -132,7 +127,6 @@ def test_pages_neither_skip_nor_repeat(index: SearchIndex) -> None:
     for size in (1, 2, 1, 3, 50):
         page = index.search("errors retry limit guide", limit=size, cursor=cursor)
         paged += ids(page)
-        assert page.total == whole.total == len(whole.hits)
         if (cursor := page.next_cursor) is None:
             break
     assert paged == ids(whole)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from index.cursors import StaleCursor
-from index.engine import Index
 from index.locking import IndexBusy, is_locked, locked
 from index.service import SearchIndex
+from index.store import Store
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -78,27 +78,27 @@ def test_a_reader_keeps_answering_while_another_writes_and_rebuilds(open_index: 
 def test_without_the_lock_the_old_index_answers_and_says_that_it_is_stale(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     old = open_index().follow()
     with locked(home(repo) / "lock", 0):
         assert is_locked(home(repo) / "lock")
         page = open_index().search("jitter")
-        assert (page.commit, page.stale, page.total) == (old, False, 1)
+        assert (page.commit, page.stale, len(page.hits)) == (old, False, 1)
         repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
         page = open_index().search("jitter")
-        assert (page.commit, page.stale, page.total) == (old, True, 1)
+        assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
     assert not is_locked(home(repo) / "lock")
     page = open_index().search("jitter")
-    assert (page.commit, page.stale, page.total) == (repo.head(), False, 2)
+    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
 
 
 def test_a_damaged_index_is_not_trusted_while_another_writes(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever cannot trust the old one waits, and is told so; the error comes only after long patience."""
-    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     open_index().follow()
-    for file in built(repo).glob("*.seg"):
+    for file in built(repo).glob("*.flat"):
         file.write_bytes(file.read_bytes()[:-1])
     told: list[str] = []
     pages = []
@@ -118,13 +118,13 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
         assert waiting.wait(20)
         assert pages == []
     thread.join(20)
-    assert [(page.commit, page.stale, page.total) for page in pages] == [(repo.head(), False, 1)]
+    assert [(page.commit, page.stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
     assert told[0].startswith("Waiting")
     assert "Indexing documents" in told
 
-    for file in built(repo).glob("*.seg"):
+    for file in built(repo).glob("*.flat"):
         file.write_bytes(b"")
-    monkeypatch.setattr("index.live._FIRST_PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.FIRST_PATIENCE", 0.05)
     with locked(home(repo) / "lock", 0), pytest.raises(IndexBusy):
         open_index().search("jitter")
 
@@ -132,7 +132,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
 def test_threads_are_answered_while_one_of_them_indexes(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     old = index.follow()
     repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
     reached, go_on = threading.Event(), threading.Event()
@@ -146,12 +146,12 @@ def test_threads_are_answered_while_one_of_them_indexes(
     try:
         assert reached.wait(20)
         page = index.search("jitter")
-        assert (page.commit, page.stale, page.total) == (old, True, 1)
+        assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
     finally:
         go_on.set()
         thread.join()
     page = index.search("jitter")
-    assert (page.commit, page.stale, page.total) == (repo.head(), False, 2)
+    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
 
 
 def test_searching_while_the_index_is_rebuilt(index: SearchIndex, open_index: Open, repo: Repo) -> None:
@@ -170,7 +170,7 @@ def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, re
     open_index().follow()
     (home(repo) / "0123456789abcdef").mkdir()
     (home(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
-    (built(repo) / "MAIN_0123456789abcdef.seg").write_bytes(b"half")
+    (built(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
     (built(repo) / "_MAIN_99.toc").write_bytes(b"half")
     (built(repo) / "MAIN.tmp").mkdir()
     assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
@@ -189,11 +189,11 @@ def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, re
 
 def test_a_reader_that_is_not_a_writer_sweeps_nothing(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    generation = Index.open(built(repo)).read()
-    (built(repo) / "MAIN_0123456789abcdef.seg").write_bytes(b"unfinished")
-    again = Index.open(built(repo)).read()
+    generation = Store(built(repo)).read()
+    (built(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"unfinished")
+    again = Store(built(repo)).read()
     assert again.state == generation.state
-    assert (built(repo) / "MAIN_0123456789abcdef.seg").exists()
+    assert (built(repo) / "MAIN_0123456789abcdef.flat").exists()
 
 
 def test_a_lock_file_that_was_removed_locks_nobody_out(open_index: Open, repo: Repo) -> None:
@@ -216,12 +216,12 @@ def test_the_folder_may_vanish_at_any_time(index: SearchIndex, repo: Repo) -> No
         told.append(message)
 
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
-    assert index.search("okapi", progress=progress).total == 1
+    assert len(index.search("okapi", progress=progress).hits) == 1
     assert is_true(index, repo)
     told.clear()
     index.close()
     shutil.rmtree(repo.path / ".git" / "docyard")
-    assert index.search("okapi", progress=progress).total == 1
+    assert len(index.search("okapi", progress=progress).hits) == 1
     assert is_true(index, repo)
     assert home(repo).is_dir()
 
@@ -247,22 +247,22 @@ def test_a_place_that_refused_is_tried_again_later(
     (own / "lock").unlink()
     (own / "lock").mkdir()
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
-    assert index.search("okapi").total == 1
+    assert len(index.search("okapi").hits) == 1
     elsewhere = index.status().folder
     assert elsewhere is not None
     assert elsewhere.is_relative_to(tmp_path / "cache")
     (own / "lock").rmdir()
     repo.commit({"notes/new.md": "# New\n\nA quagga.\n"})
-    assert index.search("quagga").total == 1
+    assert len(index.search("quagga").hits) == 1
     assert index.status().folder == elsewhere
 
-    monkeypatch.setattr("index.live._REFUSED_FOR", 0.0)
+    monkeypatch.setattr("index.home.REFUSED_FOR", 0.0)
     other = SearchIndex(Workspace.open(repo.path))
     (own / "lock").mkdir()
-    assert other.search("quagga").total == 1
+    assert len(other.search("quagga").hits) == 1
     assert other.status().folder == elsewhere
     (own / "lock").rmdir()
     repo.commit({"notes/new.md": "# New\n\nA wombat.\n"})
-    assert other.search("wombat").total == 1
+    assert len(other.search("wombat").hits) == 1
     assert other.status().folder == own
     assert is_true(other, repo)

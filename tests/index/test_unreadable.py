@@ -65,10 +65,10 @@ def test_it_is_tried_again_with_each_commit(index: SearchIndex, repo: Repo) -> N
     repo.git("add", "notes/new.md")
     repo.git("commit", "-q", "-m", "Another")
     page = index.search("okapi")
-    assert (page.total, page.unreadable) == (1, (LOST,))
+    assert (len(page.hits), page.unreadable) == (1, (LOST,))
     loose(repo, LOST).write_bytes(whole)
     repo.commit({"notes/new.md": "# New\n"})
-    assert index.search("quagga").total == 1
+    assert len(index.search("quagga").hits) == 1
     assert is_true(index, repo)
 
 

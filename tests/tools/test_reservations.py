@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 
 from index.locking import locked
+from index.service import SearchPage
 from tests.repositories import Repo
+from tools.answers import Data
 from tools.registry import Toolbox
+from tools.reservations import reservations
 
 SEARCHES = ["search_docs", "search_documents"]
+ALL = {"query": "search", "limit": 50}
+
+
+def found(data: Data) -> int:
+    return len(data["hits"] if "hits" in data else data["matches"])
 
 
 def lock_of(repo: Repo) -> Path:
@@ -22,16 +30,16 @@ def lock_of(repo: Repo) -> Path:
 def test_an_answer_behind_the_branch_is_stale_and_names_its_commit(
     toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     old = repo.head()
-    fresh = toolbox.call(tool, {"query": "search"}, client="tests").data
+    fresh = toolbox.call(tool, ALL, client="tests").data
     assert "stale" not in fresh
     repo.commit({"new.md": "# New\n\nMore to search.\n"})
     with locked(lock_of(repo), 0):
-        data = toolbox.call(tool, {"query": "search"}, client="tests").data
-    assert (data["stale"], data["commit"], data["total"]) == (True, old, fresh["total"])
-    data = toolbox.call(tool, {"query": "search"}, client="tests").data
-    assert ("stale" in data, data["commit"], data["total"]) == (False, repo.head(), fresh["total"] + 1)
+        data = toolbox.call(tool, ALL, client="tests").data
+    assert (data["stale"], data["commit"], found(data)) == (True, old, found(fresh))
+    data = toolbox.call(tool, ALL, client="tests").data
+    assert ("stale" in data, data["commit"], found(data)) == (False, repo.head(), found(fresh) + 1)
 
 
 @pytest.mark.parametrize("tool", SEARCHES)
@@ -41,20 +49,20 @@ def test_documents_that_were_left_out_are_named(toolbox: Toolbox, repo: Repo, to
     for name in names:
         blob = repo.git("rev-parse", f"HEAD:{name}").strip()
         (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    data = toolbox.call(tool, {"query": "search"}, client="tests").data
-    assert data["total"] > 0
+    data = toolbox.call(tool, ALL, client="tests").data
+    assert found(data) > 0
     assert (data["unreadable"], data["unreadable_total"]) == (names[:10], 12)
     for name in names:
         repo.git("hash-object", "-w", name)
-    data = toolbox.call(tool, {"query": "search"}, client="tests").data
+    data = toolbox.call(tool, ALL, client="tests").data
     assert "unreadable" not in data
-    assert data["total"] > 12
+    assert found(data) > 12
 
 
 def test_a_write_that_cannot_be_found_yet_says_so(
     toolbox: Toolbox, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.live._PATIENCE", 0.05)
+    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     toolbox.call("search_docs", {"query": "search"}, client="tests")
     with locked(lock_of(repo), 0):
         data = toolbox.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data
@@ -62,3 +70,9 @@ def test_a_write_that_cannot_be_found_yet_says_so(
     assert data["hints"][0].startswith("Committed, but not searchable yet")
     data = toolbox.call("tag_document", {"file": "api.md", "tags": ["newer"]}, client="tests").data
     assert "hints" not in data
+
+
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_phrase_that_was_not_looked_for_to_the_end_is_said(partial: bool) -> None:
+    page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, partial=partial)
+    assert reservations(page) == ({"partial": True} if partial else {})

@@ -10,7 +10,8 @@ from contextlib import suppress
 
 import pytest
 
-from index.chunks import chunks
+from index.building import build_segments
+from index.page import Page
 from index.snippets import snippet
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import STYLE, revised
@@ -130,7 +131,7 @@ USES: dict[str, Callable[[Document], object]] = {
     "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
         Document.parse(b"# T\n", FILE), STYLE
     ),
-    "index": lambda d: list(chunks(d, "0" * 40)),
+    "index": lambda d: build_segments([Page.of(d, "0" * 40)]),
     "show hits": lambda d: [snippet(text(d)[:100_000], {"word"})],
     "outline": lambda d: (sections_in_full(d), sections_in_brief(d), telling_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],

@@ -49,7 +49,7 @@ def _run(context: Context, given: Given) -> Answer:
         }
         for hit in page.hits
     ]
-    data: Data = {"matches": matches, "total": page.total, "commit": page.commit}
+    data: Data = {"matches": matches, "more": page.next_cursor is not None, "commit": page.commit}
     data |= reservations(page)
     if matches:
         first = matches[0]

@@ -74,7 +74,6 @@ def _run(context: Context, given: Given) -> Answer:
         "hits": [_hit(hit, page.commit) for hit in page.hits],
         "next_cursor": page.next_cursor,
         "hint": hint,
-        "total": page.total,
         "commit": page.commit,
         "next_step": _next_step(page.hits, page.next_cursor),
     }

@@ -1,0 +1,95 @@
+"""How time, memory and the index grow with a corpus: small, large, and large three times under other names.
+
+python -m benchmarks.growth SMALL LARGE     keeps and draws it, and writes docs/performance.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import indexing, page, plot
+from benchmarks.child import MeasurementFailed, environment, measure
+from benchmarks.corpus import Corpus, TooSmall
+from benchmarks.figures import machine
+from benchmarks.stages import Bench
+
+COPIES = 3
+EDITS = 30
+
+
+def several(corpus: Corpus, copies: int) -> Corpus:
+    """A corpus so many times over, each in a folder of its own, no two files with the same bytes."""
+    return Corpus(
+        {
+            f"copy{number}/{path}": data + f"\n\nThis stands in copy {number} alone.\n".encode()
+            for number in range(1, copies + 1)
+            for path, data in corpus.documents.items()
+        }
+    )
+
+
+def point(name: str, corpus: Corpus) -> dict[str, Any]:
+    """What a corpus takes: seconds, MB, bytes and milliseconds."""
+    with tempfile.TemporaryDirectory(prefix="docyard-growth-") as folder:
+        home = Path(folder)
+        os.environ.update(environment(home))
+        bench = Bench.of(corpus, home)
+        processes = max(indexing.PROCESSES)
+        place = home / "index"
+        built = measure("indexing", home, repository=bench.repository, processes=processes, folder=place)
+        query = bench.measure("querying", queries=bench.queries)["best"]
+        edit = bench.measure("editing", count=EDITS, durable=False, queries=[])["whole"]
+    return {
+        "name": name,
+        **bench.corpus,
+        "build_s": built["seconds"],
+        "peak_mb": built["peak_mb"],
+        "index_bytes": built["bytes"],
+        "query_p50_ms": query["p50_ms"],
+        "query_p95_ms": query["p95_ms"],
+        "edit_p50_ms": edit["p50_ms"],
+    }
+
+
+def points(small: Path, large: Path) -> Iterator[dict[str, Any]]:
+    """The three sizes, the smallest first. Raises TooSmall, MeasurementFailed."""
+    yield point("small", Corpus.read(small))
+    corpus = Corpus.read(large)
+    yield point("large", corpus)
+    yield point(f"large, {COPIES} times", several(corpus, COPIES))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures, keeps and draws; returns 2 if nothing could be measured."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.growth",
+        description="Build time, memory, index size, query and edit time of three sizes of corpus.",
+    )
+    parser.add_argument("small", type=Path, help="a folder of Markdown")
+    parser.add_argument("large", type=Path, help="a larger one, which is measured three times over, too")
+    folders = parser.parse_args(words)
+    found = []
+    try:
+        for one in points(folders.small, folders.large):
+            print(json.dumps(one), flush=True)
+            found.append(one)
+    except (TooSmall, MeasurementFailed) as error:
+        print(error, file=sys.stderr)
+        return 2
+    results = {"machine": machine(), "processes": max(indexing.PROCESSES), "points": found}
+    (page.KEPT / f"{page.GROWTH}.json").write_text(json.dumps(results, indent=1) + "\n")
+    if plot.is_installed():
+        plot.draw(found, page.PAGE.parent / "growth.svg")
+    print(f"{page.write()} is written anew.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

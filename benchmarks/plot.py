@@ -1,0 +1,49 @@
+"""Growth as a picture: four panels over the number of sections, the same SVG for the same figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+Point = Mapping[str, Any]
+
+PANELS = (
+    ("build, s", {"": "build_s"}),
+    ("peak memory while building, MB", {"": "peak_mb"}),
+    ("ten best by OR, ms", {"p50": "query_p50_ms", "p95": "query_p95_ms"}),
+    ("edited, committed, found, ms", {"p50": "edit_p50_ms"}),
+)
+
+
+def is_installed() -> bool:
+    """Whether there is a matplotlib to draw with."""
+    return find_spec("matplotlib") is not None
+
+
+def draw(points: Sequence[Point], file: Path) -> None:
+    """Writes the picture; all axes begin at zero, so a straight line is growth in proportion."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    # Text stays text, and neither a date nor a random id makes two pictures of the same figures differ.
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "docyard"})
+    matplotlib.rcParams.update({"font.size": 9, "font.sans-serif": ["DejaVu Sans"]})
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 2, figsize=(8, 5), layout="constrained")
+    sections = [point["sections"] / 1_000 for point in points]
+    for panel, (title, lines) in zip(axes.flat, PANELS, strict=True):
+        for label, key in lines.items():
+            panel.plot(sections, [point[key] for point in points], marker="o", label=label)
+        panel.set_title(title)
+        panel.set_xlabel("thousand sections")
+        panel.set_xlim(left=0)
+        panel.set_ylim(bottom=0)
+        panel.locator_params(nbins=4)
+        panel.grid(alpha=0.3)
+        if any(lines):
+            panel.legend()
+    figure.savefig(file, metadata={"Date": None})
+    pyplot.close(figure)

@@ -1,0 +1,210 @@
+"""The rows of the report: what each shows of all that was measured, beside what, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from benchmarks.yardsticks import Yardstick
+
+Results = Mapping[str, Any]
+Value = Callable[[Results], float]
+"""Raises KeyError where it was not measured."""
+
+
+class Row(NamedTuple):
+    """One line. `limits` are for small and for large; a limit in time grows with its yardstick."""
+
+    name: str
+    unit: str
+    value: Value
+    limits: tuple[float | None, float | None] = (None, None)
+    yardstick: Yardstick | None = None
+    fts5: Value | None = None
+    tantivy: Value | None = None
+    bare: Value | None = None
+
+
+def at(*keys: str) -> Value:
+    """The value that stands in the results under these keys."""
+
+    def value(results: Results) -> float:
+        found: Any = results
+        for key in keys:
+            found = found[key]
+        return float(found)
+
+    return value
+
+
+def ratio(one: Value, other: Value) -> Value:
+    """One value by another."""
+    return lambda results: one(results) / other(results)
+
+
+def by_size(name: str) -> Value:
+    """The bytes of an index by the bytes of the corpus."""
+    return ratio(at(name, "bytes"), at("corpus", "bytes"))
+
+
+def _not_first(kind: str) -> Value:
+    asked, first = at("known", kind, "asked"), at("known", kind, "first")
+    return lambda results: 100 * (asked(results) - first(results)) / asked(results)
+
+
+_BEST = at("queries", "best", "p50_ms")
+
+QUERIES = (
+    Row(
+        "ten best by OR, p50",
+        "ms",
+        _BEST,
+        (0.10, 0.25),
+        Yardstick.QUERY,
+        fts5=at("fts5", "query", "p50_ms"),
+        tantivy=at("tantivy", "query", "p50_ms"),
+    ),
+    Row(
+        "ten best by OR, p95",
+        "ms",
+        at("queries", "best", "p95_ms"),
+        (0.25, 0.8),
+        Yardstick.QUERY,
+        fts5=at("fts5", "query", "p95_ms"),
+        tantivy=at("tantivy", "query", "p95_ms"),
+    ),
+    Row("the p50 by FTS5's", "x", ratio(_BEST, at("fts5", "query", "p50_ms")), (0.05, 0.01)),
+    Row("the p50 by tantivy's, five fields", "x", ratio(_BEST, at("tantivy", "query", "p50_ms")), (1.0, 0.8)),
+    Row(
+        "index opened and first query, new process",
+        "ms",
+        at("queries", "open_and_first_ms"),
+        (10.0, 60.0),
+        Yardstick.BOTH,
+    ),
+    Row("  of it, the query", "ms", at("queries", "first_ms")),
+    Row("  imports before it", "ms", at("queries", "import_ms")),
+    Row("whole answer with snippets, p50", "ms", at("queries", "whole", "p50_ms")),
+    Row("whole answer with snippets, p95", "ms", at("queries", "whole", "p95_ms")),
+)
+
+BUILDING = (
+    Row(
+        "full index from a commit, 1 process",
+        "s",
+        at("index", "1", "seconds"),
+        (0.8, 5.0),
+        Yardstick.BUILD,
+        fts5=at("fts5", "seconds"),
+        tantivy=at("tantivy", "seconds"),
+    ),
+    Row("  of it, processor time", "s", at("index", "1", "cpu_seconds")),
+    Row(
+        "full index from a commit, 2 processes",
+        "s",
+        at("index", "2", "seconds"),
+        (None, 3.0),
+        Yardstick.BUILD,
+        fts5=at("fts5", "seconds"),
+        tantivy=at("tantivy", "seconds"),
+    ),
+    Row(
+        "the build with 2 processes by FTS5's",
+        "x",
+        ratio(at("index", "2", "seconds"), at("fts5", "seconds")),
+        (None, 1.2),
+    ),
+    Row("peak memory while building", "MB", at("index", "peak_mb"), (120.0, 400.0)),
+    Row(
+        "index by the bytes of Markdown",
+        "x",
+        ratio(at("index", "bytes"), at("corpus", "bytes")),
+        (0.9, 0.9),
+        fts5=by_size("fts5"),
+        tantivy=by_size("tantivy"),
+    ),
+)
+
+FOLLOWING = (
+    Row(
+        "section edited, committed, found, p50",
+        "ms",
+        at("edits", "whole", "p50_ms"),
+        (6.0, 15.0),
+        Yardstick.BOTH,
+        fts5=at("fts5", "edit_p50_ms"),
+    ),
+    Row(
+        "section edited, committed, found, p95",
+        "ms",
+        at("edits", "whole", "p95_ms"),
+        (12.0, 30.0),
+        Yardstick.BOTH,
+    ),
+    Row("  of it, until committed, p50", "ms", at("edits", "commit", "p50_ms")),
+    Row("  processor time of the whole, p50", "ms", at("edits", "processor", "p50_ms")),
+    Row("the same with fsync, p50", "ms", at("durable_edits", "whole", "p50_ms")),
+    Row("the same with fsync, p95", "ms", at("durable_edits", "whole", "p95_ms")),
+    Row(
+        "query p50 after 300 commits, by before",
+        "x",
+        ratio(at("edits", "after", "p50_ms"), at("edits", "before", "p50_ms")),
+        (1.4, 1.4),
+    ),
+    Row("segments after 300 commits", "", at("edits", "segments"), (8, 8)),
+    Row(
+        "Git's part of a bare batch, 100,000 files, p50",
+        "ms",
+        at("git", "batch", "p50_ms"),
+        (1.5, 1.5),
+        Yardstick.BOTH,
+    ),
+    Row("  its processor time, p50", "ms", at("git", "processor", "p50_ms")),
+    Row("edit, 10,000 files, bare, p50", "ms", at("checkout", "bare_p50_ms")),
+    Row("edit, 10,000 files, checked out, p50", "ms", at("checkout", "checked_out_p50_ms")),
+    Row("  what the work tree costs, p50", "ms", at("checkout", "more_p50_ms"), (5.0, 5.0), Yardstick.BOTH),
+)
+
+SERVING = (
+    Row(
+        "search_docs over stdio, p50",
+        "ms",
+        at("trips", "search", "p50_ms"),
+        (1.0, 1.5),
+        Yardstick.TRIP,
+    ),
+    Row("search_docs over stdio, p95", "ms", at("trips", "search", "p95_ms")),
+    Row("ping over stdio, p50", "ms", at("trips", "ping", "p50_ms"), bare=at("trips", "bare_ping", "p50_ms")),
+    Row("peak memory while serving", "MB", at("serving", "peak_mb"), (100.0, 200.0)),
+    Row(
+        "first tools/list by the bare server's",
+        "x",
+        at("start", "ratio"),
+        (1.1, 1.1),
+    ),
+    Row("  its time", "ms", at("start", "ours_ms"), bare=at("start", "bare_ms")),
+    Row("  its processor time", "ms", at("start", "ours_cpu_ms"), bare=at("start", "bare_cpu_ms")),
+    Row("  processor time by the bare server's", "x", at("start", "cpu_ratio")),
+    Row(
+        "first search of a server, sent when it is ready",
+        "ms",
+        at("first_search", "at_once_ms"),
+        (100.0, 100.0),
+        Yardstick.TRIP,
+    ),
+    Row("  two seconds after it was ready", "ms", at("first_search", "warmed_up_ms")),
+    Row("definitions of the default tools", "bytes", at("start", "definitions_bytes"), (12_000, 12_000)),
+)
+
+FINDING = (
+    Row("identifiers not found first, of 100", "", _not_first("identifiers"), (5, 5)),
+    Row("reminders not found first, of 100", "", _not_first("reminders")),
+)
+
+GROUPS = {
+    "Finding": FINDING,
+    "Queries": QUERIES,
+    "Building": BUILDING,
+    "Following": FOLLOWING,
+    "Serving": SERVING,
+}

@@ -1,0 +1,24 @@
+"""The memory of a server that answers questions over stdio."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.memory import children, peak_mb
+from benchmarks.startup import serve
+from benchmarks.stdio import Peer
+
+
+def measure_memory(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
+    """The peak of a server that has answered all queries once, in MB, if the system says."""
+    before = set(children(os.getpid()))
+    with Peer(serve(repository), home) as peer:
+        peer.initialize()
+        peer.ask("tools/list")
+        for query in queries:
+            peer.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}})
+        servers = set(children(os.getpid())) - before
+        return {"peak_mb": max(map(peak_mb, servers))} if servers else {}

@@ -1,0 +1,229 @@
+"""`docyard eval`: how well the search finds what people asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard import __version__, console
+from docyard.commands import options
+from docyard.exits import CannotError, Exit, complain
+
+if TYPE_CHECKING:
+    from docyard.evaluation.cases import Case
+    from docyard.evaluation.difference import Difference
+    from docyard.evaluation.gates import Gate
+    from docyard.evaluation.run import Parameters, Run
+    from workspace.workspace import Workspace
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
+    from docyard.evaluation.gates import read_gate
+
+    try:
+        return [read_gate(value) for value in values]
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+def _plot_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
+    from docyard.evaluation.plot import SUFFIXES
+
+    if file is not None and file.suffix.lower() not in SUFFIXES:
+        raise click.BadParameter(f"name a file that ends in {' or '.join(SUFFIXES)}", context, parameter)
+    return file
+
+
+@click.command(name="eval", short_help="Measure how well search finds what people asked for.")
+@click.argument("files", metavar="CASES...", nargs=-1, required=True, type=_FILE)
+@options.repository
+@options.branch
+@click.option("--queries", metavar="FILE", type=_FILE, help="The queries of CASES that are TREC judgements.")
+@click.option("--limit", type=click.IntRange(min=1), help="Ask only the first so many cases.")
+@click.option(
+    "--top", type=click.IntRange(10, 1000), default=50, show_default=True, help="Sections in a judged list."
+)
+@click.option("--report", metavar="FILE", type=_NEW_FILE, help="Write a report in Markdown.")
+@click.option("--runs", metavar="DIR", type=_FOLDER, help="Keep this run there, and compare with the last.")
+@click.option("--against", metavar="FILE", type=_FILE, help="Compare with this run instead.")
+@click.option(
+    "--plot", metavar="FILE", type=_NEW_FILE, callback=_plot_file, help="Draw all runs of --runs (svg, png)."
+)
+@click.option(
+    "--fail-under",
+    "gates",
+    metavar="MEASURE=NUMBER",
+    multiple=True,
+    callback=_gates,
+    help="Exit with 1 below this mean, such as ndcg@10=.45 or chunk.mrr=.5; may be repeated.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if a case expects what the commit does not have.")
+@options.as_json
+def command(
+    files: tuple[Path, ...],
+    repo: Path | None,
+    branch: str | None,
+    queries: Path | None,
+    limit: int | None,
+    top: int,
+    report: Path | None,
+    runs: Path | None,
+    against: Path | None,
+    plot: Path | None,
+    gates: list[Gate],
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Measure how well search finds what people asked for.
+
+    CASES are files of questions whose answers are known: YAML, JSONL, or TREC judgements with --queries.
+    Printed are nDCG, MRR and recall by page and by section, and the time that a search took.
+    docs/evaluation.md describes the files and the measures.
+
+    Exits with 1 if a measure is below --fail-under, or with --strict if an expected address is unknown; with
+    2 if the cases cannot be read.
+
+    \b
+    Example:
+        docyard eval cases.yaml --runs runs --report report.md
+        docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
+    """
+    from docyard.evaluation.cases import InvalidCases
+    from docyard.evaluation.plot import check_plotting, draw
+    from docyard.evaluation.reading import is_qrels
+    from docyard.evaluation.report import report as written
+    from docyard.evaluation.run import Parameters, keep_run, read_runs
+
+    judgements = next((file for file in files if is_qrels(file)), None)
+    if judgements is not None and queries is None:
+        raise click.UsageError(f"{judgements.name} is read as TREC judgements: name their --queries")
+    if plot is not None:
+        if runs is None:
+            raise click.UsageError("--plot draws the runs that are kept: add --runs DIR")
+        check_plotting()
+    try:
+        cases = _cases(files, queries)[:limit]
+    except InvalidCases as error:
+        complain(error.message, error.fix)
+        return Exit.USAGE
+    name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
+    difference_to = _earlier(against, runs, name, parameters)
+    run = _run(options.open_workspace(repo, branch), cases, name, parameters)
+    difference = _difference(difference_to, run)
+    missed = [reason for gate in gates if (reason := gate.missed(run))]
+    with _written():
+        if runs is not None:
+            keep_run(runs, run)
+        if report is not None:
+            report.write_text(written(run, difference), encoding="utf-8")
+        if plot is not None and runs is not None:
+            draw(read_runs(runs, name, parameters), plot)
+    if as_json:
+        _print_json(run, difference, missed)
+    else:
+        _print_tables(run, difference, missed)
+    return Exit.PROBLEMS if missed or (strict and run.problems) else Exit.DONE
+
+
+def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
+    from docyard.evaluation.reading import read_cases
+
+    try:
+        return read_cases(files, queries)
+    except OSError as error:
+        raise CannotError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
+
+
+def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Parameters) -> Run | None:
+    from docyard.evaluation.run import read_run, read_runs
+
+    try:
+        if against is not None:
+            return read_run(against)
+        kept = read_runs(runs, name, parameters) if runs is not None else []
+    except OSError as error:
+        raise CannotError(f"earlier runs cannot be read: {error.strerror or type(error).__name__}") from error
+    return kept[-1] if kept else None
+
+
+def _run(workspace: Workspace, cases: Sequence[Case], name: str, parameters: Parameters) -> Run:
+    from docyard.evaluation.asking import ask_all
+    from docyard.evaluation.run import Run
+    from index.service import SearchIndex
+
+    index = SearchIndex(workspace)
+    try:
+        with console.progress("Indexing") as progress:
+            commit = index.follow(progress)
+        with console.progress("Asking") as progress:
+            asked = ask_all(index, workspace.snapshot(commit), cases, top=parameters.top, progress=progress)
+        metadata = index.metadata()
+    finally:
+        index.close()
+    return Run(
+        name=name,
+        at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        commit=commit,
+        version=__version__,
+        parameters=parameters,
+        metadata=metadata.model_dump(mode="json") if metadata else None,
+        problems=tuple(str(problem) for problem in asked.problems),
+        cases=asked.outcomes,
+    )
+
+
+def _difference(earlier: Run | None, run: Run) -> Difference | None:
+    from docyard.evaluation.difference import compare
+
+    return compare(earlier, run) if earlier is not None else None
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        name = Path(str(error.filename or "a file")).name
+        raise CannotError(
+            f"{name} cannot be written: {error.strerror or type(error).__name__}",
+            fix="Name a place where you may write.",
+        ) from error
+
+
+def _print_json(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
+    from docyard.evaluation.summary import summary
+
+    earlier = difference.earlier if difference else None
+    console.print_json(
+        {
+            "summary": summary(run),
+            "earlier": {"at": earlier.at, "commit": earlier.commit, "summary": summary(earlier)}
+            if earlier
+            else None,
+            "missed": list(missed),
+            **run.model_dump(mode="json"),
+        }
+    )
+
+
+def _print_tables(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
+    from docyard.evaluation.cases import SHOWN
+    from docyard.evaluation.report import HEADINGS, measure_cells, time_cells
+
+    console.table(HEADINGS, measure_cells(run, difference))
+    console.table(("", ""), time_cells(run, difference))
+    for problem in run.problems[:SHOWN]:
+        click.echo(f"warning: {problem}", err=True)
+    if len(run.problems) > SHOWN:
+        click.echo(f"warning: and {len(run.problems) - SHOWN:,} more", err=True)
+    for reason in missed:
+        click.echo(f"missed: {reason}", err=True)

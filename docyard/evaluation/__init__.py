@@ -1,0 +1,1 @@
+"""How well the search finds what people asked for: cases in, measures, reports and plots out."""

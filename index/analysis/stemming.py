@@ -1,0 +1,27 @@
+"""Stems: "retries", "retrying" and "retry" are one word."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
+
+# One PyStemmer object must not be used by two threads at once.
+_stemming = threading.Lock()
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """Give the Snowball stem of a folded English word; other words mostly stay as they are."""
+    with _stemming:
+        return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Stemmer:
+    from Stemmer import Stemmer
+
+    return Stemmer("english", 0)

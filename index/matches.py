@@ -1,0 +1,85 @@
+"""Where the terms of a query stand in a text.
+
+Bytes are searched at C's speed for what begins as a term does, and only words that hold it are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from index.analysis import TOKEN, expand
+
+Match = tuple[int, tuple[str, ...]]
+"""The character at which a token begins, and which of the terms it stands for."""
+
+# Stemming rewrites endings: a word holds all of its stem but the last letter. Only "dying", "lying" and
+# "tying" are stemmed otherwise, and a snippet can do without these.
+_BEGINNING = 5
+
+# A token holds no other ASCII character than letters, digits and these, so it never goes beyond a word.
+_JOINERS = b"_.'-+#/@:"
+_SPACED = bytes(
+    byte if byte >= 0x80 or chr(byte).isalnum() or byte in _JOINERS else 0x20 for byte in range(256)
+)
+
+_FOREIGN = re.compile(rb"[^ \x80-\xff]*+[\x80-\xff][^ ]*+")
+
+
+class Matcher:
+    """Finds the terms of one query in one text after the other, and remembers the words that it met."""
+
+    def __init__(self, terms: Iterable[str]) -> None:
+        self._terms = frozenset(terms)
+        self._beginnings = {_encoded(term[: max(1, min(len(term) - 1, _BEGINNING))]) for term in self._terms}
+        self._words: dict[bytes, list[Match]] = {}
+
+    def matches(self, text: str) -> list[Match]:
+        """Find every token of a text that stands for some of the terms, in order."""
+        data = b" %b " % _encoded(text).translate(_SPACED)
+        is_ascii = len(data) == len(text) + 2
+        found: list[Match] = []
+        place, position = 1, 0
+        for start in sorted(self._candidates(data)):
+            here = self._within(data[start : data.index(b" ", start)])
+            if here:
+                position += start - place if is_ascii else len(_decoded(data[place:start]))
+                place = start
+                found += [(position + offset, terms) for offset, terms in here]
+        return found
+
+    def _candidates(self, data: bytes) -> set[int]:
+        """Find where words begin that may hold a term; all that are not ASCII may, for letters are folded."""
+        lowered = data.lower()
+        starts: set[int] = set()
+        for beginning in self._beginnings:
+            at = lowered.find(beginning)
+            while at >= 0:
+                starts.add(lowered.rfind(b" ", 0, at) + 1)
+                at = lowered.find(beginning, at + 1)
+        if not data.isascii():
+            starts.update(word.start() for word in _FOREIGN.finditer(data))
+        return starts
+
+    def _within(self, word: bytes) -> list[Match]:
+        """Give the matches in a word, by the character of the word at which each begins."""
+        found = self._words.get(word)
+        if found is None:
+            wanted = self._terms
+            tokens = ((start, tuple(filter(wanted.__contains__, terms))) for start, terms in _tokens(word))
+            found = self._words[word] = [token for token in tokens if token[1]]
+        return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _tokens(word: bytes) -> tuple[Match, ...]:
+    return tuple((token.start(), expand(token[0])) for token in TOKEN.finditer(_decoded(word)))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

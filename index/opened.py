@@ -1,0 +1,67 @@
+"""An index that was read, and what is made of one generation of it when it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from index.cache import Cache
+from index.generations import Generation
+from index.port import State
+from index.statistics import Statistics
+from index.store import Store
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """One generation of a store. `cache` outlives it. Safe to use from threads."""
+
+    store: Store
+    generation: Generation
+    cache: Cache
+    _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the index is; None if it is in memory."""
+        return self.store.folder
+
+    @property
+    def state(self) -> State:
+        return self.generation.state
+
+    @cached_property
+    def edition(self) -> str:
+        """What decides the lists: the commit, and which of its documents were left out."""
+        left_out = self.state.unreadable
+        if not left_out:
+            return str(self.state.commit)
+        digest = hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]
+        return f"{self.state.commit} without {digest}"
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        return Statistics(self.generation.parts, self.cache)
+
+    def values(self, key: str) -> Mapping[str, int]:
+        """Count the live sections that have each value of a taxonomy key."""
+        if key not in self._values:
+            self._values[key] = self._count(key)
+        return self._values[key]
+
+    def _count(self, key: str) -> Mapping[str, int]:
+        counts: Counter[str] = Counter()
+        for part, alive in zip(self.statistics.parts, self.statistics.alive, strict=True):
+            for value, first, last in part.segment.terms(key):
+                ids = part.segment.ids[first:last]
+                live = len(ids) if alive is None else int(np.count_nonzero(alive[ids]))
+                if live:
+                    counts[value] += live
+        return counts

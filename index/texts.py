@@ -1,0 +1,29 @@
+"""What sections say, read from Git and remembered: neighbouring questions show sections of the same pages.
+
+A blob's id decides its bytes, so nothing that is remembered can become wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from index.cache import Cache
+
+REMEMBERED = 8_000_000
+"""Bytes of blobs that are kept; those that were asked for last stay longest."""
+
+
+class Texts:
+    """Stretches of blobs as text. Safe to use from threads.
+
+    `read` gives a blob's bytes by its id; what it raises goes to whoever asked.
+    """
+
+    def __init__(self, read: Callable[[str], bytes], remembered: int = REMEMBERED) -> None:
+        self._read = read
+        self._blobs = Cache(remembered)
+
+    def text(self, blob: str, start: int, end: int) -> str:
+        """Give the bytes [start, end) of a blob as text; what is not UTF-8 becomes U+FFFD."""
+        data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
+        return str(data[start:end], "utf-8", "replace")

@@ -1,0 +1,310 @@
+"""The engine inside Whoosh's frame: one writer at a time, any number of readers, each at one generation.
+
+Whoever writes holds the lock of the index's home. A change adds a small segment and marks what it replaces as
+dead; a rebuild goes into a new folder beside the old one. Either is seen in one step, the replacing of the
+manifest or of the pointer to the folder, and what was open before stays readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from index.building import Built, build, build_segments
+from index.cache import Cache
+from index.files import remove
+from index.generations import Generation, Part
+from index.home import Home
+from index.integrity import IndexDamaged
+from index.lists import best
+from index.location import Location
+from index.merging import compact
+from index.opened import Opened
+from index.page import Page, Record, Unreadable
+from index.phrases import required_terms, verifier
+from index.port import (
+    BaseMoved,
+    Capabilities,
+    GenerationGone,
+    NotIndexed,
+    Progress,
+    Query,
+    Results,
+    Scored,
+    Source,
+    State,
+)
+from index.status import Status, leftovers, status_of
+from index.store import Store
+from index.turns import Turns
+
+
+class WhooshEngine:
+    """The engine of the index at a home. Safe to use from several threads.
+
+    `read` gives the text of a section as Markdown; `leads` says whether its first commit is its second or an
+    ancestor of it. `processes` build a whole index, as many as its size asks for if None.
+    """
+
+    capabilities = Capabilities("whoosh", persistent=True, shared=True, concurrent=True)
+
+    def __init__(
+        self,
+        home: Home,
+        read: Callable[[Record], bytes],
+        leads: Callable[[str, str], bool],
+        *,
+        durable: bool = True,
+        processes: int | None = None,
+    ) -> None:
+        self._home = home
+        self._read_text = read
+        self._leads = leads
+        self._durable = durable
+        self._processes = processes
+        self._cache = Cache()
+        self._turns = Turns(home, lambda: self.serving() is not None)
+        self._opened: Opened | None = None
+
+    def ensure(self) -> None:
+        """Open the index that is there; without one, choose where it will be."""
+        with suppress(IndexDamaged):
+            self.state()
+
+    def state(self) -> State | None:
+        """Read the index as the last writer left it, be it this process or another. Raises IndexDamaged."""
+        opened = self._read(self._home.settle())
+        return opened.state if opened else None
+
+    def serving(self) -> State | None:
+        """Give the state of what can be answered from at once: of what is open, else of what is there."""
+        opened = self._opened
+        if opened is None or not opened.generation.is_untouched():
+            try:
+                opened = self._read(self._home.look())
+            except IndexDamaged:
+                return None
+        return opened.state if opened else None
+
+    def apply(
+        self,
+        base: str | None,
+        commit: str | None,
+        upserts: Iterable[Page | Unreadable],
+        deletes: Iterable[str],
+    ) -> State:
+        """As the port says. Only the writer whose turn it is reads the documents."""
+
+        def change(location: Location | None) -> State:
+            _sweep(location)
+            opened = self._read(location)
+            state = opened.state if opened else None
+            if state is not None and state.commit == commit != base:
+                return state
+            if (state.commit if state else None) != base:
+                raise _moved(state)
+            if opened is not None:
+                return self._change(opened, commit, build_segments(upserts), deletes)
+            return self._fill(location, commit, lambda _: build_segments(upserts))
+
+        return self._turns.take(change, moves=False)
+
+    def rebuild(
+        self,
+        source: Source,
+        progress: Progress | None = None,
+        *,
+        unless: Callable[[State], bool] | None = None,
+    ) -> State:
+        """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
+
+        def collect(folder: Path | None) -> Built:
+            return build(source, folder, processes=self._processes, progress=progress, durable=self._durable)
+
+        def anew(location: Location | None) -> State:
+            _sweep(location)
+            if unless is not None:
+                with suppress(IndexDamaged):
+                    opened = self._read(location)
+                    if opened is not None and unless(opened.state):
+                        return opened.state
+            return self._fill(location, source.commit, collect)
+
+        return self._turns.take(anew, progress)
+
+    def search(
+        self,
+        query: Query,
+        *,
+        offset: int = 0,
+        limit: int = 10,
+        generation: str | None = None,
+        min_commit: str | None = None,
+    ) -> Results:
+        """As the port says."""
+        opened = self._opened or self._read(self._home.settle())
+        if opened is None:
+            raise NotIndexed("there is no index yet", fix="Run `docyard index`.", commit=None)
+        self._check(opened, generation, min_commit)
+        stretch = best(
+            opened.statistics,
+            query,
+            offset=offset,
+            limit=limit,
+            required=[term for phrase in query.phrases for term in required_terms(phrase)],
+            verify=verifier(query.phrases, self._read_text) if query.phrases else None,
+        )
+        hits = tuple(Scored(hit.record, hit.score) for hit in stretch.hits)
+        return Results(hits, stretch.more, opened.edition, opened.state, stretch.partial)
+
+    def values(self, key: str) -> Mapping[str, int]:
+        """As the port says."""
+        opened = self._opened or self._read(self._home.settle())
+        if opened is None:
+            return {}
+        return opened.values(key)
+
+    def drop(self) -> None:
+        """Remove the index and all that stands in its home beside the lock. Raises IndexBusy."""
+
+        def empty(location: Location | None) -> None:
+            self._opened = None
+            if location is not None:
+                location.empty()
+
+        self._turns.take(empty)
+
+    def health(self) -> str | None:
+        """Read every byte again, and give the reason why the index cannot be read; None if it can."""
+        try:
+            location = self._home.settle()
+            folder = location.current() if location else None
+            if folder is not None:
+                Store(folder).read()
+        except IndexDamaged as damage:
+            return str(damage.details.get("reason", damage))
+        return None
+
+    def sweep(self) -> int:
+        """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
+        return self._turns.take(lambda location: remove(leftovers(location)) if location else 0)
+
+    def status(self, tip: str | None) -> Status:
+        """Tell of the index, without building, mending or following it."""
+        location = self._home.look()
+        folder = location.current() if location else None
+        generation: Generation | None = None
+        if folder is not None:
+            with suppress(IndexDamaged):
+                generation = Store(folder).read()
+        elif location is None and self._opened is not None:
+            generation = self._opened.generation
+        state = generation.state if generation else None
+        return status_of(location, tip, state, len(generation.parts) if generation else 0)
+
+    def close(self) -> None:
+        """Let go of what is open; an index in memory is gone then."""
+        with self._turns.alone():
+            self._opened = None
+            self._home.leave()
+
+    def _check(self, opened: Opened, generation: str | None, min_commit: str | None) -> None:
+        commit = opened.state.commit
+        if generation is not None and generation != opened.edition:
+            raise GenerationGone(
+                "the documents have changed since the first page of the list",
+                fix="Begin again with the first page.",
+                generation=opened.edition,
+                commit=commit,
+            )
+        if min_commit is not None and (commit is None or not self._leads(min_commit, commit)):
+            raise NotIndexed(
+                "the index has not taken in the commit yet", fix="Try again in a moment.", commit=commit
+            )
+
+    def _read(self, location: Location | None) -> Opened | None:
+        """Read what is in a location, or in memory. Raises IndexDamaged."""
+        opened = self._opened
+        folder = location.current() if location else None
+        if opened is not None and opened.store.folder != folder:
+            opened = None
+        if folder is None and (opened is None or location is not None):
+            self._opened = None
+            return None
+        store = opened.store if opened else Store(folder, self._durable)
+        generation = store.read(opened.generation if opened else None)
+        if opened is None or generation.number != opened.generation.number:
+            opened = Opened(store, generation, self._cache)
+        self._opened = opened
+        return opened
+
+    def _change(self, opened: Opened, commit: str | None, built: Built, deletes: Iterable[str]) -> State:
+        """Let new segments stand for the documents they hold, and drop those that are deleted."""
+        held = [segment.path(page) for segment in built.segments for page in range(segment.pages)]
+        gone = {*held, *built.unreadable, *deletes}
+        parts = [_without(part, gone) for part in opened.generation.parts]
+        parts += map(Part.of, built.segments)
+        kept = {path: blob for path, blob in opened.state.unreadable.items() if path not in gone}
+        return self._commit(opened.store, opened.generation, parts, commit, {**kept, **built.unreadable})
+
+    def _fill(
+        self, location: Location | None, commit: str | None, collect: Callable[[Path | None], Built]
+    ) -> State:
+        """Make an index beside the one that serves, and let it serve."""
+        folder = location.prepare() if location else None
+        try:
+            built = collect(folder)
+            parts = [Part.of(segment) for segment in built.segments]
+            store = Store(folder, self._durable)
+            return self._commit(store, None, parts, commit, built.unreadable, location)
+        except BaseException:
+            if location and folder:
+                location.discard(folder)
+            raise
+
+    def _commit(
+        self,
+        store: Store,
+        previous: Generation | None,
+        parts: Iterable[Part],
+        commit: str | None,
+        unreadable: Mapping[str, str],
+        location: Location | None = None,
+    ) -> State:
+        """Make these parts the index; of a new folder, when it is put in its place in the location."""
+        parts = compact(parts)
+        state = State(
+            commit=commit,
+            files=sum(part.pages for part in parts) + len(unreadable),
+            chunks=sum(part.size for part in parts),
+            length=sum(part.total for part in parts),
+            indexed_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            unreadable=dict(unreadable),
+        )
+        generation = store.commit(previous, parts, state)
+        if location and store.folder:
+            location.swap(store.folder)
+        self._opened = Opened(store, generation, self._cache)
+        return state
+
+
+def _sweep(location: Location | None) -> None:
+    """Remove what earlier writers left beside the index; only for the writer."""
+    if location is not None:
+        with suppress(OSError):
+            location.sweep(keep=location.current())
+
+
+def _moved(state: State | None) -> BaseMoved:
+    return BaseMoved(
+        "the index stands at another commit than the change begins with",
+        fix="Begin with the commit that it stands at.",
+        commit=state.commit if state else None,
+    )
+
+
+def _without(part: Part, paths: Iterable[str]) -> Part:
+    found = (part.find(path) for path in paths)
+    return part.without(page for page in found if page is not None)

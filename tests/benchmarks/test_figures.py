@@ -1,0 +1,100 @@
+"""Limits: which hold for a corpus, when they grow, and which figures keep them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.figures import Figure, about, figures, without_gaps
+from benchmarks.report import figures_table
+from benchmarks.yardsticks import LARGE, Yardstick, class_of, is_reference, scales
+from tests.benchmarks.results import whole_run
+
+
+def named(results: dict[str, Any], name: str) -> Figure:
+    (found,) = [row for rows in figures(results).values() for row in rows if row.name.strip() == name]
+    return found
+
+
+def test_every_row_finds_its_value_in_a_whole_run_and_keeps_its_limit() -> None:
+    rows = [row for group in figures(whole_run()).values() for row in group]
+    assert [row.name for row in rows if row.value is None] == []
+    assert [row.name for row in rows if row.is_met is False] == []
+    assert sum(row.is_met is True for row in rows) >= 19
+
+
+def test_a_value_at_its_limit_keeps_it_and_one_above_misses_it() -> None:
+    results = whole_run()
+    results["edits"]["segments"] = 8
+    assert named(results, "segments after 300 commits").is_met is True
+    results["edits"]["segments"] = 9
+    assert named(results, "segments after 300 commits").is_met is False
+
+
+def test_95_of_100_identifiers_are_enough_and_94_are_not() -> None:
+    results = whole_run()
+    for first, kept in ((95, True), (94, False)):
+        results["known"]["identifiers"]["first"] = first
+        assert named(results, "identifiers not found first, of 100").is_met is kept
+
+
+def test_what_was_not_measured_neither_keeps_nor_misses_a_limit_and_can_be_left_out() -> None:
+    results = whole_run()
+    del results["tantivy"], results["index"]
+    row = named(results, "the p50 by tantivy's, five fields")
+    assert (row.value, row.is_met, row.limit) == (None, None, 1.0)
+    assert "not measured" in figures_table(figures(results))
+    assert "Building" not in without_gaps(figures(results))
+    assert "tantivy" not in named(results, "ten best by OR, p50").beside
+
+
+def test_limits_in_time_grow_on_a_slower_machine_and_no_others() -> None:
+    results = whole_run()
+    results["fts5"] |= {"seconds": 1.0, "query": {"p50_ms": 5.0, "p95_ms": 16.0}}
+    assert scales(results) == pytest.approx(
+        {Yardstick.BUILD: 4, Yardstick.QUERY: 2, Yardstick.BOTH: 8**0.5, Yardstick.TRIP: 1}
+    )
+    assert named(results, "ten best by OR, p50").limit == pytest.approx(0.2)
+    assert named(results, "full index from a commit, 1 process").limit == pytest.approx(3.2)
+    assert named(results, "peak memory while building").limit == 120
+    assert named(results, "the p50 by FTS5's").limit == 0.05
+    assert named(results, "search_docs over stdio, p50").limit == 1
+    assert "FTS5's query p50 2.00x" in about(results)[-1]
+
+
+def test_limits_never_shrink_on_a_quicker_machine() -> None:
+    results = whole_run()
+    results["fts5"] |= {"seconds": 0.1, "query": {"p50_ms": 1.0, "p95_ms": 2.0}}
+    assert set(scales(results).values()) == {1.0}
+    assert named(results, "ten best by OR, p50").limit == 0.1
+
+
+def test_a_corpus_unlike_both_says_nothing_about_the_machine() -> None:
+    results = whole_run()
+    results["corpus"]["sections"] = 3_000
+    results["fts5"]["seconds"] = 10.0
+    assert is_reference(results) is None
+    assert scales(results) == {Yardstick.TRIP: 1.0}
+    results["trips"]["bare_ping"]["p50_ms"] = 0.86
+    assert named(results, "search_docs over stdio, p50").limit == 2
+
+
+def test_a_corpus_has_the_limits_of_the_smallest_class_that_it_fits_into() -> None:
+    results = whole_run()
+    results["corpus"]["bytes"] = 7_000_001
+    assert class_of(results) is LARGE
+    assert named(results, "peak memory while building").limit == 400
+    results["corpus"]["bytes"] = 100_000_000
+    assert class_of(results) is None
+    assert named(results, "peak memory while building").limit is None
+
+
+def test_the_table_shows_a_grown_limit_beside_the_first_and_says_what_was_missed() -> None:
+    results = whole_run()
+    results["fts5"]["query"] = {"p50_ms": 5.0, "p95_ms": 16.0}
+    results["queries"]["best"] = {"p50_ms": 0.3, "p95_ms": 0.4}
+    table = figures_table(figures(results))
+    (line,) = [line for line in table.splitlines() if "ten best by OR, p50" in line]
+    assert line.split()[-5:] == ["≤", "0.2", "ms", "(0.1)", "MISSED"]
+    assert "5 (0.06x)" in line

@@ -1,0 +1,108 @@
+"""Known items: what is an identifier, that each is drawn from its only section, and what is measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.corpus import Corpus, Text, TooSmall
+from benchmarks.known_items import draw_identifiers, draw_reminders, identifiers, run
+from docyard.evaluation.reading import read_cases
+
+WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]
+
+
+def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
+    return Text(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("Raise `RateLimitError`, or max_retries (x2go). See os.path.join, and pass --dry-run.", None),
+        (
+            "Read [this](guide/SomePage_2.md), http://e.org/a_page <a name='an_anchor'></a><!-- a_note -->",
+            set(),
+        ),
+        ("[ref_one]: target_page.md 'Title_Text'\n", set()),
+        (
+            "Plain words, e.g. these; well-known, either/or, 12.5, 1_000, C++ and --x are no identifiers.",
+            set(),
+        ),
+        ("**snake_case** and _emphasis_ | cell_one | `a->b_c`", {"snake_case", "cell_one"}),
+    ],
+)
+def test_identifiers(body: str, found: set[str] | None) -> None:
+    wanted = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if found is None else found
+    assert identifiers(text(body)) == wanted
+
+
+def test_an_identifier_stands_in_its_section_alone() -> None:
+    texts = [
+        text("only_here and twice_here", name="a.md#a"),
+        text("TWICE_HERE and only_here_too", name="b.md#b"),
+        text("[x](only_here_too.md) alone_here alone_here", name="c.md#c"),
+        text("twice_here.part", name="d.md#d"),
+    ]
+    drawn = dict(draw_identifiers(texts, 3))
+    assert drawn == {"only_here": "a.md#a", "alone_here": "c.md#c", "twice_here.part": "d.md#d"}
+    with pytest.raises(TooSmall):
+        draw_identifiers(texts, 4)
+
+
+def sections() -> list[Text]:
+    """Sections of eight words each of which stands in several of them, and of a title of their own."""
+    return [
+        text(
+            " ".join(WORDS[(number + step) % len(WORDS)] for step in range(8)),
+            f"Topic {word}",
+            f"{word}.md#x",
+        )
+        for number, word in enumerate(WORDS)
+    ] + [text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
+
+
+def test_a_reminder_has_words_of_its_section_and_one_of_another() -> None:
+    texts = sections()
+    by_id = {one.id: set(f"{one.title} {one.body}".lower().split()) for one in texts}
+    drawn = draw_reminders(texts, 10)
+    assert len({item.section for item in drawn}) == 10
+    for item in drawn:
+        words = item.query.split()
+        assert sum(word not in by_id[item.section] for word in words) == 1
+        assert "title" not in words
+    assert draw_reminders(texts, 10) == drawn, "the same corpus gives the same questions"
+    with pytest.raises(TooSmall):
+        draw_reminders(texts[:1], 1)
+
+
+def test_docyard_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number, one in enumerate(sections()[: len(WORDS)]):
+        (folder / one.path).write_text(f"# {one.title}\n\n{one.body} option_{number:03}\n")
+    for number in range(800):
+        (folder / f"{number}.md").write_text("nothing that matters\n")
+    results = run(folder, 5)
+    assert results["identifiers"] == {"asked": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}
+    assert results["reminders"]["asked"] == 5
+    assert json.loads(json.dumps(results)) == results
+
+
+@pytest.mark.parametrize("name", ["small", "large"])
+def test_the_questions_are_cases(name: str) -> None:
+    questions = Path(__file__).resolve().parents[2] / "benchmarks" / "questions" / f"{name}.jsonl"
+    cases = read_cases([questions])
+    assert len(cases) >= 30
+    assert all(path.endswith(".md") for case in cases for path in case.expected)
+    assert len({path for case in cases for path in case.expected}) == len(cases)
+
+
+def test_a_corpus_without_identifiers_is_too_small(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nwords\n")
+    with pytest.raises(TooSmall, match="identifier"):
+        draw_identifiers(list(Corpus.read(tmp_path).texts()), 1)

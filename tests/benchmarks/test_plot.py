@@ -1,0 +1,23 @@
+"""The picture of growth: light, text as text, the same for the same figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import plot
+
+pytestmark = pytest.mark.skipif(not plot.is_installed(), reason="matplotlib is not installed")
+
+KEYS = ("build_s", "peak_mb", "query_p50_ms", "query_p95_ms", "edit_p50_ms")
+
+
+def test_two_pictures_of_the_same_figures_are_the_same_light_file(tmp_path: Path) -> None:
+    points = [{"sections": size} | dict.fromkeys(KEYS, size / 1_000) for size in (14_000, 158_000, 474_000)]
+    files = [tmp_path / "one.svg", tmp_path / "two.svg"]
+    for file in files:
+        plot.draw(points, file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert len(files[0].read_bytes()) < 60_000
+    assert ">thousand sections</text>" in files[0].read_text()

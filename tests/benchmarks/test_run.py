@@ -1,0 +1,95 @@
+"""Stages over a small folder of Markdown, each in its own processes."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.child import measure
+from benchmarks.corpus import Corpus, TooSmall
+from benchmarks.growth import several
+from benchmarks.lists import check_same
+from benchmarks.page import PAGE
+from benchmarks.stages import Bench
+
+WORDS = [
+    f"{first}{last}" for first in ("ba", "ke", "lo", "mi", "nu") for last in ("dar", "fex", "gim", "tol")
+]
+
+
+def pages(count: int) -> dict[str, bytes]:
+    chance = random.Random(1)
+    return {
+        f"folder/page{number:02}.md": "\n\n".join(
+            [
+                f"# Page {number}",
+                *(f"## Part {part}\n\n{' '.join(chance.choices(WORDS, k=12))}." for part in range(3)),
+            ]
+        ).encode()
+        for number in range(count)
+    }
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of Markdown; what a run sets in the environment is taken back."""
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    for path, data in pages(20).items():
+        file = tmp_path / "docs" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return tmp_path / "docs"
+
+
+def test_a_stage_prints_a_table_and_writes_json_but_no_page(
+    docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = PAGE.read_bytes()
+    assert main([str(docs), "--only", "fts5", "--json", str(tmp_path / "out.json")]) == 0
+    assert "20 files" in capsys.readouterr().out
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert results["corpus"]["sections"] == 80
+    assert results["fts5"]["bytes"] > 0
+    assert PAGE.read_bytes() == before
+
+
+def test_an_index_is_built_and_its_lists_are_the_same_after_a_rebuild(tmp_path: Path) -> None:
+    bench = Bench.of(Corpus(pages(20)), tmp_path)
+    place = tmp_path / "index"
+    built = measure("indexing", tmp_path, repository=bench.repository, processes=1, folder=place)
+    assert built["sections"] == 80
+    assert 0 < built["bytes"] <= sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    assert built["peak_mb"] > 20
+    queries = bench.queries[:20]
+    fresh = measure("querying", tmp_path, repository=bench.repository, queries=queries, warm=False)["lists"]
+    rebuilt = measure("rebuilding", tmp_path, repository=bench.repository, queries=queries)["lists"]
+    assert all(fresh)
+    assert check_same(queries, {"fresh": fresh, "rebuilt": rebuilt}) == 20
+
+
+def test_a_folder_without_markdown_and_an_unknown_stage_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert "no *.md file" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([str(tmp_path), "--only", "queries,nonsense"])
+    assert "no stage 'nonsense'; there are fts5, tantivy, index" in capsys.readouterr().err
+
+
+def test_too_little_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TooSmall):
+        Bench.of(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
+
+
+def test_a_corpus_several_times_over_has_no_two_files_with_the_same_bytes() -> None:
+    corpus = Corpus({"a.md": b"# A\n", "b/c.md": b"# C\n"})
+    found = several(corpus, 3).documents
+    assert sorted(found) == [f"copy{number}/{path}" for number in (1, 2, 3) for path in ("a.md", "b/c.md")]
+    assert len(set(found.values())) == 6
+    assert all(data.startswith(corpus.documents[path.partition("/")[2]]) for path, data in found.items())

@@ -1,0 +1,100 @@
+"""A call's own result counts, whatever becomes of the reports on its way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from docyard.protocol.calls import Calls
+from docyard.protocol.workers import Workers
+from tools.answers import Answer
+from tools.registry import Toolbox
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Committing:
+    """A toolbox whose one tool reports three times and commits after the first."""
+
+    def __init__(self) -> None:
+        self.committed = 0
+
+    def call(self, name: str, arguments: object, *, progress: Callable[..., None], **others: Any) -> Answer:
+        progress(1, 3, "Writing")
+        self.committed += 1
+        progress(3, 3, "Indexing")
+        return Answer({"committed": self.committed})
+
+
+class Reporter:
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+        self.reports: list[tuple[float, float | None, str | None]] = []
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        self.reports.append((progress, total, message))
+        if self.error:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [None, anyio.ClosedResourceError(), anyio.BrokenResourceError(), OSError(), ValueError()]
+)
+async def test_a_report_that_fails_does_not_fail_what_was_committed(
+    error: Exception | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    toolbox, reporter = Committing(), Reporter(error)
+    with Workers(1) as workers, caplog.at_level(logging.DEBUG, "docyard"):
+        result = await Calls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
+    assert (result.is_error, result.structured_content) == (False, {"committed": 1})
+    assert reporter.reports[0] == (1, 3, "Writing")
+    assert ("progress could not be reported" in caplog.text) is (error is not None)
+
+
+class Patient:
+    """A toolbox whose one tool goes on when a report has arrived."""
+
+    def __init__(self, arrived: threading.Semaphore) -> None:
+        self.arrived = arrived
+
+    def call(self, name: str, arguments: object, *, progress: Callable[..., None], **others: Any) -> Answer:
+        for done in (1, 2):
+            progress(done, done, "Waiting")
+            assert self.arrived.acquire(timeout=10)
+        return Answer({})
+
+
+class Waking(Reporter):
+    """A reporter that tells when a report has arrived, and fails."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.arrived = threading.Semaphore(0)
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        await super().report_progress(progress, total, message)
+        self.arrived.release()
+        raise anyio.ClosedResourceError
+
+
+async def test_a_report_after_one_that_failed_is_sent_too() -> None:
+    reporter = Waking()
+    with Workers(1) as workers:
+        toolbox = cast(Toolbox, Patient(reporter.arrived))
+        result = await Calls(toolbox, workers).call("wait", {}, "tests", reporter)
+    assert not result.is_error
+    assert [done for done, _, _ in reporter.reports] == [1, 2]

@@ -1,0 +1,155 @@
+"""`docyard eval`: what it prints and writes, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from tests.docyard.conftest import Git
+
+CASES = """\
+- {query: backoff with jitter, expected: guide.md#retries, category: words}
+- {query: how to begin, expected: guide.md}
+"""
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    file = tmp_path / "cases.yaml"
+    file.write_text(CASES)
+    return file
+
+
+def test_a_table(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(cases), "-C", str(repo)]) == 0
+    captured = capsys.readouterr()
+    lines = [line.split("\t") for line in captured.out.splitlines()]
+    assert lines[:5] == [
+        ["by page", "2", *["1.0000"] * 5],
+        ["by page, (none)", "1", *["1.0000"] * 5],
+        ["by page, words", "1", *["1.0000"] * 5],
+        ["by chunk", "1", *["1.0000"] * 5],
+        ["by chunk, words", "1", *["1.0000"] * 5],
+    ]
+    assert [line[0] for line in lines[5:]] == ["cases that found nothing", "search, p50", "search, p95"]
+    assert captured.err == ""
+
+
+def test_data_names_the_commit_and_the_index(
+    repo: Path, cases: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["eval", str(cases), "-C", str(repo), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["commit"] == git("rev-parse", "HEAD")
+    assert data["metadata"]["stats"]["source_commit"] == data["commit"]
+    assert data["metadata"]["taxonomy"]["type"]["values"] == ["runbook"]
+    assert data["summary"]["page"]["ndcg@10"] == 1
+    assert [case["chunk"] is None for case in data["cases"]] == [False, True]
+    assert data["earlier"] is None
+
+
+def test_judgements(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "qrels.tsv").write_text("q1\tguide.md\t1\n")
+    (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "backoff"}\n')
+    arguments = ["eval", str(tmp_path / "qrels.tsv"), "-C", str(repo)]
+    assert main([*arguments, "--queries", str(tmp_path / "queries.jsonl")]) == 0
+    assert capsys.readouterr().out.startswith("by page\t1\t1.0000")
+    assert main(arguments) == 2
+    assert "name their --queries" in capsys.readouterr().err
+
+
+def test_runs_are_kept_compared_reported_and_drawn(
+    repo: Path, git: Git, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    runs, written, plot = tmp_path / "runs", tmp_path / "report.md", tmp_path / "plot.svg"
+    arguments = ["eval", str(cases), "-C", str(repo), "--runs", str(runs), "--report", str(written)]
+    assert main(arguments) == 0
+    assert "## Difference" not in written.read_text()
+    (first,) = runs.iterdir()
+    git("rm", "--quiet", "guide.md")
+    (repo / "other.md").write_text("# Other\n\nA backoff with jitter, to begin with.\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rewritten")
+    capsys.readouterr()
+    assert main([*arguments, "--plot", str(plot)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("by page\t2\t0.0000 (-1.0000)\t")
+    assert captured.err.count("warning: ") == 2
+    assert "### Lost: 2" in written.read_text()
+    assert "## Problems: 2" in written.read_text()
+    assert plot.read_text().startswith("<?xml")
+    assert len(list(runs.iterdir())) == 2
+    assert main(["eval", str(cases), "-C", str(repo), "--against", str(first), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["earlier"]["summary"]["page"]["mrr"] == 1
+
+
+def test_what_the_commit_does_not_have_is_a_warning_unless_it_is_strict(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"query": "backoff", "expected": ["guide.md", "gone.md"]}\n')
+    assert main(["eval", str(file), "-C", str(repo)]) == 0
+    assert capsys.readouterr().err == "warning: c.jsonl:1: no document 'gone.md'\n"
+    assert main(["eval", str(file), "-C", str(repo), "--strict"]) == 1
+
+
+def test_a_gate(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["eval", str(cases), "-C", str(repo), "--fail-under", "ndcg@10=.9"]
+    assert main(arguments) == 0
+    cases.write_text("- {query: zeppelin, expected: guide.md}\n")
+    assert main([*arguments, "--fail-under", "mrr=0"]) == 1
+    assert capsys.readouterr().err == "missed: ndcg@10 by page is 0.0000, and must be at least 0.9\n"
+
+
+def test_the_first_cases_alone(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(cases), "-C", str(repo), "--limit", "1", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["cases"]) == 1
+
+
+def test_broken_cases_are_wrong_usage(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases.write_text("- {query: '', expected: guide.md}\n- {query: x}\n")
+    assert main(["eval", str(cases), "-C", str(repo)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[:3] == [
+        "error: the cases cannot be used:",
+        "  cases.yaml:1: the query is empty",
+        "  cases.yaml:2: there is no `expected`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [["--plot", "a.svg"], ["--plot", "a.pdf", "--runs", "r"], ["--fail-under", "map=1"], ["--top", "3"]],
+)
+def test_wrong_usage(cases: Path, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(cases), *more]) == 2
+    assert "\n  fix: " in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_or_written(
+    repo: Path, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["eval", str(cases), "-C", str(repo)]
+    (tmp_path / "odd.json").write_text("{}")
+    assert main([*arguments, "--against", str(tmp_path / "odd.json")]) == 3
+    assert main([*arguments, "--report", str(tmp_path / "none" / "report.md")]) == 3
+    assert main([*arguments, "--runs", str(cases / "runs")]) == 3
+    captured = capsys.readouterr()
+    assert captured.err.count("error: ") == 3
+    assert str(tmp_path) not in captured.err
+    assert captured.out == ""
+
+
+def test_a_repository_without_a_commit_has_no_answers(
+    tmp_path: Path, git: Git, cases: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("init", "--quiet", str(tmp_path / "empty"), cwd=tmp_path)
+    assert main(["eval", str(cases), "-C", str(tmp_path / "empty"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["commit"] is None
+    assert data["summary"]["page"]["recall@50"] == 0

@@ -1,0 +1,98 @@
+"""Lines go out whole and in order, and never keep the event loop from others."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from docyard.protocol.output import Output
+
+pytestmark = pytest.mark.anyio
+
+SIZES = (0, 1, 4_095, 4_096, 4_097, 60_000, 70_000, 500_000)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["pipe", "socket"])
+def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """Descriptors to read from and to write to."""
+    if request.param == "pipe":
+        theirs, ours = os.pipe()
+    else:
+        theirs, ours = (end.detach() for end in socket.socketpair())
+    yield theirs, ours
+    for end in (theirs, ours):
+        try:
+            os.close(end)
+        except OSError:
+            continue
+
+
+async def test_lines_of_every_size_arrive_whole_and_in_order(ends: tuple[int, int]) -> None:
+    theirs, ours = ends
+    lines = [bytes([65 + number]) * size + b"\n" for number, size in enumerate(SIZES)]
+    read: list[bytes] = []
+
+    def reader() -> None:
+        with open(theirs, "rb", closefd=False) as stream:
+            read.extend(stream.readline() for _ in lines)
+
+    thread = threading.Thread(target=reader)
+    thread.start()
+    output = Output(ours)
+    with anyio.fail_after(10):
+        for line in lines:
+            await output.write(line)
+    output.close()
+    thread.join(10)
+    assert read == lines
+
+
+async def test_who_reads_nothing_holds_up_nobody_else(ends: tuple[int, int]) -> None:
+    theirs, ours = ends
+    output = Output(ours)
+    written = 0
+
+    async def write() -> None:
+        nonlocal written
+        while True:
+            await output.write(b"x" * 9_999 + b"\n")
+            written += 1
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            await output.stalled(0.05)
+            tasks.cancel_scope.cancel()
+    assert written > 0
+    output.close()
+    os.close(theirs)
+
+
+async def test_who_has_gone_is_an_error(ends: tuple[int, int]) -> None:
+    theirs, ours = ends
+    output = Output(ours)
+    os.close(theirs)
+    for size in (10, 100_000):
+        with pytest.raises(BrokenPipeError), anyio.fail_after(10):
+            await output.write(b"x" * size)
+    output.close()
+
+
+async def test_a_file_takes_lines_too(tmp_path: Path) -> None:
+    with (tmp_path / "answers").open("wb") as stream:
+        output = Output(stream.fileno())
+        await output.write(b"one\n")
+        await output.write(b"two\n")
+        output.close()
+    assert (tmp_path / "answers").read_bytes() == b"one\ntwo\n"

@@ -1,0 +1,94 @@
+"""Every engine, opened in the same way, and commits for them to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from index.home import Home
+from index.page import Page, Record, Unreadable
+from index.port import Engine, Query, Results, State
+from index.query import parse
+from index.whoosh_engine import WhooshEngine
+from tests.index.plain import PlainEngine
+
+Read = Callable[[Record], bytes]
+Leads = Callable[[str, str], bool]
+
+ENGINES: dict[str, Callable[[Path, Read, Leads], Engine]] = {
+    "plain": lambda folder, read, leads: PlainEngine(leads),
+    "whoosh": lambda folder, read, leads: WhooshEngine(_home(folder), read, leads, durable=False),
+}
+
+
+def _home(folder: Path) -> Home:
+    return Home(lambda: "index", lambda name: [folder / name])
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A whole commit, as a rebuild takes it in."""
+
+    commit: str | None
+    documents: dict[str, Page | Unreadable]
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(sorted(self.documents))
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        return (self.documents[path] for path in paths)
+
+
+@dataclass
+class History:
+    """Commits in a row, `c1`, `c2` and so on, and the engine that takes them in.
+
+    `documents` are those of the last commit, `blobs` the bytes of all there ever were.
+    """
+
+    name: str
+    folder: Path
+    tip: str | None = None
+    documents: dict[str, Page | Unreadable] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.engine = self.open()
+        self.engine.ensure()
+
+    def open(self) -> Engine:
+        """Open the engine as another process would."""
+        return ENGINES[self.name](self.folder, self.read, leads)
+
+    def read(self, record: Record) -> bytes:
+        return self.blobs[record.blob][record.body : record.end]
+
+    def commit(self, *upserts: Page | Unreadable, deletes: Iterable[str] = ()) -> State:
+        """Make the next commit, and let the engine take it in."""
+        base, self.tip = self.tip, f"c{int(self.tip[1:]) + 1}" if self.tip else "c1"
+        deletes = tuple(deletes)
+        self.documents = {path: page for path, page in self.documents.items() if path not in deletes}
+        self.documents |= {page.path: page for page in upserts}
+        self.blobs |= {page.blob: page.data for page in upserts if isinstance(page, Page)}
+        return self.engine.apply(base, self.tip, sorted(upserts, key=lambda page: page.path), deletes)
+
+    def rebuild(self) -> State:
+        return self.engine.rebuild(Commit(self.tip, self.documents))
+
+    def ask(self, query: Query | str, **options: object) -> Results:
+        question = parse(query) if isinstance(query, str) else query
+        return self.engine.search(question, **options)  # type: ignore[arg-type]
+
+    def ids(self, query: Query | str, **options: object) -> list[str]:
+        return [hit.record.chunk_id for hit in self.ask(query, **options).hits]
+
+    def state(self) -> State | None:
+        """The engine's state, without the time."""
+        state = self.engine.state()
+        return replace(state, indexed_at="") if state else None
+
+
+def leads(older: str, newer: str) -> bool:
+    """Whether a commit is the other, or an ancestor of it."""
+    return int(older[1:]) <= int(newer[1:])

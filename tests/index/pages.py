@@ -1,0 +1,110 @@
+"""Pages for tests: written in a few words, or drawn at random so that many scores are equal."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from random import Random
+
+from index.analysis import expand
+from index.generations import Part
+from index.inversion import Inversion
+from index.merging import merge
+from index.page import Page
+from index.port import Query
+from index.segment import Segment
+from index.tables import Tables
+from workspace.document import Document
+
+WORDS = ("alpha", "beta", "gamma", "delta", "omega", "RateLimitError", "snake_case", "the")
+PATHS = ("a.md", "b.md", "docs/a.md", "docs/b.md", "docs/deep/a.md", "docs-b.md", "docs0.md", "é/[x].md")
+TYPES = ("guide", "note")
+TAGS = ("network", "sdk", "é")
+
+TERMS = (*dict.fromkeys(term for word in WORDS for term in expand(word)), "rare1", "nowhere")
+PATTERNS = ("docs", "docs/", "docs/a.md", "d*", "*/a.md", "docs/deep", "é/[x].md", "[é]/*", "none", "/")
+
+
+def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> Page:
+    """A page of Markdown text, with front matter if it has values to filter by."""
+    lines = [f"type: {type}"] if type else []
+    if tags := tuple(tags):
+        lines.append(f"tags: [{', '.join(tags)}]")
+    if lines:
+        text = "\n".join(("---", *lines, "---", text))
+    data = text.encode()
+    return Page.of(Document.parse(data, path), hashlib.sha1(data).hexdigest())
+
+
+def segment(pages: Iterable[Page]) -> Segment:
+    """A segment in memory of some pages, in any order."""
+    inversion, tables = Inversion(), Tables()
+    for one in sorted(pages, key=lambda page: page.path):
+        inversion.add(one)
+        tables.add(one)
+    return Segment.of(tables.arrays(), inversion.finish())
+
+
+class Growing:
+    """An index in the making: what lives, and the parts that hold it and what is dead."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self.parts: tuple[Part, ...] = ()
+
+    def change(self, upserts: Iterable[Page] = (), deletes: Iterable[str] = ()) -> None:
+        """Replace and remove pages, as one commit does: what is new comes in a segment of its own."""
+        new = {page.path: page for page in upserts}
+        gone = {*new, *deletes}
+        self.parts = tuple(
+            part.without(number for path in gone if (number := part.find(path)) is not None)
+            for part in self.parts
+        )
+        if new:
+            self.parts += (Part.of(segment(new.values())),)
+        self.pages = {path: page for path, page in self.pages.items() if path not in gone} | new
+
+    def merge(self, chosen: slice) -> None:
+        """Make one of some neighbouring parts."""
+        parts = list(self.parts)
+        if parts[chosen]:
+            parts[chosen] = [Part.of(merge(parts[chosen]))]
+        self.parts = tuple(parts)
+
+
+def random_page(chance: Random, path: str, sections: int) -> Page:
+    """A page of sections of a few words each, of which most are frequent and some rare."""
+    lines = [f"# {chance.choice(WORDS)}"]
+    for _ in range(sections):
+        depth = chance.choice(("##", "###"))
+        lines += [
+            "",
+            f"{depth} {chance.choice(WORDS)}",
+            "",
+            *(_word(chance) for _ in range(chance.randrange(8))),
+        ]
+    tags = chance.sample(TAGS, chance.randrange(3))
+    return page(path, "\n".join(lines), type=chance.choice((None, *TYPES)), tags=tags)
+
+
+def _word(chance: Random) -> str:
+    return chance.choice(WORDS) if chance.random() < 0.8 else f"rare{chance.randrange(40)}"
+
+
+def random_query(chance: Random) -> Query:
+    words = chance.sample(TERMS, chance.randint(1, 5))
+    filters = {}
+    if chance.random() < 0.15:
+        filters["type"] = chance.choice(TYPES)
+    if chance.random() < 0.15:
+        filters["tags"] = chance.choice(TAGS)
+    phrases = tuple(
+        tuple(chance.choices(WORDS, k=chance.randint(1, 2))) for _ in range(chance.random() < 0.2)
+    )
+    return Query(
+        {word: chance.choice((1, 1, 1, 2, 7)) for word in words},
+        excluded=tuple(chance.choices(TERMS, k=chance.random() < 0.2)),
+        phrases=phrases,
+        filters=filters,
+        path=chance.choice(PATTERNS) if chance.random() < 0.25 else None,
+    )

@@ -1,0 +1,242 @@
+"""An engine that is obviously right: it scores every section for every query, in plain Python.
+
+Other engines' lists are compared with its lists. It shares with them only the formula for one term in one
+section, the analysis of words, and the check of phrases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from index import formula
+from index.analysis import section_terms
+from index.page import Page, Record, Unreadable
+from index.phrases import Phrases, required_terms
+from index.port import (
+    BaseMoved,
+    Capabilities,
+    GenerationGone,
+    NotIndexed,
+    Progress,
+    Query,
+    Results,
+    Scored,
+    Source,
+    State,
+)
+from workspace.document import Section
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A section in the index, with the weights of its terms."""
+
+    page: Page
+    section: Section
+    terms: Mapping[str, int]
+
+    @property
+    def length(self) -> int:
+        return sum(self.terms.values())
+
+    @property
+    def address(self) -> tuple[str, str]:
+        return self.page.path, self.section.key
+
+    @property
+    def record(self) -> Record:
+        page, section = self.page, self.section
+        return Record(
+            path=page.path,
+            key=section.key,
+            blob=page.blob,
+            start=section.start,
+            body=section.body,
+            end=section.end,
+            line=section.line,
+            end_line=section.end_line,
+            heading=section.title,
+            breadcrumb=page.breadcrumb(section),
+            facets=page.facets,
+            position=section.position + 1,
+            total=len(page.sections),
+        )
+
+
+class Ranked(NamedTuple):
+    entry: Entry
+    score: float
+
+
+def entries_of(page: Page) -> list[Entry]:
+    """The sections of a page."""
+    return [Entry(page, section, section_terms(page, section)) for section in page.sections]
+
+
+def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
+    """The whole list of a query, and whether phrases were not looked for to its end.
+
+    They were if the first `depth` of the list were found among the 500 candidates that may be asked about.
+    """
+    number = len(entries)
+    average = formula.average(sum(entry.length for entry in entries), number)
+    df = Counter(term for entry in entries for term in entry.terms)
+    required = {term for phrase in query.phrases for term in required_terms(phrase)}
+
+    def score(entry: Entry) -> float:
+        points = sum(
+            formula.weight(count, df[term], number) * formula.impact(entry.terms[term], entry.length, average)
+            for term, count in query.terms.items()
+            if term in entry.terms
+        )
+        return points / 2**32
+
+    def answers(item: Ranked) -> bool:
+        if required:
+            return required <= item.entry.terms.keys()
+        return item.score > 0
+
+    scored = [Ranked(entry, score(entry)) for entry in entries if _is_allowed(entry, query)]
+    found = sorted(filter(answers, scored), key=_place)
+    partial = False
+    if query.phrases:
+        passed = [item for item in found[:500] if _has_phrases(item.entry, query)]
+        partial = len(found) > 500 and len(passed) < depth
+        found = passed
+    return _with_bonus(found[:50]) + found[50:], partial
+
+
+def _place(item: Ranked) -> tuple[float, tuple[str, str]]:
+    return -item.score, item.entry.address
+
+
+def _is_allowed(entry: Entry, query: Query) -> bool:
+    facets, path = entry.page.facets, (query.path or "").strip("/")
+    return (
+        not any(term in entry.terms for term in query.excluded)
+        and all(value in facets.get(key, ()) for key, value in query.filters.items())
+        and (not path or _is_at(entry.page.path, path))
+    )
+
+
+def _is_at(path: str, wanted: str) -> bool:
+    return path == wanted or path.startswith(wanted + "/") or fnmatchcase(path, wanted)
+
+
+def _has_phrases(entry: Entry, query: Query) -> bool:
+    return Phrases.of(query.phrases).occur_in(entry.section.title, entry.page.text(entry.section))
+
+
+def _with_bonus(top: list[Ranked]) -> list[Ranked]:
+    def bonus(item: Ranked) -> float:
+        page = sorted((other.score for other in top if other.entry.page is item.entry.page), reverse=True)
+        return 0.25 * sum(page[1:3])
+
+    return sorted((Ranked(item.entry, item.score + bonus(item)) for item in top), key=_place)
+
+
+class PlainEngine:
+    """An engine in memory. `leads` says whether its first commit is its second or an ancestor of it."""
+
+    capabilities = Capabilities(name="plain", persistent=False, shared=False, concurrent=False)
+
+    def __init__(self, leads: Callable[[str, str], bool]) -> None:
+        self._leads = leads
+        self._generation = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pages: dict[str, list[Entry]] = {}
+        self._state: State | None = None
+
+    def ensure(self) -> None:
+        """Nothing to make room for."""
+
+    def state(self) -> State | None:
+        return self._state
+
+    def apply(
+        self,
+        base: str | None,
+        commit: str | None,
+        upserts: Iterable[Page | Unreadable],
+        deletes: Iterable[str],
+    ) -> State:
+        current = self._state.commit if self._state else None
+        if self._state and current == commit != base:
+            return self._state
+        if current != base:
+            raise BaseMoved("the index is at another commit", commit=current)
+        unreadable = dict(self._state.unreadable) if self._state else {}
+        for path in deletes:
+            self._pages.pop(path, None)
+            unreadable.pop(path, None)
+        for page in upserts:
+            self._pages.pop(page.path, None)
+            unreadable.pop(page.path, None)
+            if isinstance(page, Unreadable):
+                unreadable[page.path] = page.blob
+            else:
+                self._pages[page.path] = entries_of(page)
+        return self._stand_at(commit, unreadable)
+
+    def rebuild(
+        self,
+        source: Source,
+        progress: Progress | None = None,
+        *,
+        unless: Callable[[State], bool] | None = None,
+    ) -> State:
+        if unless is not None and self._state is not None and unless(self._state):
+            return self._state
+        pages = list(source.pages(source.paths()))
+        self._begin()
+        return self.apply(None, source.commit, pages, ())
+
+    def search(
+        self,
+        query: Query,
+        *,
+        offset: int = 0,
+        limit: int = 10,
+        generation: str | None = None,
+        min_commit: str | None = None,
+    ) -> Results:
+        if self._state is None:
+            raise NotIndexed("there is no index yet", commit=None)
+        commit = self._state.commit
+        if min_commit is not None and (commit is None or not self._leads(min_commit, commit)):
+            raise NotIndexed("the commit was not taken in", commit=commit)
+        if generation not in (None, str(self._generation)):
+            raise GenerationGone("the list is gone")
+        end = offset + limit
+        found, partial = ranked(self._entries(), query, max(50, end + 1))
+        hits = tuple(Scored(item.entry.record, item.score) for item in found[offset:end])
+        return Results(hits, len(found) > end, str(self._generation), self._state, partial)
+
+    def values(self, key: str) -> Mapping[str, int]:
+        return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))
+
+    def drop(self) -> None:
+        self._begin()
+
+    def health(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _entries(self) -> list[Entry]:
+        return [entry for entries in self._pages.values() for entry in entries]
+
+    def _stand_at(self, commit: str | None, unreadable: Mapping[str, str]) -> State:
+        entries = self._entries()
+        length = sum(entry.length for entry in entries)
+        files = len(self._pages) + len(unreadable)
+        self._state = State(commit, files, len(entries), length, "2026-01-01T00:00:00Z", dict(unreadable))
+        self._generation += 1
+        return self._state

@@ -1,0 +1,90 @@
+"""Documents that another process can make for itself, and what may befall it meanwhile."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from index.page import Page, Unreadable
+from tests.index.pages import page
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A commit of `count` documents; every fifth one cannot be read."""
+
+    count: int
+    commit: str | None = "c0ffee"
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(f"{number % 7}/{number:04}.md" for number in range(self.count))
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        for path in paths:
+            number = int(path[2:6])
+            if number % 5 == 4:
+                yield Unreadable(path, f"{number:040x}")
+            else:
+                yield page(path, f"# Page {number}\n\n## Section\n\nword{number % 3}\n", tags=[path[0]])
+
+
+@dataclass(frozen=True)
+class Failing(Numbered):
+    """In a child, reading fails, or the child is killed in the middle of it."""
+
+    kills: bool = False
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        for number, found in enumerate(super().pages(paths)):
+            if number == 3 and is_child():
+                if self.kills:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise ValueError("this child cannot read")
+            yield found
+
+
+@dataclass(frozen=True)
+class Lost(Numbered):
+    """Reading fails in the parent, and never ends in a child."""
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        if not is_child():
+            raise KeyError("lost")
+        return for_ever()
+
+
+@dataclass(frozen=True)
+class Chatty(Numbered):
+    """Whoever reads it writes to the standard output."""
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        if is_child():
+            print("chatter", flush=True)
+            os.write(1, b"chatter")
+        return super().pages(paths)
+
+
+@dataclass(frozen=True)
+class Endless(Numbered):
+    """Reading never comes to an end; each process leaves word in `folder` that it has begun."""
+
+    folder: Path = Path()
+
+    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+        (self.folder / ("child" if is_child() else "parent")).touch()
+        return for_ever()
+
+
+def for_ever() -> Iterator[Page]:
+    while True:
+        time.sleep(0.01)
+        yield from ()
+
+
+def is_child() -> bool:
+    return multiprocessing.parent_process() is not None

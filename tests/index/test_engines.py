@@ -1,0 +1,326 @@
+"""The contract of a search engine (`index.port`), which every engine keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from index.lists import MOST_VERIFIED
+from index.page import Unreadable
+from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
+from index.query import parse
+from tests.index.engines import ENGINES, Commit, History
+from tests.index.pages import PATHS, page, random_page, random_query
+from tests.index.plain import entries_of
+
+BLOB = "ab" * 20
+
+
+@pytest.fixture(params=ENGINES)
+def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
+    tmp_path.chmod(0o700)
+    return History(request.param, tmp_path)
+
+
+def test_there_is_nothing_before_the_first_commit(history: History) -> None:
+    assert history.state() is None
+    with pytest.raises(NotIndexed):
+        history.ask("retry")
+    assert history.engine.values("type") == {}
+
+
+def test_a_commit_without_documents_is_an_empty_index(history: History) -> None:
+    history.commit()
+    assert history.state() == State("c1", 0, 0, 0, "")
+    results = history.ask("retry")
+    assert (results.hits, results.more, results.partial) == ((), False, False)
+
+
+def test_the_state_says_what_the_index_stands_for(history: History) -> None:
+    pages = [page("a.md", "# One\n\nretry\n\n## Two\n"), page("empty.md", ""), page("b.md", "words, words")]
+    state = history.commit(*pages)
+    length = sum(entry.length for one in pages for entry in entries_of(one))
+    assert history.state() == replace(state, indexed_at="") == State("c1", 3, 3, length, "")
+    assert history.ask("retry").state == history.engine.state()
+
+
+def test_a_hit_has_what_lists_need(history: History) -> None:
+    one = page(
+        "docs/a.md", "# Title\n\n## Back *off*\n\nretry\n\n### Deep\n\nwaits\n", type="guide", tags=["x", "y"]
+    )
+    history.commit(one)
+    for entry in entries_of(one):
+        assert history.ask(entry.section.title).hits[0].record == entry.record
+
+
+def test_a_change_begins_where_the_index_stands(history: History) -> None:
+    history.commit(page("a.md", "retry"))
+    with pytest.raises(BaseMoved) as moved:
+        history.engine.apply("c7", "c8", [page("b.md", "retry")], ["a.md"])
+    assert moved.value.details["commit"] == "c1"
+    with pytest.raises(BaseMoved):
+        history.engine.apply(None, "c8", [page("b.md", "retry")], ())
+    assert history.ids("retry") == ["a.md#_preamble"]
+
+
+def test_a_commit_that_was_taken_in_is_not_taken_in_again(history: History) -> None:
+    history.commit(page("a.md", "retry"))
+    history.commit(page("b.md", "retry"))
+    before, generation = history.engine.state(), history.ask("retry").generation
+    assert history.engine.apply("c1", "c2", [page("c.md", "retry")], ["a.md"]) == before
+    assert history.ask("retry").generation == generation
+    assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
+
+
+def test_what_is_gone_is_not_found(history: History) -> None:
+    history.commit(
+        page("a.md", "# A\n\n## Backoff\n\nretry\n\n## Limits\n\njitter"), page("b.md", "retry jitter")
+    )
+    history.commit(page("a.md", "# A\n\n## Limits\n\njitter"))
+    assert history.ids("retry backoff") == ["b.md#_preamble"]
+    renamed = page("c.md", "retry jitter")
+    history.commit(renamed, deletes=["b.md"])
+    assert history.ids("retry") == ["c.md#_preamble"]
+    assert sorted(history.ids("jitter")) == ["a.md#limits", "c.md#_preamble"]
+    history.commit(deletes=["a.md", "c.md", "never.md"])
+    assert history.ids("jitter") == []
+    assert history.state() == State("c4", 0, 0, 0, "")
+
+
+def test_words_are_joined_by_or(history: History) -> None:
+    history.commit(
+        page("a.md", "retry"), page("b.md", "jitter"), page("c.md", "retry jitter"), page("d.md", "none")
+    )
+    assert history.ids("retry jitter") == ["c.md#_preamble", "a.md#_preamble", "b.md#_preamble"]
+
+
+def test_equal_scores_are_ordered_by_address(history: History) -> None:
+    for name in "dbca":
+        history.commit(page(f"same/{name}.md", "## B\n\nwombat\n\n## A\n\nwombat"))
+    history.commit(page("same/aa.md", "## B\n\nwombat\n\n## A\n\nwombat"))
+    expected = [f"same/{name}.md#{key}" for name in ("a", "aa", "b", "c", "d") for key in ("a", "b")]
+    assert history.ids("wombat") == expected
+    assert history.ids("wombat", limit=3) == expected[:3]
+    history.rebuild()
+    assert history.ids("wombat") == expected
+
+
+def test_filters_are_exact_and_come_before_the_list_is_cut(history: History) -> None:
+    history.commit(
+        page("docs/a.md", "retry", type="guide", tags=["net work", "sdk"]),
+        page("docs/deep/b.md", "retry", type="note", tags=["sdk"]),
+        page("docs-c.md", "retry retry", type="guide"),
+    )
+    a, b, c = "docs/a.md#_preamble", "docs/deep/b.md#_preamble", "docs-c.md#_preamble"
+    terms = {"retri": 1}
+    for filters, expected in (
+        ({"type": "guide"}, {a, c}),
+        ({"tags": "sdk"}, {a, b}),
+        ({"tags": "net work", "type": "guide"}, {a}),
+        ({"tags": "net"}, set()),
+        ({"other": "sdk"}, set()),
+    ):
+        assert set(history.ids(Query(terms, filters=filters))) == expected
+    for path, expected in (
+        ("docs", {a, b}),
+        ("docs/", {a, b}),
+        ("docs/a.md", {a}),
+        ("docs/a", set()),
+        ("docs*", {a, b, c}),
+        ("*/b.md", {b}),
+        ("DOCS", set()),
+    ):
+        assert set(history.ids(Query(terms, path=path))) == expected
+    assert history.ids(Query(terms, filters={"type": "note"}), limit=1) == [b]
+
+
+def test_excluded_words_and_phrases(history: History) -> None:
+    history.commit(
+        page("a.md", "# A\n\nthe exponential backoff of a retry"),
+        page("b.md", "# B\n\nbackoff that is exponential"),
+        page("c.md", "# C\n\nbackoff, exponential backoff and jitter"),
+    )
+    a, b, c = (f"{name}.md#_preamble" for name in "abc")
+    assert set(history.ids("backoff -jitter")) == {a, b}
+    assert set(history.ids('"exponential backoff"')) == {a, c}
+    assert history.ids('"exponential backoff" -jitter') == [a]
+    assert history.ids('"exponential backoff" "of a retry"') == [a]
+    assert history.ids('"backoff exponential jitter"') == []
+
+
+def test_phrases_are_looked_for_in_so_many_sections_only(history: History) -> None:
+    many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MOST_VERIFIED))
+    history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
+    results = history.ask('"alpha beta"')
+    assert (results.hits, results.more, results.partial) == ((), False, True)
+    assert not history.ask(replace(parse('"alpha beta"'), excluded=("s7",))).partial
+
+
+def test_pages_of_a_list_cover_it_once(history: History) -> None:
+    chance = Random(1)
+    for start in (0, 40):
+        history.commit(*(random_page(chance, f"{number}.md", 4) for number in range(start, start + 40)))
+    query = Query({"alpha": 1, "beta": 2, "gamma": 1})
+    whole = history.ask(query, limit=1000)
+    assert not whole.more
+    paged: list[object] = []
+    more = True
+    for size in (1, 7, 40, 2, 1, 1, 13, 500):
+        assert more
+        part = history.ask(query, offset=len(paged), limit=size, generation=whole.generation)
+        paged += part.hits
+        more = part.more
+    assert not more
+    assert tuple(paged) == whole.hits
+    assert history.ask(query, offset=5000).hits == ()
+
+
+def test_a_page_belongs_to_its_list(history: History) -> None:
+    history.commit(page("a.md", "retry"), page("b.md", "retry"))
+    generation = history.ask("retry", limit=1).generation
+    assert history.ids("retry", offset=1, generation=generation) == ["b.md#_preamble"]
+    history.commit(page("aa.md", "retry"))
+    with pytest.raises(GenerationGone):
+        history.ask("retry", offset=1, generation=generation)
+    assert history.ids("retry", generation=history.ask("retry").generation)
+
+
+def test_a_caller_can_ask_for_what_it_wrote(history: History) -> None:
+    history.commit(page("a.md", "retry"))
+    with pytest.raises(NotIndexed) as refused:
+        history.ask("retry", min_commit="c2")
+    assert refused.value.details["commit"] == "c1"
+    history.commit(page("a.md", "jitter"))
+    assert history.ids("jitter", min_commit="c2")
+    assert history.ids("jitter", min_commit="c1")
+    history.rebuild()
+    assert history.ids("jitter", min_commit="c1")
+
+
+def test_what_git_cannot_read_is_left_out_and_named(history: History) -> None:
+    history.commit(page("a.md", "retry"), page("b.md", "retry"))
+    state = history.commit(Unreadable("a.md", BLOB))
+    assert (state.files, state.chunks, state.unreadable) == (2, 1, {"a.md": BLOB})
+    assert history.ids("retry") == ["b.md#_preamble"]
+    history.commit(page("c.md", "retry"))
+    known = history.state()
+    assert known is not None
+    assert known.unreadable == {"a.md": BLOB}
+    history.rebuild()
+    assert history.state() == known
+
+    generation = history.ask("retry").generation
+    healed = page("a.md", "retry retry")
+    history.blobs[healed.blob] = healed.data
+    state = history.engine.apply("c3", "c3", [healed], ())
+    assert (state.commit, state.files, state.unreadable) == ("c3", 3, {})
+    assert "a.md#_preamble" in history.ids("retry")
+    assert history.ask("retry").generation != generation
+
+
+def test_an_unreadable_document_can_be_deleted(history: History) -> None:
+    history.commit(Unreadable("a.md", BLOB))
+    assert history.commit(deletes=["a.md"]).unreadable == {}
+    assert history.state() == State("c2", 0, 0, 0, "")
+
+
+def test_a_branch_can_lose_all_its_commits(history: History) -> None:
+    history.commit(page("a.md", "retry"))
+    state = history.engine.apply("c1", None, (), ["a.md"])
+    assert (state.commit, state.files) == (None, 0)
+    assert history.ids("retry") == []
+    history.engine.apply(None, "c2", [page("b.md", "retry")], ())
+    assert history.ids("retry") == ["b.md#_preamble"]
+
+
+def test_values_count_live_sections(history: History) -> None:
+    history.commit(
+        page("a.md", "# A\n\n## B\n", type="guide", tags=["sdk", "net"]),
+        page("b.md", "text", type="note", tags=["net"]),
+    )
+    assert history.engine.values("type") == {"guide": 2, "note": 1}
+    assert history.engine.values("tags") == {"sdk": 2, "net": 3}
+    history.commit(page("a.md", "# A\n", type="note"))
+    assert history.engine.values("type") == {"note": 2}
+    assert history.engine.values("tags") == {"net": 1}
+    assert history.engine.values("other") == {}
+
+
+def test_a_rebuild_can_be_called_off(history: History) -> None:
+    history.commit(page("a.md", "retry"))
+    asked: list[State] = []
+    source = Commit("c2", {"b.md": page("b.md", "retry")})
+
+    def will_do(state: State) -> bool:
+        asked.append(state)
+        return True
+
+    kept = history.engine.rebuild(source, unless=will_do)
+    assert (kept.commit, [state.commit for state in asked]) == ("c1", ["c1"])
+    assert history.engine.rebuild(source, unless=lambda state: False).commit == "c2"
+    assert history.ids("retry") == ["b.md#_preamble"]
+
+
+def test_a_rebuild_that_fails_leaves_what_serves(history: History) -> None:
+    class Lost(Commit):
+        def paths(self) -> tuple[str, ...]:
+            return ("a.md", "lost.md")
+
+    history.commit(page("a.md", "retry"))
+    with pytest.raises(KeyError):
+        history.engine.rebuild(Lost("c2", {"a.md": page("a.md", "jitter")}))
+    assert history.ids("retry") == ["a.md#_preamble"]
+
+
+def test_an_index_that_was_dropped_can_be_made_again(history: History) -> None:
+    history.commit(page("a.md", "retry"))
+    history.engine.drop()
+    assert history.state() is None
+    history.engine.apply(None, "c1", [page("b.md", "retry")], ())
+    assert history.ids("retry") == ["b.md#_preamble"]
+
+
+def test_a_persistent_index_outlives_what_has_it_open(history: History) -> None:
+    if not history.engine.capabilities.persistent:
+        pytest.skip("this engine keeps nothing")
+    history.commit(page("a.md", "retry"), Unreadable("b.md", BLOB))
+    before, results = history.engine.state(), history.ask("retry")
+    history.engine.close()
+    assert history.ask("retry") == results
+    history.engine = history.open()
+    history.engine.ensure()
+    assert history.engine.state() == before
+    assert history.ask("retry") == results
+    history.commit(page("b.md", "retry"))
+    assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
+
+
+def test_an_engine_is_in_good_health_and_says_what_it_can(history: History) -> None:
+    assert history.engine.health() is None
+    history.commit(page("a.md", "retry"))
+    assert history.engine.health() is None
+    assert history.engine.capabilities.name == history.name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_following_commits_equals_the_plain_engine_and_a_rebuild(history: History, seed: int) -> None:
+    chance = Random(seed)
+    plain = History("plain", history.folder)
+    paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
+    for _ in range(12):
+        some = [random_page(chance, path, chance.randrange(12)) for path in chance.sample(paths, 4)]
+        gone = set(chance.sample(paths, 2)) - {one.path for one in some}
+        for one in (plain, history):
+            one.commit(*some, deletes=gone)
+    assert history.state() == plain.state()
+    queries = [random_query(chance) for _ in range(12)]
+    expected = [plain.ask(query, limit=60) for query in queries]
+    for _ in range(2):
+        for query, right in zip(queries, expected, strict=True):
+            found = history.ask(query, limit=60)
+            assert (found.hits, found.more, found.partial) == (right.hits, right.more, right.partial)
+        history.rebuild()
+    assert history.state() == plain.state()

@@ -1,0 +1,170 @@
+"""Exact phrases: where they are seen, and that no section which has one is passed over."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.analysis import STOP_WORDS, terms_of_heading, terms_of_text
+from index.page import Record
+from index.phrases import Phrases, required_terms, verifier, words_of
+
+
+def occurs(phrase: str, text: str, heading: str = "") -> bool:
+    return Phrases.of([words_of(phrase)]).occur_in(heading, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("exponential backoff", "The SDK uses exponential backoff."),
+        ("exponential backoff", "Exponential\nBACKOFF, always"),
+        ("exponential backoff", "an *exponential* **backoff**"),
+        ("exponential backoff", "an _exponential_ `backoff`"),
+        ("exponential backoff", "[exponential](https://example.org/a_(b)) backoff"),
+        ("exponential backoff", "exponential <!-- not linear --> backoff"),
+        ("exponential backoff", "- exponential\n- backoff"),
+        ("rate limit", "a rate-limit"),
+        ("rate-limit", "the rate limit"),
+        ("the end of it", "This is the end of it."),
+        ("cafe society", "Café  société? No, café Society."),
+        ("Straße", "STRASSE"),
+        ("don't panic", "Don\u2019t panic"),
+        ("RateLimitError", "raise errors.RateLimitError(3)"),
+        ("ratelimiterror", "raise RateLimitError"),
+        ("snake_case", "__snake_case__"),
+        ("std::vector", "a `std::vector<int>`"),
+        ("C++ templates", "C++ templates"),
+        ("the C#", "Learn the C#."),
+        ("容器", "使用docker容器网络"),
+        ("docker容器", "使用 Docker 容器"),
+        ("ที่นี่", "อยู่ที่นี่แล้ว"),
+        ("hard wrapped", "> hard\n> wrapped"),
+    ],
+)
+def test_a_phrase_is_seen(phrase: str, text: str) -> None:
+    assert occurs(phrase, text)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("retries", "retry, retrying, retried"),
+        ("exponential backoff", "backoff, exponential"),
+        ("exponential backoff", "exponential and backoff"),
+        ("exponential backoff", "non-exponential back off"),
+        ("end of", "the send offer"),
+        ("snake", "snake_case"),
+        ("rate limit", "RateLimit"),
+        ("C templates", "C++ templates"),
+        ("limit error", "RateLimitError"),
+        ("backoff https", "[backoff](https://example.org)"),
+        ("hidden", "<!-- hidden -->"),
+        ("数据", "数 据"[::-1]),
+        ("a b", ""),
+    ],
+)
+def test_what_is_not_the_phrase_is_not_taken_for_it(phrase: str, text: str) -> None:
+    assert not occurs(phrase, text)
+
+
+def test_a_phrase_is_in_the_heading_or_in_the_text_but_not_in_both() -> None:
+    assert occurs("rate limits", "Ten a second.", heading="Rate limits")
+    assert not occurs("rate limits", "limits", heading="Rate")
+
+
+def test_all_phrases_must_occur() -> None:
+    both = Phrases.of([("one", "two"), ("three",)])
+    assert both.occur_in("Three", b"one two")
+    assert not both.occur_in("", b"one two")
+
+
+def test_a_phrase_of_marks_alone_asks_for_nothing() -> None:
+    assert Phrases.of([words_of("\u0301")]).occur_in("", b"text")
+
+
+def test_bytes_that_are_no_text_separate() -> None:
+    assert Phrases.of([("one", "two")]).occur_in("", b"one \xff two")
+    assert not Phrases.of([("onetwo",)]).occur_in("", b"one\xfftwo")
+
+
+def test_a_verifier_reads_the_section_of_a_record() -> None:
+    record = Record("a.md", "h", "0" * 40, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
+    asked: list[Record] = []
+
+    def read(of: Record) -> bytes:
+        asked.append(of)
+        return b"the text below"
+
+    assert verifier([("the", "text")], read)(record)
+    assert verifier([("heading",)], read)(record)
+    assert not verifier([("no", "text")], read)(record)
+    assert asked == [record] * 3
+
+
+@pytest.mark.parametrize(
+    ("phrase", "terms"),
+    [
+        ("the retries of", ("retri",)),
+        ("to be or not to be", ()),
+        ("RateLimitError", ("rate", "limit", "error")),
+        ("snake_case", ("snake", "case")),
+        ("C++", ("c",)),
+        ("don't", ()),
+        ("server's", ("server",)),
+        ("isOn", ()),
+        ("容器网络", ("容器", "器网", "网络")),
+        ("x", ()),
+    ],
+)
+def test_a_phrase_needs_the_terms_that_any_text_with_it_has(phrase: str, terms: tuple[str, ...]) -> None:
+    assert required_terms(words_of(phrase)) == terms
+
+
+PLAIN = ["the", "retries", "RateLimitError", "snake_case", "isOn", "HTTPServer2", "x", "C++", "C#", "v1", "2"]
+ODD = [
+    "café",
+    "don't",
+    "APIs",
+    "server's",
+    "O'Reilly",
+    "E0308",
+    "_strong_",
+    "Größe",
+    "не",
+    "готово",
+    "容器网络",
+]
+WORDS = st.sampled_from(PLAIN + ODD)
+BETWEEN = st.sampled_from(
+    [" ", "\n", ", ", ".", "/", "::", "-", "@", " **", "` `", ". ", "(", "](u) ", " <!-- a --> "]
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[str, str]:
+    """A text, and a phrase of it."""
+    words = draw(st.lists(WORDS, min_size=1, max_size=8))
+    gaps = draw(st.lists(BETWEEN, min_size=len(words), max_size=len(words)))
+    first = draw(st.integers(0, len(words) - 1))
+    last = draw(st.integers(first + 1, len(words)))
+    pieces = [piece for pair in zip(words, gaps, strict=True) for piece in pair]
+    return "".join(pieces), "".join(pieces[2 * first : 2 * last - 1])
+
+
+@given(texts())
+def test_a_text_with_the_phrase_holds_what_the_phrase_needs(drawn: tuple[str, str]) -> None:
+    text, phrase = drawn
+    words = words_of(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
+    assert Phrases.of([words]).occur_in("", text.encode())
+    assert set(required_terms(words)) <= terms_of_text(text).keys()
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_a_heading_has_each_phrase_of_itself(before: str, after: str) -> None:
+    words = words_of(after)
+    text = f"{before} {' '.join(words)} {before}"
+    assert Phrases.of([words]).occur_in(text, b"")
+    if all(word.isascii() for word in words):
+        assert set(required_terms(words)) <= terms_of_heading(text).keys() - STOP_WORDS
