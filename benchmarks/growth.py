@@ -84,6 +84,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     results = {"machine": machine(), "processes": max(indexing.PROCESSES), "points": found}
+    page.KEPT.mkdir(exist_ok=True)
     (page.KEPT / f"{page.GROWTH}.json").write_text(json.dumps(results, indent=1) + "\n")
     if plot.is_installed():
         plot.draw(found, page.PAGE.parent / "growth.svg")

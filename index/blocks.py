@@ -6,7 +6,6 @@ their postings are worth.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -28,8 +27,8 @@ class Block:
     `starts` has the first number of each part, `alive` a flag for each section; None if nothing is dead.
     """
 
-    def __init__(self, parts: Sequence[Part], first_page: int) -> None:
-        """Put parts together; their pages are numbered from `first_page` on."""
+    def __init__(self, parts: Sequence[Part], first_part: int, first_page: int) -> None:
+        """Put parts together, before which other blocks have so many parts and pages."""
         segments = [part.segment for part in parts]
         self.parts = tuple(parts)
         self.size = sum(segment.size for segment in segments)
@@ -40,7 +39,7 @@ class Block:
             firsts = _starts(segment.pages for segment in segments)
             own = zip(segments, firsts, strict=True)
             self._pages = np.concatenate([segment.page_of + np.uint32(first) for segment, first in own])
-        self._first_page = first_page
+        self._first_part, self._first_page = first_part, first_page
         self._name = "+".join(segment.id for segment in segments)
 
     def postings(self, cache: Cache, term: str, average: float) -> Postings | None:
@@ -53,10 +52,10 @@ class Block:
         """Give a number for the page of each of some sections, which no page of another block has."""
         return self._first_page + self._pages[numbers].astype(np.int64)
 
-    def locate(self, number: int) -> tuple[Part, int]:
-        """Give the part of a section, and its number there."""
-        place = bisect_right(self.starts, number) - 1
-        return self.parts[place], number - self.starts[place]
+    def locate(self, numbers: Numbers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Give the place of each section's part among the parts of all blocks, and its number in it."""
+        within = self.starts.searchsorted(numbers, "right") - 1
+        return self._first_part + within, numbers - self.starts[within]
 
     def _joined(self, cache: Cache, term: str, average: float) -> Postings | None:
         ids: list[NDArray[np.uint32]] = []
@@ -79,8 +78,9 @@ def blocks_of(parts: Iterable[Part]) -> tuple[Block, ...]:
             gathered.append([])
             size = part.segment.size
         gathered[-1].append(part)
+    first_parts = _starts(map(len, gathered))
     first_pages = _starts(sum(part.segment.pages for part in group) for group in gathered)
-    return tuple(map(Block, gathered, first_pages))
+    return tuple(map(Block, gathered, first_parts.tolist(), first_pages.tolist()))
 
 
 def alive(part: Part) -> Mask | None:
@@ -103,5 +103,5 @@ def _postings(cache: Cache, part: Part, term: str, average: float) -> Postings |
     return cache.get((segment.id, term, average), postings, segment, term, average)
 
 
-def _starts(sizes: Iterable[int]) -> list[int]:
-    return list(accumulate(sizes, initial=0))[:-1]
+def _starts(sizes: Iterable[int]) -> NDArray[np.int64]:
+    return np.array(list(accumulate(sizes, initial=0))[:-1], np.int64)

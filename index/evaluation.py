@@ -28,6 +28,7 @@ _NEAR = 24  # from this ratio of lengths on, searching costs less than marking a
 Numbers = NDArray[np.uint32]
 Scores = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Starts = Sequence[int] | NDArray[np.int64]
 
 
 class Weighted(NamedTuple):
@@ -55,7 +56,7 @@ def evaluate(
     k: int,
     mask: Mask | None = None,
     floor: int = 1,
-    starts: Sequence[int] = (0,),
+    starts: Starts = (0,),
 ) -> Found:
     """Give the k best of `size` sections, as `topmost` does.
 
@@ -97,7 +98,7 @@ def kth(scores: Scores, k: int) -> int:
     return int(scores[-k])
 
 
-def topmost(found: Found, k: int, starts: Sequence[int] = (0,)) -> Found:
+def topmost(found: Found, k: int, starts: Starts = (0,)) -> Found:
     """Give the k best of some sections, in no order; of equal scores, those with the lowest numbers.
 
     `starts` has the first number of each part. Where the last score is shared, and only addresses tell which

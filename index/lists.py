@@ -8,6 +8,7 @@ list goes on from rank 51 by plain score.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,18 +16,7 @@ from numpy.typing import NDArray
 
 from index.allowed import allowed
 from index.blocks import Block
-from index.evaluation import (
-    NOTHING,
-    Found,
-    Numbers,
-    Scores,
-    Weighted,
-    evaluate,
-    holding,
-    kth,
-    score,
-    topmost,
-)
+from index.evaluation import NOTHING, Found, Scores, Weighted, evaluate, holding, kth, score, topmost
 from index.formula import BONUS_DEPTH, BONUS_SHARE, SCALE, weight
 from index.port import Scored
 from index.statistics import Statistics
@@ -50,20 +40,19 @@ class Stretch(NamedTuple):
 
 
 class _Ranking(NamedTuple):
-    """Sections in the order of a list: their scores, the places of their blocks, and their numbers there.
+    """Sections in the order of a list: their scores, the places of their parts, and their numbers there.
 
     `pages` has a number for the page of each.
     """
 
     scores: Scores
     places: NDArray[np.intp]
-    numbers: Numbers
+    numbers: NDArray[np.int64]
     pages: NDArray[np.int64]
 
     @classmethod
-    def of(cls, place: int, block: Block, found: Found) -> _Ranking:
-        numbers, scores = found
-        return cls(scores, np.full(len(numbers), place, np.intp), numbers, block.pages_of(numbers))
+    def of(cls, block: Block, found: Found) -> _Ranking:
+        return cls(found.scores, *block.locate(found.numbers), block.pages_of(found.numbers))
 
     def at(self, order: slice | Sequence[int] | NDArray[np.intp]) -> _Ranking:
         """Give some of the sections, in this order."""
@@ -94,7 +83,11 @@ def best(
         most = MOST_VERIFIED + 1
         asked = _holding(statistics, query, required, most) if required else _scored(statistics, query, most)
         found, is_partial = _verified(statistics, asked, verify, depth)
-    shown = _with_bonus(statistics, found).at(slice(offset, end))
+    listed = _with_bonus(statistics, found.at(slice(BONUS_DEPTH)))
+    if end > BONUS_DEPTH:
+        rest = found.at(slice(BONUS_DEPTH, None))
+        listed = _joined([listed, rest._replace(scores=BONUS_SHARE * rest.scores)])
+    shown = listed.at(slice(offset, end))
     rows = zip(shown.scores.tolist(), shown.places.tolist(), shown.numbers.tolist(), strict=True)
     hits = [Scored(statistics.record(place, number), points / UNIT) for points, place, number in rows]
     return Stretch(tuple(hits), len(found.scores) > end, is_partial)
@@ -107,7 +100,7 @@ def _scored(statistics: Statistics, query: Query, k: int) -> _Ranking:
     for place, terms in sorted(_weighted(statistics, query).items()):
         block = statistics.blocks[place]
         mask = allowed(block, query, statistics.cache)
-        found.append(_Ranking.of(place, block, evaluate(terms, block.size, k, mask, floor, block.starts)))
+        found.append(_Ranking.of(block, evaluate(terms, block.size, k, mask, floor, block.starts)))
         if place + 1 < len(statistics.blocks):
             scores = np.concatenate([ranking.scores for ranking in found])
             floor = kth(scores, k) if len(scores) >= k else 1
@@ -126,7 +119,7 @@ def _holding(statistics: Statistics, query: Query, required: Sequence[str], k: i
             if mask is not None:
                 numbers = numbers[mask[numbers]]
             scored = score(weighted.get(place, ()), numbers)
-            found.append(_Ranking.of(place, block, topmost(scored, k, block.starts)))
+            found.append(_Ranking.of(block, topmost(scored, k, block.starts)))
     return _ordered(statistics, _joined(found)).at(slice(k))
 
 
@@ -160,16 +153,14 @@ def _verified(
     return asked.at(np.array(passed, np.intp)), is_partial
 
 
-def _with_bonus(statistics: Statistics, found: _Ranking) -> _Ranking:
-    """Prefer pages with several good sections among the first 50; from here on scores count in UNITs."""
-    top, rest = found.at(slice(BONUS_DEPTH)), found.at(slice(BONUS_DEPTH, None))
+def _with_bonus(statistics: Statistics, top: _Ranking) -> _Ranking:
+    """Prefer pages with several good sections among the first; from here on scores count in UNITs."""
     top = top.at(top.pages.argsort(kind="stable"))
     first = top.pages.searchsorted(top.pages)  # where the sections of the same page begin
     rank = np.arange(len(first)) - first
     gains = np.bincount(first, top.scores * ((rank == 1) | (rank == 2)), len(first))
-    top = top._replace(scores=BONUS_SHARE * top.scores + gains[first].astype(np.int64))
-    rest = rest._replace(scores=BONUS_SHARE * rest.scores)
-    return _joined([_ordered(statistics, top), rest])
+    scores = BONUS_SHARE * top.scores + gains[first].astype(np.int64)
+    return _ordered(statistics, top._replace(scores=scores))
 
 
 def _joined(rankings: Sequence[_Ranking]) -> _Ranking:
@@ -181,20 +172,19 @@ def _joined(rankings: Sequence[_Ranking]) -> _Ranking:
 def _ordered(statistics: Statistics, found: _Ranking) -> _Ranking:
     """Sort by score, and equal scores by address: within a part the numbers are in its order."""
     found = found.at(np.lexsort((found.numbers, found.places, -found.scores)))
-    if len(statistics.parts) < 2:
+    minus = -found.scores
+    shared = minus[1:][(minus[1:] == minus[:-1]) & (found.places[1:] != found.places[:-1])]
+    if not len(shared):
         return found
-    scores = found.scores.tolist()
-    places = list(zip(found.places.tolist(), found.numbers.tolist(), strict=True))
-    order = list(range(len(scores)))
-    first = 0
-    for last in range(1, len(scores) + 1):
-        if last == len(scores) or scores[last] != scores[first]:
-            if last - first > 1 and statistics.part(*places[first]) is not statistics.part(*places[last - 1]):
-                order[first:last] = sorted(
-                    order[first:last], key=lambda rank: statistics.address(*places[rank])
-                )
-            first = last
+    order = np.arange(len(minus))
+    for points in set(shared.tolist()):
+        equal = range(minus.searchsorted(points), minus.searchsorted(points, "right"))
+        order[equal.start : equal.stop] = sorted(equal, key=partial(_address, statistics, found))
     return found.at(order)
 
 
-_NOTHING = _Ranking(NOTHING.scores, np.empty(0, np.intp), NOTHING.numbers, np.empty(0, np.int64))
+def _address(statistics: Statistics, found: _Ranking, rank: int) -> tuple[str, str]:
+    return statistics.address(int(found.places[rank]), int(found.numbers[rank]))
+
+
+_NOTHING = _Ranking(NOTHING.scores, np.empty(0, np.intp), *(np.empty(0, np.int64),) * 2)

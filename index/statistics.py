@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from index.generations import Part
     from index.page import Record
 
-_REMEMBERED = 20_000
+_WORDS = 20_000
 _RECORDS = 4_096
 
 
@@ -38,15 +38,14 @@ class Statistics:
 
     def __init__(self, parts: Iterable[Part], cache: Cache | None = None) -> None:
         """Count the sections of these parts; lists come from `cache`, which outlives a generation."""
-        self.parts = tuple(parts)
-        self.blocks = blocks_of(self.parts)
+        self.blocks = blocks_of(parts)
+        self.parts = tuple(part for block in self.blocks for part in block.parts)
         self.cache = Cache() if cache is None else cache
         self.number = sum(part.size for part in self.parts)
         self.length = sum(part.total for part in self.parts)
         self.average = average(self.length, self.number)
         self._words: dict[str, Word] = {}
-        self.record = lru_cache(_RECORDS)(self._record)
-        """Gives what lists need of a section of a block, by the block's place and the number there."""
+        self._records: dict[tuple[int, int], Record] = {}
 
     @cached_property
     def alive(self) -> tuple[Mask | None, ...]:
@@ -57,7 +56,7 @@ class Statistics:
         """Say how many live sections hold a term, and in which blocks its lists are."""
         known = self._words.get(term)
         if known is None:
-            if len(self._words) >= _REMEMBERED:
+            if len(self._words) >= _WORDS:
                 self._words.clear()
             known = self._words[term] = self._count(term)
         return known
@@ -66,18 +65,18 @@ class Statistics:
         """Give the list of a term in a block, dead sections included."""
         return self.blocks[place].postings(self.cache, term, self.average)
 
-    def part(self, place: int, number: int) -> Part:
-        """Give the part that a section of a block is in."""
-        return self.blocks[place].locate(number)[0]
-
     def address(self, place: int, number: int) -> tuple[str, str]:
-        """Give the path and the key of a section of a block."""
-        part, own = self.blocks[place].locate(number)
-        return part.segment.address(own)
+        """Give the path and the key of a section by the place of its part and its number there."""
+        return self.parts[place].segment.address(number)
 
-    def _record(self, place: int, number: int) -> Record:
-        part, own = self.blocks[place].locate(number)
-        return part.segment.record(own)
+    def record(self, place: int, number: int) -> Record:
+        """Give what lists need of a section by the place of its part and its number there."""
+        known = self._records.get((place, number))
+        if known is None:
+            if len(self._records) >= _RECORDS:
+                self._records.clear()
+            known = self._records[place, number] = self.parts[place].segment.record(number)
+        return known
 
     def _count(self, term: str) -> Word:
         df = 0
@@ -85,6 +84,6 @@ class Statistics:
         for place, block in enumerate(self.blocks):
             if (found := self.postings(place, term)) is not None:
                 places.append(place)
-                alive = block.alive
-                df += len(found.ids) if alive is None else int(np.count_nonzero(alive[found.ids]))
+                mask = block.alive
+                df += len(found.ids) if mask is None else int(np.count_nonzero(mask[found.ids]))
         return Word(df, tuple(places))
