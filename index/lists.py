@@ -2,7 +2,7 @@
 
 Sections are listed by score, and equal scores by address. Among the best 50 a page with several good
 sections is preferred: each of its sections gains a quarter of its page's second and third best scores. The
-list goes on from rank 51 by plain score.
+list goes on from rank 51 by plain score. Sections with a query's phrases stand above all others.
 """
 
 from __future__ import annotations
@@ -72,25 +72,25 @@ def best(
     """Give the hits [offset, offset + limit) of a query.
 
     With `verify`, sections are asked about in the order of their scores, at most 500 of them: those that hold
-    all `required` terms, which phrases need; if there are none, those that the query finds.
+    all `required` terms, which phrases need; if there are none, those that the query finds. The others follow
+    if the query puts phrases first, and are left out if it does not.
     """
     end = offset + limit
     depth = max(BONUS_DEPTH, end + 1)
     is_partial = False
     if verify is None:
-        found = _scored(statistics, query, depth)
+        listed = _listed(statistics, _scored(statistics, query, depth))
     else:
         most = MOST_VERIFIED + 1
         asked = _holding(statistics, query, required, most) if required else _scored(statistics, query, most)
-        found, is_partial = _verified(statistics, asked, verify, depth)
-    listed = _with_bonus(statistics, found.at(slice(BONUS_DEPTH)))
-    if end > BONUS_DEPTH:
-        rest = found.at(slice(BONUS_DEPTH, None))
-        listed = _joined([listed, rest._replace(scores=BONUS_SHARE * rest.scores)])
+        passed, is_partial = _verified(statistics, asked, verify, depth)
+        listed = _listed(statistics, passed)
+        if query.phrases_first:
+            listed = _followed(statistics, query, listed, depth)
     shown = listed.at(slice(offset, end))
     rows = zip(shown.scores.tolist(), shown.places.tolist(), shown.numbers.tolist(), strict=True)
     hits = [Scored(statistics.record(place, number), points / UNIT) for points, place, number in rows]
-    return Stretch(tuple(hits), len(found.scores) > end, is_partial)
+    return Stretch(tuple(hits), len(listed.scores) > end, is_partial)
 
 
 def _scored(statistics: Statistics, query: Query, k: int) -> _Ranking:
@@ -153,8 +153,26 @@ def _verified(
     return asked.at(np.array(passed, np.intp)), is_partial
 
 
+def _followed(statistics: Statistics, query: Query, first: _Ranking, depth: int) -> _Ranking:
+    """Lift some sections above all others that the query finds, and let these follow."""
+    others = _listed(statistics, _scored(statistics, query, depth + len(first.scores)))
+    known = set(zip(first.places.tolist(), first.numbers.tolist(), strict=True))
+    found = zip(others.places.tolist(), others.numbers.tolist(), strict=True)
+    rest = others.at([rank for rank, section in enumerate(found) if section not in known])
+    return _joined([first._replace(scores=first.scores + others.scores[:1].sum()), rest])
+
+
+def _listed(statistics: Statistics, found: _Ranking) -> _Ranking:
+    """Put found sections into the order of the list; from here on scores count in UNITs."""
+    top = _with_bonus(statistics, found.at(slice(BONUS_DEPTH)))
+    if len(found.scores) <= BONUS_DEPTH:
+        return top
+    rest = found.at(slice(BONUS_DEPTH, None))
+    return _joined([top, rest._replace(scores=BONUS_SHARE * rest.scores)])
+
+
 def _with_bonus(statistics: Statistics, top: _Ranking) -> _Ranking:
-    """Prefer pages with several good sections among the first; from here on scores count in UNITs."""
+    """Prefer pages with several good sections among the first."""
     top = top.at(top.pages.argsort(kind="stable"))
     first = top.pages.searchsorted(top.pages)  # where the sections of the same page begin
     rank = np.arange(len(first)) - first

@@ -80,6 +80,8 @@ class State:
 class Query:
     """A question: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
+    Every phrase must occur; with `phrases_first`, sections where they do not follow those where they do.
+
     A filter keeps the sections of documents that have this value, among others perhaps, for a taxonomy key.
     `path` is a document, a folder, or a glob in which `*` crosses folders.
     """
@@ -89,6 +91,7 @@ class Query:
     phrases: tuple[tuple[str, ...], ...] = ()
     filters: Mapping[str, str] = field(default_factory=dict)
     path: str | None = None
+    phrases_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +142,11 @@ class Engine(Protocol):
         upserts: Iterable[Page | Unreadable],
         deletes: Iterable[str],
     ) -> State:
-        """Take in what differs between two commits. To be at `commit` already is a success that does nothing.
+        """Take in what differs between two commits, `upserts` in ascending order of path.
 
-        With `base` and `commit` the same, documents that could not be read before are taken in. Raises
-        BaseMoved if the index stands neither at `base` nor at `commit`, or had to begin anew elsewhere.
+        To be at `commit` already is a success that does nothing. With `base` and `commit` the same, documents
+        that could not be read before are taken in. Raises BaseMoved if the index stands neither at `base` nor
+        at `commit`, or had to begin anew elsewhere.
         """
 
     def rebuild(

@@ -1,7 +1,7 @@
 """The query grammar: what a person or an agent typed becomes a question to an engine.
 
     words              joined by OR; stop words ("the", "and") count for nothing beside others
-    "exact phrase"     must occur; the quotes are straight or typographic
+    "exact phrase"     must occur, or comes first where other words stand beside; any quotes but single ones
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
 All else is text: there are no wildcards, ranges, fuzziness, brackets, fields or operators, and nothing is
@@ -91,7 +91,20 @@ def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None 
         raise _too_broad("phrases", len(parts.phrases), MAX_PHRASES, "Put less of it in quotes.")
     if (count := len(terms) + len(parts.excluded)) > MAX_TERMS:
         raise _too_broad("different words and parts of words", count, MAX_TERMS, _FEWER_WORDS)
-    return Query(terms, parts.excluded, parts.phrases, dict(filters or {}), path)
+    return Query(
+        terms,
+        parts.excluded,
+        parts.phrases,
+        dict(filters or {}),
+        path,
+        phrases_first=bool(parts.phrases) and _says_more(text),
+    )
+
+
+def _says_more(text: str) -> bool:
+    """Whether a query has words beside what is quoted or excluded."""
+    tokens = TOKEN.findall(_MARKED.sub(" ", text))
+    return any(term not in STOP_WORDS for token in tokens for term in expand(token))
 
 
 def _taken_apart(text: str) -> _Parts:

@@ -107,4 +107,5 @@ def random_query(chance: Random) -> Query:
         phrases=phrases,
         filters=filters,
         path=chance.choice(PATTERNS) if chance.random() < 0.25 else None,
+        phrases_first=bool(phrases) and chance.random() < 0.5,
     )

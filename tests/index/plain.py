@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -107,7 +107,14 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
         passed = [item for item in found[:500] if _has_phrases(item.entry, query)]
         partial = len(found) > 500 and len(passed) < depth
         found = passed
-    return _with_bonus(found[:50]) + found[50:], partial
+    listed = _with_bonus(found[:50]) + found[50:]
+    if query.phrases and query.phrases_first:
+        others, _ = ranked(entries, replace(query, phrases=()), depth)
+        lift = others[0].score if others else 0.0
+        known = {item.entry.address for item in listed}
+        lifted = [Ranked(item.entry, item.score + lift) for item in listed]
+        listed = lifted + [item for item in others if item.entry.address not in known]
+    return listed, partial
 
 
 def _place(item: Ranked) -> tuple[float, tuple[str, str]]:

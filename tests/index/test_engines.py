@@ -149,6 +149,11 @@ def test_excluded_words_and_phrases(history: History) -> None:
     assert history.ids('"exponential backoff" -jitter') == [a]
     assert history.ids('"exponential backoff" "of a retry"') == [a]
     assert history.ids('"backoff exponential jitter"') == []
+    assert history.ids('"exponential backoff" jitter') == [c, a, b]
+    assert history.ids('"exponential backoff" jitter', limit=1) == [c]
+    assert history.ids('"exponential backoff" jitter -retry') == [c, b]
+    first, second, third = history.ask('"exponential backoff" jitter').hits
+    assert first.score > second.score > third.score
 
 
 def test_phrases_are_looked_for_in_so_many_sections_only(history: History) -> None:
