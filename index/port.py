@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from index.page import Page, Record, Unreadable
 from workspace.errors import WorkspaceError
@@ -94,8 +94,9 @@ class Query:
     phrases_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
+    """A section that answers, and its score."""
+
     record: Record
     score: float
 

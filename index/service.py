@@ -6,11 +6,11 @@ Start-up time counts, so what reads and writes indexes is imported when the firs
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
 
@@ -37,8 +37,7 @@ class UnknownFilterValue(WorkspaceError):
     code: ClassVar[str] = "UNKNOWN_FILTER_VALUE"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A section that answers a query. `start_line` and `end_line` count from 1, inclusive, in the blob."""
 
     chunk_id: str
@@ -114,7 +113,7 @@ class SearchIndex:
         results = self._ask(question, offset, limit, generation, progress)
         end = offset + len(results.hits)
         return SearchPage(
-            hits=tuple(self._hit(scored, question) for scored in results.hits),
+            hits=self._hits(results.hits, question),
             next_cursor=write_cursor(user_key(), generation=results.generation, search=search, offset=end)
             if results.more
             else None,
@@ -203,22 +202,25 @@ class SearchIndex:
             if value not in values[key]:
                 raise _unknown_value(key, value, values[key])
 
-    def _hit(self, scored: Scored, question: Query) -> Hit:
+    def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:
         from index.snippets import snippet
 
-        record = scored.record
-        return Hit(
-            chunk_id=record.chunk_id,
-            score=round(scored.score, 6),
-            heading=record.heading,
-            breadcrumb=" > ".join(record.breadcrumb),
-            snippet=snippet(self._live.text(record), question.terms) or record.heading,
-            filepath=record.path,
-            metadata={key: ", ".join(values) for key, values in record.facets.items()},
-            blob=record.blob,
-            start_line=record.line,
-            end_line=record.end_line,
-            address=record.chunk_id,
+        text, terms = self._live.text, question.terms
+        return tuple(
+            Hit(
+                chunk_id=(address := record.chunk_id),
+                score=round(score, 6),
+                heading=record.heading,
+                breadcrumb=" > ".join(record.breadcrumb),
+                snippet=snippet(text(record), terms) or record.heading,
+                filepath=record.path,
+                metadata={key: ", ".join(values) for key, values in record.facets.items()},
+                blob=record.blob,
+                start_line=record.line,
+                end_line=record.end_line,
+                address=address,
+            )
+            for record, score in found
         )
 
 

@@ -52,7 +52,7 @@ def command(
     if as_json:
         console.print_json(
             {
-                "hits": [asdict(hit) for hit in page.hits],
+                "hits": [hit._asdict() for hit in page.hits],
                 "hint": asdict(page.hint) if page.hint else None,
                 "commit": page.commit,
                 "stale": page.stale,

@@ -4,7 +4,7 @@
     calls.py    one call: a worker, progress, and what becomes of a bug
     workers.py  threads for what may wait for the disk
     answers.py  a tool's answer as a result of the protocol
-    stdio.py    messages over standard input and output, by input.py and output.py
+    stdio.py    messages over standard input and output: streams.py over input.py and output.py
     client.py   the SDK's client, as the demonstration uses it
 
 Nothing of these is imported here: a server needs no client, and importing the SDK is most of a start.

@@ -31,7 +31,7 @@ class Input(Protocol):
         """Give the next line without its line break; None when the client has closed its end."""
 
     def close(self) -> None:
-        """Read no more."""
+        """Read no more: who waits for a line, and who asks for one, is given None."""
 
 
 def open_input(descriptor: int, limit: int) -> Input:
@@ -53,6 +53,7 @@ class PolledInput:
         self._assembler = LineAssembler(limit)
         self._lines: deque[Line] = deque()
         self._has_ended = False
+        self._readable = anyio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, _nothing)
         self._loop.remove_reader(descriptor)
@@ -61,20 +62,20 @@ class PolledInput:
         while not self._lines:
             if self._has_ended:
                 return None
-            await self._readable()
-            self._read()
+            self._readable = anyio.Event()
+            self._loop.add_reader(self._descriptor, self._readable.set)
+            try:
+                await self._readable.wait()
+            finally:
+                self._loop.remove_reader(self._descriptor)
+            if not self._has_ended:
+                self._read()
         return self._lines.popleft()
 
     def close(self) -> None:
         self._has_ended = True
-
-    async def _readable(self) -> None:
-        readable = anyio.Event()
-        self._loop.add_reader(self._descriptor, readable.set)
-        try:
-            await readable.wait()
-        finally:
-            self._loop.remove_reader(self._descriptor)
+        self._lines.clear()
+        self._readable.set()
 
     def _read(self) -> None:
         try:
@@ -109,7 +110,7 @@ class ThreadedInput:
     async def line(self) -> Line | None:
         try:
             line = await self._lines.receive()
-        except anyio.EndOfStream:
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
             return None
         self._room.release()
         return line

@@ -5,6 +5,7 @@ What a pipe takes without waiting is written at once; the rest is written in a t
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -35,48 +36,65 @@ class Output:
 
     def __init__(self, descriptor: int) -> None:
         self._lines: SimpleQueue[_Line | None] = SimpleQueue()
-        self._waiting_since: float | None = None
+        self._queued: list[_Line] = []
+        self._moved = 0.0
         copy, token = os.dup(descriptor), anyio.lowlevel.current_token()
         self._pipe = _Pipe(copy) if _is_pipe(copy) else None
         threading.Thread(target=self._run, args=(copy, token), name="docyard stdout", daemon=True).start()
 
     async def write(self, line: bytes) -> None:
-        """Write a line and return when all of it is written. Errors: OSError if nobody reads any more."""
+        """Write a line and return when all of it is written. Errors: OSError if nobody reads any more.
+
+        It is written to its end even if who waits for that is cancelled.
+        """
         rest = memoryview(line)
-        if self._pipe and len(line) <= _AT_ONCE:
+        if self._pipe and not self._queued and len(line) <= _AT_ONCE:
             rest = self._pipe.take(rest)
         if rest:
-            await self._wait(rest)
-
-    async def _wait(self, data: memoryview) -> None:
-        waiting = _Line(data)
-        self._waiting_since = time.monotonic()
-        self._lines.put(waiting)
-        await waiting.done.wait()
-        self._waiting_since = None
-        if waiting.error:
-            raise waiting.error
+            await self._enqueue(rest)
 
     def close(self) -> None:
         """End the thread when it has written what it was given."""
         self._lines.put(None)
 
+    def abandon(self) -> None:
+        """Let nobody wait any longer for what is not written yet: it fails as if the client had gone."""
+        for line in self._queued:
+            line.error = BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+            line.done.set()
+
     async def stalled(self, limit: float) -> None:
         """Return when a line waits and for `limit` seconds nothing of it could be written."""
-        while self._waiting_since is None or time.monotonic() - self._waiting_since < limit:
+        while not self._queued or time.monotonic() - self._moved < limit:
             await anyio.sleep(limit / _LOOKS)
+
+    async def _enqueue(self, data: memoryview) -> None:
+        line = _Line(data)
+        if not self._queued:
+            self._moved = time.monotonic()
+        self._queued.append(line)
+        self._lines.put(line)
+        await line.done.wait()
+        if line.error:
+            raise line.error
 
     def _run(self, descriptor: int, token: anyio.lowlevel.EventLoopToken) -> None:
         with suppress(RuntimeError, CancelledError):  # the event loop has ended
             while (line := self._lines.get()) is not None:
+                error: OSError | None = None
                 try:
                     for start in range(0, len(line.data), _CHUNK):
                         _write_all(descriptor, line.data[start : start + _CHUNK])
-                        self._waiting_since = time.monotonic()
-                except OSError as error:
-                    line.error = error
-                anyio.from_thread.run_sync(line.done.set, token=token)
+                        self._moved = time.monotonic()
+                except OSError as failure:
+                    error = failure
+                anyio.from_thread.run_sync(self._settle, line, error, token=token)
         os.close(descriptor)
+
+    def _settle(self, line: _Line, error: OSError | None) -> None:
+        self._queued.remove(line)
+        line.error = line.error or error
+        line.done.set()
 
 
 class _Line:

@@ -10,28 +10,21 @@ stand in a pipe. When nobody reads, the server ends as soon as the calls that we
 
 from __future__ import annotations
 
-import codecs
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager
 from typing import NamedTuple
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
-from pydantic import ValidationError
 
-from docyard.protocol.input import Input, open_input
+from docyard.protocol.input import open_input
 from docyard.protocol.output import Output
+from docyard.protocol.streams import Incoming, Outgoing
 from docyard.protocol.unanswered import Unanswered
-from docyard.stdin import LINE_LIMIT, refuse
+from docyard.stdin import LINE_LIMIT
 
 _FAREWELL = 3.0  # seconds in which a client that has closed its end may read nothing, until it is given up
-
-Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
-Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 class Wire(NamedTuple):
@@ -48,87 +41,27 @@ async def stdio(limit: int = LINE_LIMIT) -> AsyncIterator[Wire]:
 
     A line longer than `limit` bytes is answered with an error and forgotten.
     """
-    messages_in, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
     unanswered = Unanswered()
-    reading, writing, watching = anyio.CancelScope(), anyio.CancelScope(), anyio.CancelScope()
     ended = anyio.Event()
 
-    async def read() -> None:
-        with reading:
-            await _parse(source, messages_in, outgoing.clone(), unanswered, limit, ended)
-
-    async def write() -> None:
-        with writing:
-            await _write(outgoing_out, output, unanswered)
-        # There is nobody to answer: nothing more is begun, and what was begun runs to its end.
-        reading.cancel()
-        watching.cancel()
+    def hang_up() -> None:
+        """There is nobody to answer: nothing more is begun, and what was begun runs to its end."""
+        source.close()
+        unanswered.forget()
 
     async def watch() -> None:
-        with watching:
-            await ended.wait()
-            await output.stalled(_FAREWELL)
-            writing.cancel()
+        await ended.wait()
+        await output.stalled(_FAREWELL)
+        output.abandon()
+        hang_up()
 
-    source = open_input(0, limit)
-    with _output() as output, closing(source):
+    with _output() as output, closing(open_input(0, limit)) as source:
+        outgoing = Outgoing(output, unanswered, hang_up)
+        incoming = Incoming(source, outgoing, unanswered, limit, ended.set)
         async with anyio.create_task_group() as tasks:
-            for task in (read, write, watch):
-                tasks.start_soon(task)
-            yield Wire(messages, outgoing, unanswered)
-            reading.cancel()
-
-
-async def _parse(
-    source: Input,
-    messages: MemoryObjectSendStream[SessionMessage | Exception],
-    answers: Outgoing,
-    unanswered: Unanswered,
-    limit: int,
-    ended: anyio.Event,
-) -> None:
-    """Pass on what a client sends. At its end, `ended` is set, and the answers are waited for."""
-    gone = (anyio.BrokenResourceError, anyio.ClosedResourceError)
-    first = True
-    async with messages, answers:
-        with suppress(*gone):
-            while (line := await source.line()) is not None:
-                if isinstance(line, bytes):
-                    line = line.removeprefix(codecs.BOM_UTF8) if first else line
-                    first = False
-                    if not line.strip():
-                        continue
-                    if message := _message(line):
-                        unanswered.read(message)
-                        await messages.send(SessionMessage(message))
-                        continue
-                if refusal := refuse(line, limit):
-                    error = ErrorData(code=refusal.code, message=refusal.message)
-                    answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
-                    await answers.send(SessionMessage(answer))
-            ended.set()
-            await unanswered.settled()
-
-
-def _message(line: bytes) -> JSONRPCMessage | None:
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
-        return None
-
-
-async def _write(
-    messages: MemoryObjectReceiveStream[SessionMessage], output: Output, unanswered: Unanswered
-) -> None:
-    async with messages:
-        async for message in messages:
-            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-            try:
-                await output.write(text.encode() + b"\n")
-            except OSError:
-                return  # the client is gone
-            unanswered.written(message.message)
+            tasks.start_soon(watch)
+            yield Wire(incoming, outgoing, unanswered)
+            tasks.cancel_scope.cancel()
 
 
 @contextmanager

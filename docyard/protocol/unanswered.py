@@ -47,6 +47,11 @@ class Unanswered:
                 del self._counts[identity]
             self._tell()
 
+    def forget(self) -> None:
+        """Wait for no answer any more: there is nobody to get them."""
+        self._counts.clear()
+        self._tell()
+
     async def settled(self) -> None:
         """Return when nothing waits for an answer; several may wait for that."""
         while self._counts:

@@ -68,6 +68,26 @@ async def test_lines_are_put_together_and_cut_apart(
     source.close()
 
 
+@pytest.mark.parametrize("kind", [PolledInput, ThreadedInput])
+async def test_who_waits_is_let_go_when_it_is_closed(
+    ends: tuple[int, int], kind: type[PolledInput | ThreadedInput]
+) -> None:
+    ours, theirs = ends
+    source = kind(ours, LIMIT)
+    seen: list[list[bytes | Oversized]] = []
+
+    async def read() -> None:
+        seen.append(await lines_of(source))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        source.close()
+    assert seen == [[]]
+    os.write(theirs, b"late\n")
+    assert await lines_of(source) == []
+
+
 async def test_a_pipe_is_read_by_the_event_loop(ends: tuple[int, int]) -> None:
     assert isinstance(open_input(ends[0], LIMIT), PolledInput)
 

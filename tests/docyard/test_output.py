@@ -79,6 +79,53 @@ async def test_who_reads_nothing_holds_up_nobody_else(ends: tuple[int, int]) -> 
     os.close(theirs)
 
 
+async def test_what_nobody_waits_for_any_more_is_written_before_what_comes_after_it(
+    ends: tuple[int, int],
+) -> None:
+    theirs, ours = ends
+    output = Output(ours)
+    first, second = b"1" * 300_000 + b"\n", b"2\n"
+    with anyio.move_on_after(0.05):
+        await output.write(first)
+
+    def read() -> bytes:
+        with open(theirs, "rb", closefd=False) as stream:
+            return stream.readline() + stream.readline()
+
+    read_all: list[bytes] = []
+    thread = threading.Thread(target=lambda: read_all.append(read()))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(output.write, second)
+            await anyio.wait_all_tasks_blocked()
+            thread.start()
+    thread.join(10)
+    assert read_all == [first + second]
+    output.close()
+
+
+async def test_who_waits_for_one_who_reads_nothing_can_be_let_go(ends: tuple[int, int]) -> None:
+    theirs, ours = ends
+    output = Output(ours)
+    failed: list[OSError] = []
+
+    async def write() -> None:
+        try:
+            await output.write(b"x" * 1_000_000)
+        except OSError as error:
+            failed.append(error)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            tasks.start_soon(write)
+            await output.stalled(0.05)
+            output.abandon()
+    assert len(failed) == 2
+    os.close(theirs)
+    output.close()
+
+
 async def test_who_has_gone_is_an_error(ends: tuple[int, int]) -> None:
     theirs, ours = ends
     output = Output(ours)

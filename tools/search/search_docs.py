@@ -45,6 +45,7 @@ class SearchDocsArguments(Arguments):
 def _usage(given: Given) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
+        "query": 'Words are joined by OR; "exact phrase" must occur or comes first; -word must not',
         "filters": "Add type, tags or path",
         "pages": "Add cursor: the next_cursor of the page before, with the same query and filters",
     }

@@ -1,0 +1,131 @@
+"""The two streams that an MCP server runs on, with nothing between them and the lines of the client.
+
+The SDK's own are queues with a task at their other end, and each way through one is a turn of the event loop.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from docyard.protocol.input import Input
+from docyard.protocol.output import Output
+from docyard.protocol.unanswered import Unanswered
+from docyard.stdin import refuse
+
+
+class Outgoing:
+    """Where a server's messages go, each as a line.
+
+    `gone` is called when nobody reads them any more; then, and once it is closed, sending raises
+    anyio.BrokenResourceError or anyio.ClosedResourceError, which the SDK takes for the end of a connection.
+    """
+
+    def __init__(self, output: Output, unanswered: Unanswered, gone: Callable[[], None]) -> None:
+        self._output = output
+        self._unanswered = unanswered
+        self._gone = gone
+        self._is_closed = False
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Return when a message is written."""
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            await self._output.write(text.encode() + b"\n")
+        except OSError:
+            self._gone()
+            raise anyio.BrokenResourceError from None
+        self._unanswered.written(item.message)
+
+    async def aclose(self) -> None:
+        """Send no more."""
+        self._is_closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Incoming:
+    """A client's messages. A line that is none is answered with an error, and forgotten.
+
+    `ended` is called when the client sends no more; the stream ends when all that it asked is answered.
+    """
+
+    def __init__(
+        self,
+        source: Input,
+        answers: Outgoing,
+        unanswered: Unanswered,
+        limit: int,
+        ended: Callable[[], None],
+    ) -> None:
+        self._source = source
+        self._answers = answers
+        self._unanswered = unanswered
+        self._limit = limit
+        self._ended = ended
+        self._is_first = True
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Give the next message. Raises anyio.EndOfStream after the last."""
+        while (line := await self._source.line()) is not None:
+            if isinstance(line, bytes):
+                line = line.removeprefix(codecs.BOM_UTF8) if self._is_first else line
+                self._is_first = False
+                if not line.strip():
+                    continue
+                if message := _message(line):
+                    self._unanswered.read(message)
+                    return SessionMessage(message)
+            if refusal := refuse(line, self._limit):
+                error = ErrorData(code=refusal.code, message=refusal.message)
+                answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
+                try:
+                    await self._answers.send(SessionMessage(answer))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    break
+        self._ended()
+        await self._unanswered.settled()
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        self._source.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _message(line: bytes) -> JSONRPCMessage | None:
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return None
