@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ BUILDS = 3
 PROCESSES = 5
 COMMITS = 300
 EDITS = 50
+COMMONEST = 500
 
 Results = dict[str, Any]
 
@@ -157,12 +159,19 @@ def _checkout(bench: Bench) -> Results:
     return {"checkout": measure("checkout", bench.home, folder=bench.home, count=EDITS)}
 
 
+def _bombs(bench: Bench) -> Results:
+    counts = Counter(word for text in bench.texts for word in {*text.body.lower().split()} if word.isalpha())
+    words = [word for word, _ in counts.most_common(COMMONEST)]
+    return {"bombs": bench.measure("bombs", words=words)}
+
+
 STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "fts5": ("SQLite FTS5", _fts5),
     "tantivy": ("tantivy", _tantivy),
     "index": ("Full index", _index),
     "queries": ("Queries", _queries),
     "known": ("Known items", _known),
+    "bombs": ("Nasty queries", _bombs),
     "start": ("Starting servers", _start),
     "trips": ("Round trips over stdio", _trips),
     "edits": ("Edits", _edits),

@@ -1,11 +1,11 @@
 """Which sections of a block score best, exactly.
 
-A small block is scored whole: all its lists are added up at once. In a large one most of the lists is
-never looked at. Terms are taken in the order of the most that each can add, and what a section must score to
-be among the best is known from the start: as much as a term's own k-th best impact gives. A section enters
-the candidates only at a term that lifts it so high that the terms still to come could carry it over that
-threshold; their lists are looked up for the candidates alone. As candidates gather, the threshold rises to
-their k-th best score.
+A small block is scored whole: all its lists are added up at once. So is any block for a query of very many
+terms. In a large one most of the lists is never looked at. Terms are taken in the order of the most that each
+can add, and what a section must score to be among the best is known from the start: as much as a term's own
+k-th best impact gives. A section enters the candidates only at a term that lifts it so high that the terms
+still to come could carry it over that threshold; their lists are looked up for the candidates alone. As
+candidates gather, the threshold rises to their k-th best score.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from index.postings import Postings
 
 WHOLE = 1 << 16
 """Up to this number of sections it takes longer to leave something out than to add up everything."""
+
+MANY = 16
+"""With more terms than this hardly a list can be left out."""
 
 _NEAR = 24  # from this ratio of lengths on, searching costs less than marking a whole list
 
@@ -66,8 +69,10 @@ def evaluate(
     threshold = max([floor, *(_alone(term, k, mask) for term in terms)])
     if sum(term.most for term in terms) < threshold:
         return NOTHING
+    if len(terms) > MANY:
+        return topmost(_reaching(_summed(terms, size), mask, threshold), k, starts)
     if size <= WHOLE:
-        return topmost(_whole(terms, size, mask, threshold), k, starts)
+        return topmost(_reaching(_joined(terms, size), mask, threshold), k, starts)
     return topmost(_pruned(terms, size, k, mask, threshold), k, starts)
 
 
@@ -120,12 +125,24 @@ def topmost(found: Found, k: int, starts: Starts = (0,)) -> Found:
     return Found(numbers, scores)
 
 
-def _whole(terms: Sequence[Weighted], size: int, mask: Mask | None, threshold: int) -> Found:
-    """Give all sections that reach the threshold."""
+def _joined(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
+    """Score every section, all lists at once."""
     ids = np.concatenate([postings.ids for _, postings, _ in terms])
     gains = np.concatenate([postings.impacts * float(weight) for weight, postings, _ in terms])
     # The sums are whole numbers below 2**53, so doubles hold them exactly.
-    scores = np.bincount(ids, gains, size)
+    return np.bincount(ids, gains, size)
+
+
+def _summed(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
+    """Score every section, one list after the other, which takes little memory however many there are."""
+    scores = np.zeros(size)
+    for weight, postings, _ in terms:
+        scores[postings.ids] += postings.impacts * float(weight)
+    return scores
+
+
+def _reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: int) -> Found:
+    """Give all sections that reach the threshold."""
     numbers = (scores >= threshold).nonzero()[0]
     if mask is not None:
         numbers = numbers[mask.take(numbers)]

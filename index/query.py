@@ -24,7 +24,7 @@ from workspace.errors import WorkspaceError
 MAX_CHARACTERS = 10_000
 """The length of a query."""
 
-MAX_TERMS = 512
+MAX_TERMS = 256
 """The different index terms that a query asks for or excludes; an identifier has several."""
 
 MAX_PHRASES = 16

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import Reply, Server, serving, surroundings
+from tests.index.bombs import BOMBS
 from tests.repositories import Repo, normal
 
 SECRET = "xyzzy"
@@ -332,6 +333,19 @@ def test_a_huge_or_odd_query_is_answered(server: Server) -> None:
         assert reply.data["code"] == "QUERY_TOO_BROAD"
         assert "10,000 is the limit" in str(reply.data["error"])
         assert len(reply.text) < 20_000
+
+
+@pytest.mark.parametrize("size", [200, 20_000])
+def test_every_nasty_query_is_answered_or_refused(server: Server, size: int) -> None:
+    for name, bomb in BOMBS.items():
+        if name == "lone surrogates":
+            continue  # no line that is UTF-8 can hold them
+        reply = server.call("search_docs", query=bomb(size))
+        assert len(reply.text) < 20_000, name
+        if reply.is_error:
+            assert reply.data["code"] in ("QUERY_TOO_BROAD", "EMPTY_QUERY"), name
+        else:
+            assert reply.data["hits"] or reply.data["hint"], name
 
 
 def test_a_lone_surrogate_is_answered_and_nothing_is_written(repo: Repo, home: Path) -> None:

@@ -51,7 +51,13 @@ def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(f"{module}.WHOLE", request.param)
 
 
-@pytest.mark.usefixtures("whole")
+@pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
+def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a query of two terms for one of very many."""
+    monkeypatch.setattr("index.evaluation.MANY", request.param)
+
+
+@pytest.mark.usefixtures("whole", "many")
 @pytest.mark.parametrize("seed", range(4))
 def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
