@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Block:
     """Some parts, whose sections are numbered one part after another.
 
-    `starts` has the first number of each part, `alive` a flag for each section; None if nothing is dead.
+    `name` tells it from every other block, `starts` has the first number of each part, `alive` a flag for
+    each section; None if nothing is dead.
     """
 
     def __init__(self, parts: Sequence[Part], first_part: int, first_page: int) -> None:
@@ -40,13 +41,18 @@ class Block:
             own = zip(segments, firsts, strict=True)
             self._pages = np.concatenate([segment.page_of + np.uint32(first) for segment, first in own])
         self._first_part, self._first_page = first_part, first_page
-        self._name = "+".join(segment.id for segment in segments)
+        self.name = "+".join(self.segments)
 
     def postings(self, cache: Cache, term: str, average: float) -> Postings | None:
         """Give the list of a term, dead sections included; None if no section holds the term."""
         if len(self.parts) == 1:
             return _postings(cache, self.parts[0], term, average)
-        return cache.get((self._name, term, average), self._joined, cache, term, average)
+        return cache.get((self.name, term, average), self._joined, cache, term, average)
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The ids of its parts' segments."""
+        return tuple(part.segment.id for part in self.parts)
 
     def pages_of(self, numbers: Numbers) -> NDArray[np.int64]:
         """Give a number for the page of each of some sections, which no page of another block has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
 from typing import ParamSpec, TypeVar, cast
 
 LIMIT = 64 << 20
@@ -42,6 +42,15 @@ class Cache:
                 while self._size > self._limit:
                     self._size -= _bytes(values.popitem(last=False)[1])
         return value
+
+    def keep(self, owners: Container[Hashable]) -> None:
+        """Forget the values whose names, tuples, begin with anything else than one of these.
+
+        Arrays are views of mapped files, and a file stays open as long as there is one.
+        """
+        with self._lock:
+            for name in [name for name in self._values if cast(tuple[Hashable, ...], name)[0] not in owners]:
+                self._size -= _bytes(self._values.pop(name))
 
     @property
     def size(self) -> int:

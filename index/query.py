@@ -28,6 +28,9 @@ MAX_TERMS = 256
 """The different index terms that a query asks for or excludes; an identifier has several."""
 
 MAX_PHRASES = 16
+
+MAX_PATH = 1_000
+"""The length of a path or glob to filter by."""
 """The different phrases of a query."""
 
 _FEWER_WORDS = "Ask with the few words that matter most, such as 'retry backoff'."
@@ -81,6 +84,8 @@ def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None 
         text = normalised(text)
     if len(text) > MAX_CHARACTERS:
         raise _too_broad("characters", len(text), MAX_CHARACTERS, _FEWER_WORDS)
+    if path is not None and len(path) > MAX_PATH:
+        raise _too_broad("characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides.")
     parts = _taken_apart(text) if _MARK.search(text) else _Parts(text)
     terms = weigh(TOKEN.findall(parts.text))
     if not terms and parts.excluded:

@@ -41,6 +41,7 @@ class Statistics:
         self.blocks = blocks_of(parts)
         self.parts = tuple(part for block in self.blocks for part in block.parts)
         self.cache = Cache() if cache is None else cache
+        self.cache.keep({name for block in self.blocks for name in (block.name, *block.segments)})
         self.number = sum(part.size for part in self.parts)
         self.length = sum(part.total for part in self.parts)
         self.average = average(self.length, self.number)

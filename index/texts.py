@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from index.cache import Cache
 
-REMEMBERED = 8_000_000
+REMEMBERED = 12_000_000
 """Bytes of blobs that are kept; those that were asked for last stay longest."""
 
 
@@ -22,8 +22,13 @@ class Texts:
     def __init__(self, read: Callable[[str], bytes], remembered: int = REMEMBERED) -> None:
         self._read = read
         self._blobs = Cache(remembered)
+        self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
     def text(self, blob: str, start: int, end: int) -> str:
         """Give the bytes [start, end) of a blob as text; what is not UTF-8 becomes U+FFFD."""
-        data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
+        last, data = self._last
+        if last != blob:
+            data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
+            # The next question is often about the same page, which may be too large to be remembered.
+            self._last = blob, data
         return str(data[start:end], "utf-8", "replace")

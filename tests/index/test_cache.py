@@ -52,3 +52,12 @@ def test_threads_get_what_they_ask_for() -> None:
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(ask, range(8)))
     assert cache.size <= 60_000
+
+
+def test_what_belongs_to_nobody_any_more_is_forgotten() -> None:
+    cache = Cache()
+    for owner in ("old", "new"):
+        cache.get((owner, 1), lambda: np.zeros(10))
+    cache.keep({"new"})
+    assert len(cache.get(("new", 1), lambda: np.ones(5))) == 10
+    assert len(cache.get(("old", 1), lambda: np.ones(5))) == 5

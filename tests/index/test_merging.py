@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import numpy as np
@@ -33,6 +34,23 @@ def test_merged_segments_are_what_their_live_pages_would_have_made(seed: int) ->
     first = chance.randrange(len(index.parts))
     index.merge(slice(first, first + 2))
     assert alike(merge(index.parts), segment(index.pages.values()))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_are_counted_in_what_lives(seed: int) -> None:
+    chance = Random(seed)
+    index = Growing()
+    for _ in range(6):
+        changed = [f"{number}.md" for number in range(8) if chance.random() < 0.5]
+        index.change((random_page(chance, path, chance.randrange(4)) for path in changed[1:]), changed[:1])
+        for key in ("type", "tags", "none"):
+            counted: Counter[str] = Counter()
+            for part in index.parts:
+                counted.update(part.values(key))
+            pages = index.pages.values()
+            assert counted == Counter(
+                value for page in pages for value in page.facets.get(key, ()) for _ in page.sections
+            )
 
 
 def test_a_term_that_only_dead_sections_have_is_gone() -> None:

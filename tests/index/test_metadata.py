@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from index.metadata import InvalidMetadata, facet, parse_metadata
+from index.metadata import InvalidMetadata, facet, parse_metadata, read_metadata
 from index.service import SearchIndex
 from tests.repositories import Repo
 
@@ -66,6 +66,44 @@ def test_it_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo
     assert metadata.taxonomy["tags"].values == ("Zoo", "network")
     assert metadata.taxonomy["type"].values == ("api_spec",)
     assert metadata.stats.source_commit == repo.head()
+
+
+def test_what_searches_filter_by_is_written_at_once(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
+    index.follow()
+    told = read_metadata(index.status().folder / "metadata.json")  # type: ignore[operator]
+    assert told == index.metadata()
+    assert told is not None
+    assert told.taxonomy["tags"].values == ("fresh", "network", "sdk")
+
+
+def test_figures_are_told_at_once_and_written_by_the_end(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    file = index.status().folder / "metadata.json"  # type: ignore[operator]
+    repo.commit({"new.md": "# New\n"})
+    index.follow()
+    told = index.metadata()
+    assert told is not None
+    assert (told.stats.source_commit, told.stats.total_files) == (repo.head(), 5)
+    index.close()
+    assert read_metadata(file) == told
+
+
+def test_late_figures_do_not_take_back_what_another_process_told(
+    open_index: Callable[[], SearchIndex], repo: Repo
+) -> None:
+    one, other = open_index(), open_index()
+    one.follow()
+    repo.commit({"new.md": "# New\n"})
+    one.follow()
+    repo.commit({"newer.md": "# Newer\n"})
+    other.follow()
+    other.close()
+    one.close()
+    told = open_index().metadata()
+    assert told is not None
+    assert (told.stats.source_commit, told.stats.total_files) == (repo.head(), 6)
 
 
 @pytest.mark.parametrize("torn", [0, 10, 200])

@@ -39,11 +39,12 @@ def test_those_asked_for_last_are_kept_within_the_limit() -> None:
     assert blobs.read == ["a", "b", "c", "b"]
 
 
-def test_a_blob_larger_than_the_limit_is_shown_and_not_kept() -> None:
-    blobs = Blobs(a=b"x" * 1_000)
+def test_a_blob_larger_than_the_limit_is_kept_until_another_is_read() -> None:
+    blobs = Blobs(a=b"x" * 1_000, b=b"y" * 1_000)
     texts = Texts(blobs.blob, remembered=100)
     assert texts.text("a", 0, 3) == texts.text("a", 0, 3) == "xxx"
-    assert blobs.read == ["a", "a"]
+    assert texts.text("b", 0, 1) + texts.text("a", 0, 1) == "yx"
+    assert blobs.read == ["a", "b", "a"]
 
 
 def test_what_cannot_be_read_is_raised_each_time() -> None:

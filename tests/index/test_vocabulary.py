@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from index import vocabulary
 from index.analysis import BREAK, STOP_WORDS, raw_tokens, terms_of_raw
+from index.analysis.bulk import terms_of_raws
 from index.vocabulary import Vocabulary, shared
 
 TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
@@ -38,11 +40,11 @@ def test_raw_tokens_lead_to_their_terms_however_often_they_are_asked_for(batches
 def test_a_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
 
-    def analyse(raw: bytes) -> list[str]:
-        asked.append(raw)
-        return terms_of_raw(raw)
+    def analyse(raws: Sequence[bytes]) -> list[list[str]]:
+        asked.extend(raws)
+        return terms_of_raws(raws)
 
-    monkeypatch.setattr(vocabulary, "terms_of_raw", analyse)
+    monkeypatch.setattr(vocabulary, "terms_of_raws", analyse)
     known = Vocabulary()
     for _ in range(3):
         known.numbers([b"retries", BREAK, b"Retry", b"retries"])

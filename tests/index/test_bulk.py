@@ -1,0 +1,60 @@
+"""Many raw tokens at once: the terms that each has by itself."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from index.analysis import MAX_TOKEN, STOP_WORDS, raw_tokens, terms_of_raw
+from index.analysis.bulk import terms_of_raws
+
+NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)
+WORDS = st.sampled_from(
+    ["the", "The", "APIs", "APIsX", "HTTPServer2", "std::", "--flag", "-x", "don't", "it's"]
+)
+OTHERS = st.text("aA.\u00e9\u2019\u00ad\u4f7f\ufb01\ud800", max_size=6)
+RAWS = st.lists(st.lists(NAMES | WORDS | OTHERS, min_size=1, max_size=3).map("".join))
+
+
+def each(raws: list[bytes]) -> list[list[str]]:
+    return [terms_of_raw(raw) for raw in raws]
+
+
+@given(RAWS)
+@example(["APIsX", "aPIs", "ABs", "ABsC", "ABS", "4Ab", "A4Ab", "a4A", "AAs.B", "As_b", "ABs_", "ABs"])
+@example(["and/or", "std::vector", "a/the/B", "Foo/foo", "a@b.c", "x::y::", "::x", "a//b", "a:b", "the-the"])
+@example(
+    ["_", "__init__", "_.-", "a_", "-", "--", "-a", "--a", ".-a", "-.a", "a-", "a--b", "'a'", "a'", "'s"]
+)
+@example(
+    ["C++", "C#", "#a", "a#1", "a+", "node.js", "node.js.", "1.2.3", "v1/search", "dOes", "WASN'T", "oNce"]
+)
+def test_terms_are_those_of_each_alone(texts: list[str]) -> None:
+    raws = raw_tokens([text.encode("utf-8", "surrogatepass") for text in texts])
+    assert terms_of_raws(raws) == each(raws)
+
+
+def test_bytes_that_are_no_text() -> None:
+    raws = [b"a\xc3", b"b", b"\xe2\x82", b"\x80c", b"\xff.d", b"e\x00f", b"\xf0\x9f\x94"]
+    assert terms_of_raws(raws) == each(raws)
+
+
+@pytest.mark.parametrize("length", [MAX_TOKEN - 1, MAX_TOKEN, MAX_TOKEN + 1, 5000])
+@pytest.mark.parametrize("piece", ["a", "aB", "a.", "_", "a/"])
+def test_long_tokens_are_cut_at_the_same_place(piece: str, length: int) -> None:
+    raws = [(piece * length)[:length].encode()]
+    assert terms_of_raws(raws) == each(raws)
+
+
+def test_every_stop_word_is_one() -> None:
+    raws = [
+        form.encode()
+        for word in sorted(STOP_WORDS)
+        for form in (word, word.title(), f"{word}/a", f"x-{word}")
+    ]
+    assert terms_of_raws(raws) == each(raws)
+
+
+def test_nothing_has_no_terms() -> None:
+    assert terms_of_raws([]) == []
