@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,25 @@ from index.packing import Packed, add_up, pack
 from index.page import Page
 from index.strings import encoded, ranges
 from index.vocabulary import Numbers, Vocabulary
+
+AT_ONCE = 4_000_000
+"""Bytes of text, and words of headings, whose postings are made at once: more, and a page of dense headings
+would take a gigabyte."""
+
+
+class _Headings(NamedTuple):
+    """The terms of m headings, and which of them stand at n sections.
+
+    The terms of heading h are `sizes[h]` from `starts[h]` on, its own heading is `own[s]` for section s, and
+    those above it are [ends[s], ends[s + 1]) of `above`.
+    """
+
+    terms: NDArray[np.uint32]
+    sizes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    own: NDArray[np.uint32]
+    above: NDArray[np.uint32]
+    ends: NDArray[np.int64]
 
 
 class Batch:
@@ -39,32 +60,39 @@ class Batch:
         return len(self._texts)
 
     def add(self, page: Page) -> None:
-        headings = self._headings
-        title = (headings[page.title[:HEADING_ABOVE]],)
-        # What stands above the parts of each section; sections come after those that they stand in.
-        lines: list[tuple[int, ...]] = []
-        for section in page.sections:
-            parent = section.parent
-            above = title if parent is None else lines[parent]
-            lines.append((*above, headings[section.title[:HEADING_ABOVE]]))
         self._add_facets(page)
+        headings, above = self._headings, self._above_each(page)
         for section in page.by_key:
-            above = () if section.is_preamble else lines[section.position][:-1]
             self._texts.append(readable(page.text(section)))
             self._own.append(headings[section.title])
-            self._above.extend(above)
-            self._depths.append(len(above))
+            self._above.extend(above[section.position])
+            self._depths.append(len(above[section.position]))
         self.size += len(page.data)
 
-    def words(self) -> Packed:
-        """Give the postings of texts and headings, sorted."""
-        return add_up(np.concatenate((self._said(), self._titled())))
+    def words(self) -> Iterator[Packed]:
+        """Give the postings of texts and headings, sorted; those of many sections in several portions."""
+        headings = self._terms_of_headings()
+        for first, last in self._portions(headings):
+            yield add_up(np.concatenate((self._said(first, last), self._titled(headings, first, last))))
 
     def facets(self) -> Packed:
         """Give the postings of facets."""
         counts = _counted(self._counts)
         sections = ranges(_counted(self._firsts), counts)
         return pack(np.repeat(_numbers(self._values), counts), sections.astype(np.uint32), 1)
+
+    def _above_each(self, page: Page) -> list[tuple[int, ...]]:
+        """List the numbers of the headings above each section, by position."""
+        headings, sections = self._headings, page.sections
+        found: list[tuple[int, ...]] = []
+        # By parent: siblings have the same above them, and sections come after those that they stand in.
+        below: dict[int | None, tuple[int, ...]] = {None: (headings[page.title[:HEADING_ABOVE]],)}
+        for section in sections:
+            parent = section.parent
+            if parent is not None and parent not in below:
+                below[parent] = (*found[parent], headings[sections[parent].title[:HEADING_ABOVE]])
+            found.append(() if section.is_preamble else below[parent])
+        return found
 
     def _add_facets(self, page: Page) -> None:
         for field, values in page.facets.items():
@@ -73,21 +101,35 @@ class Batch:
                 self._firsts.append(self.sections)
                 self._counts.append(len(page.sections))
 
-    def _said(self) -> Packed:
-        terms, sections = self._analysed(self._texts, stop_words=False)
-        return pack(terms, sections, 1)
-
-    def _titled(self) -> Packed:
+    def _terms_of_headings(self) -> _Headings:
         terms, owners = self._analysed([encoded(heading) for heading in self._headings], stop_words=True)
         sizes = np.bincount(owners, minlength=len(self._headings))
+        ends = np.concatenate(([0], np.cumsum(_counted(self._depths))))
         starts = np.cumsum(sizes) - sizes
-        headings = np.concatenate((_numbers(self._own), _numbers(self._above)))
-        every = np.arange(self.sections, dtype=np.uint32)
-        sections = np.concatenate((every, np.repeat(every, _counted(self._depths))))
-        weights = np.ones(len(headings), np.uint8)
-        weights[: self.sections] = HEADING_WEIGHT
-        counts = sizes[headings]
-        found = terms[ranges(starts[headings], counts)]
+        return _Headings(terms, sizes, starts, _numbers(self._own), _numbers(self._above), ends)
+
+    def _portions(self, headings: _Headings) -> Iterator[tuple[int, int]]:
+        """Cut the sections where enough postings come together: a section has those of all above it too."""
+        above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
+        found = np.fromiter(map(len, self._texts), np.int64, self.sections)
+        found += headings.sizes[headings.own] + np.diff(above)
+        cuts = np.flatnonzero(np.diff(np.cumsum(found) // AT_ONCE)) + 1
+        return pairwise((0, *cuts.tolist(), self.sections))
+
+    def _said(self, first: int, last: int) -> Packed:
+        terms, sections = self._analysed(self._texts[first:last], stop_words=False)
+        sections += np.uint32(first)
+        return pack(terms, sections, 1)
+
+    def _titled(self, headings: _Headings, first: int, last: int) -> Packed:
+        every = np.arange(first, last, dtype=np.uint32)
+        ends = headings.ends[first : last + 1]
+        numbers = np.concatenate((headings.own[first:last], headings.above[ends[0] : ends[-1]]))
+        sections = np.concatenate((every, np.repeat(every, np.diff(ends))))
+        weights = np.ones(len(numbers), np.uint8)
+        weights[: len(every)] = HEADING_WEIGHT
+        counts = headings.sizes[numbers]
+        found = headings.terms[ranges(headings.starts[numbers], counts)]
         return pack(found, np.repeat(sections, counts), np.repeat(weights, counts))
 
     def _analysed(

@@ -10,13 +10,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import NamedTuple
 
 from index.builder import Built, build_segments
@@ -29,6 +30,8 @@ Block = tuple[str, ...]
 """The paths of neighbouring documents."""
 
 _AHEAD = 2
+_PATIENCE = 60.0
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ class Child:
         # It inherits the mask, so that Ctrl-C, which a terminal sends to all, ends only the parent.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._process.start()
+            with _no_program():
+                self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             self._end.close()
@@ -96,6 +100,9 @@ class Child:
         """Wait for what it built, calling `tell` whenever it is further; None if it failed or was killed."""
         with self._noticing():
             while not self._is_over():
+                # One that was stopped, or waits for a disk that is gone, would be waited for without end.
+                if not self._pipe.poll(_PATIENCE):
+                    return None
                 self._hear()
                 tell()
         if self._written is None:
@@ -127,6 +134,21 @@ class Child:
             yield
         except (EOFError, OSError):
             self._has_failed = True
+
+
+@contextmanager
+def _no_program() -> Iterator[None]:
+    """Keep a new process from running the program again that started this one.
+
+    It would be imported first of all, and a script that asks for a search as it is imported would ask again.
+    """
+    with _starting:
+        program = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = program
 
 
 def _work(pipe: Connection, task: Task) -> None:

@@ -130,8 +130,7 @@ def _joined(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
     ids = np.concatenate([postings.ids for _, postings, _ in terms])
     gains = np.concatenate([postings.impacts * float(weight) for weight, postings, _ in terms])
     # The sums are whole numbers below 2**53, so doubles hold them exactly.
-    scores: NDArray[np.float64] = np.bincount(ids, gains, size)
-    return scores
+    return np.bincount(ids, gains, size).astype(np.float64, copy=False)
 
 
 def _summed(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:

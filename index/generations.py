@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ class Part:
     segment: Segment
     dead: NDArray[np.uint32]
     dead_pages: frozenset[int]
+    _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, segment: Segment, dead_pages: Iterable[int] = ()) -> Part:
@@ -48,6 +49,12 @@ class Part:
         page = self.segment.find(path)
         return None if page is None or page in self.dead_pages else page
 
+    def values(self, field: str) -> Mapping[str, int]:
+        """Count the live sections that have each value of a facet; most parts outlive a commit, so once."""
+        if field not in self._values:
+            self._values[field] = self._count(field)
+        return self._values[field]
+
     @property
     def pages(self) -> int:
         """How many pages live."""
@@ -57,6 +64,18 @@ class Part:
     def size(self) -> int:
         """How many sections live."""
         return self.segment.size - len(self.dead)
+
+    def _count(self, field: str) -> Mapping[str, int]:
+        terms = list(self.segment.terms(field))
+        if not terms:
+            return {}
+        # The lists of neighbouring terms adjoin, and none is empty.
+        starts = np.array([first for _, first, _ in terms], np.int64)
+        first, last = terms[0][1], terms[-1][2]
+        alive = np.ones(self.segment.size, np.uint8)
+        alive[self.dead] = 0
+        counts = np.add.reduceat(alive[self.segment.ids[first:last]], starts - first, dtype=np.int64)
+        return {value: count for (value, _, _), count in zip(terms, counts.tolist(), strict=True) if count}
 
     @cached_property
     def total(self) -> int:

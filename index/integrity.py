@@ -122,6 +122,12 @@ class Manifest:
         remove(self.leftovers(folder))
 
 
+def newest_manifest(folder: Path) -> int:
+    """Give the number of the manifest that counts, without reading it; -1 without one. Raises OSError."""
+    names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST)]
+    return max((int(name.removesuffix(_MANIFEST)) for name in names), default=-1)
+
+
 def read_manifest(folder: Path) -> Manifest:
     """Read which files are the index. Raises IndexDamaged if that cannot be told for certain."""
     try:
@@ -152,8 +158,7 @@ def _newest(folder: Path) -> tuple[int, bytes]:
     """Read the manifest of the highest number, again if a writer swept it away meanwhile. Raises OSError."""
     missed = -1
     while True:
-        names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST)]
-        number = max((int(name.removesuffix(_MANIFEST)) for name in names), default=-1)
+        number = newest_manifest(folder)
         try:
             return number, (folder / _name(number)).read_bytes()
         except FileNotFoundError:

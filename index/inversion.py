@@ -100,13 +100,17 @@ class Inversion:
         self._sections += batch.sections
         if self._sections > CAPACITY:
             raise OverflowError(f"an inversion holds at most {CAPACITY} sections")
-        words = batch.words()
-        lengths = np.bincount(sections_of(words), weights_of(words), batch.sections)
+        lengths = np.zeros(batch.sections)
+        for words in batch.words():
+            lengths += np.bincount(sections_of(words), weights_of(words), batch.sections)
+            self._hold(words, first)
+        self._hold(batch.facets(), first)
         self._lengths.append(lengths.astype(np.uint32))
-        for postings in (words, batch.facets()):
-            move_sections(postings, first)
-            self._runs[-1][1].append(postings)
-            self.postings += len(postings)
+
+    def _hold(self, postings: Packed, first: int) -> None:
+        move_sections(postings, first)
+        self._runs[-1][1].append(postings)
+        self.postings += len(postings)
 
     def _rank(self) -> list[bytes]:
         """Number the terms by the place of their keys in order, and give the keys."""

@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING
 
 from index.home import Home
 from index.integrity import IndexDamaged
+from index.later import Later
 from index.location import SCHEMA, candidates, index_name
 from index.locking import IndexBusy
 from index.metadata import Metadata, describe, read_metadata, write_metadata
 from index.port import BaseMoved, Progress, State
 from index.texts import Texts
+from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class LiveIndex:
         self._opening = threading.Lock()
         self._texts = Texts(workspace.git.blob)
         self._metadata: Metadata | None = None
+        self._figures = Later(self._write_figures)
 
     @property
     def engine(self) -> WhooshEngine:
@@ -127,6 +130,7 @@ class LiveIndex:
 
     def close(self) -> None:
         """Let go of the index's files; using it again opens them again."""
+        self._figures.flush()
         if self._engine is not None:
             self._engine.close()
         self._home.leave()
@@ -152,6 +156,8 @@ class LiveIndex:
                 state = engine.state()
                 if state is not None and state.commit == target.commit and self._is_fresh(state):
                     return self._show(state)
+                if self._workspace.tip() != target.commit:
+                    continue  # another thread may have followed it already, and the index never goes back
                 if state is not None and (state.commit is None or self._workspace.exists(state.commit)):
                     state = self._advance(state, target, progress)
                 else:
@@ -172,6 +178,8 @@ class LiveIndex:
         from workspace.snapshot import Snapshot, changed_documents
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
+        if old.config.limits != target.config.limits:
+            return self._build(state, target, progress)  # which documents are too large is told by each
         changed = {path: blob for path, _, blob in changed_documents(old, target)}
         wanted = {**state.unreadable, **changed}
 
@@ -197,21 +205,39 @@ class LiveIndex:
         return GitSource(self._workspace.git.common_dir, target)
 
     def _show(self, state: State) -> State:
-        """Write `metadata.json` from what the index holds by now, if it tells of something else."""
+        """Tell in `metadata.json` of what the index holds by now, if that is something else.
+
+        Where only the figures changed, as most commits leave it, the answer does not wait for the disk.
+        """
         known = self.metadata()
-        if known is None or (known.stats.source_commit, known.stats.total_chunks) != (
-            state.commit,
-            state.chunks,
-        ):
-            config = self._workspace.snapshot(state.commit).config
-            known = describe(state, self.values(), config.corpus.description or self._workspace.name)
-            location = self._home.look()
-            if location is not None:
-                # A search needs no metadata, and the next commit writes it again.
-                with suppress(OSError):
-                    write_metadata(location.metadata, known)
+        if known is None or not known.is_of(state):
+            told = self._describe(state)
+            if known is not None and known.is_alike(told):
+                self._figures.ask()
+            else:
+                self._write(told)
+            known = told
         self._metadata = known
         return state
+
+    def _describe(self, state: State) -> Metadata:
+        config = self._workspace.snapshot(state.commit).config
+        return describe(state, self.values(), config.corpus.description or self._workspace.name)
+
+    def _write(self, told: Metadata) -> None:
+        location = self._home.look()
+        if location is not None:
+            # A search needs no metadata, and the next commit writes it again.
+            with suppress(OSError):
+                write_metadata(location.metadata, told)
+
+    def _write_figures(self) -> None:
+        """Write `metadata.json` from the index as it is now, to which another process may have added."""
+        # Where there is no index to tell of any more, whoever makes the next one writes it.
+        with suppress(WorkspaceError, OSError):
+            state = self.engine.state()
+            if state is not None:
+                self._write(self._describe(state))
 
     def _name(self) -> str:
         branch = self._workspace.branch or f"detached {self._workspace.git.git_dir}"

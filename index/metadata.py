@@ -79,6 +79,14 @@ class Metadata(_Model):
     stats: Stats
     embedding: Embedding | None = None
 
+    def is_of(self, state: State) -> bool:
+        """Whether this tells of an index in this state."""
+        return (self.stats.source_commit, self.stats.total_chunks) == (state.commit, state.chunks)
+
+    def is_alike(self, other: Metadata) -> bool:
+        """Whether this differs from another in its figures at most."""
+        return self == other.model_copy(update={"stats": self.stats})
+
     @field_validator("metadata_version")
     @classmethod
     def _supported(cls, value: str) -> str:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from index.cache import Cache
 from index.generations import Generation
 from index.port import State
@@ -58,10 +56,6 @@ class Opened:
 
     def _count(self, key: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
-        for part, alive in zip(self.statistics.parts, self.statistics.alive, strict=True):
-            for value, first, last in part.segment.terms(key):
-                ids = part.segment.ids[first:last]
-                live = len(ids) if alive is None else int(np.count_nonzero(alive[ids]))
-                if live:
-                    counts[value] += live
+        for part in self.generation.parts:
+            counts.update(part.values(key))
         return counts

@@ -38,7 +38,9 @@ def terms_of(packed: Packed) -> NDArray[np.uint32]:
 
 def sections_of(packed: Packed) -> NDArray[np.uint32]:
     """Give the sections of postings."""
-    return ((packed >> _SECTION) & _SECTIONS).astype(np.uint32)
+    found = (packed >> _SECTION).astype(np.uint32)
+    found &= np.uint32(CAPACITY - 1)
+    return found
 
 
 def weights_of(packed: Packed) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from index.engine.toc import read_toc, toc_name, write_toc
 from index.files import write_file, writing
 from index.generations import Generation, Part
-from index.integrity import IndexDamaged, Manifest, Stamp, Sum, read_manifest, write_manifest
+from index.integrity import IndexDamaged, Manifest, Stamp, Sum, newest_manifest, read_manifest, write_manifest
 from index.port import State
 from index.segment import Segment, file_name
 
@@ -40,10 +40,10 @@ class Store:
             if self._held is None:
                 raise IndexDamaged.because("nothing was committed")
             return self._held
+        if previous and _is_newest(previous, self.folder) and previous.is_untouched():
+            return previous
         while True:
             manifest = read_manifest(self.folder)
-            if previous and previous.number == manifest.generation and previous.is_untouched():
-                return previous
             try:
                 return self._read(self.folder, manifest, previous, known)
             except IndexDamaged:
@@ -96,6 +96,14 @@ class Store:
         if sum(part.size for part in parts) != state.chunks:
             raise IndexDamaged.because("the state does not fit the index")
         return Generation(number, state, tuple(parts))
+
+
+def _is_newest(generation: Generation, folder: Path) -> bool:
+    """Whether nobody has committed since. A number is given once in a folder, so its manifest is not read."""
+    try:
+        return generation.number == newest_manifest(folder)
+    except (OSError, ValueError):
+        return False
 
 
 def _state(values: Mapping[str, object]) -> State:

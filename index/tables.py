@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ The parent's place is its number among the sections of its page, by key; -1 if t
 SHORTENED = b"\xff"
 """Begins a key that goes on after its parent's key and a slash; no UTF-8 holds this byte."""
 
-_NUMBERS = attrgetter("start", "body", "end", "line", "end_line")
+_OWN = attrgetter("position", "start", "body", "end", "line", "end_line")
 
 
 class Tables:
@@ -33,7 +34,9 @@ class Tables:
 
     def __init__(self) -> None:
         self._firsts = array("I", [0])
+        # The numbers of sections but for the places of their parents, which are by themselves.
         self._numbers = array("i")
+        self._parents = array("i")
         self._blobs = bytearray()
         self._paths, self._facets, self._keys, self._titles = Strings(), Strings(), Strings(), Strings()
 
@@ -44,16 +47,14 @@ class Tables:
     def add(self, page: Page) -> None:
         sections = page.by_key
         places = {section.position: place for place, section in enumerate(sections)}
-        numbers = self._numbers
         keys: list[bytes] = []
         for section in sections:
             parent, key = section.parent, section.key
-            if parent is None:
-                keys.append(encoded(key))
-                numbers.extend((section.position, -1, *_NUMBERS(section)))
-            else:
-                keys.append(_shortened(key, page.sections[parent].key))
-                numbers.extend((section.position, places[parent], *_NUMBERS(section)))
+            keys.append(encoded(key) if parent is None else _shortened(key, page.sections[parent].key))
+        self._numbers.extend(chain.from_iterable(map(_OWN, sections)))
+        self._parents.extend(
+            [-1 if section.parent is None else places[section.parent] for section in sections]
+        )
         self._keys.extend(keys)
         self._titles.extend([encoded(section.title) for section in sections])
         self._paths.extend([encoded(page.path)])
@@ -64,6 +65,7 @@ class Tables:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give the arrays of a segment that are not about words."""
         firsts = np.frombuffer(self._firsts, np.uint32)
+        own = np.frombuffer(self._numbers, np.int32).reshape(-1, COLUMNS - 1)
         keys, key_offsets = self._keys.arrays()
         titles, title_offsets = self._titles.arrays()
         paths, path_offsets = self._paths.arrays()
@@ -71,7 +73,7 @@ class Tables:
         return {
             "firsts": firsts,
             "page_of": np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(firsts)),
-            "numbers": np.frombuffer(self._numbers, np.int32).reshape(-1, COLUMNS),
+            "numbers": np.insert(own, 1, np.frombuffer(self._parents, np.int32), axis=1),
             "keys": keys,
             "key_offsets": key_offsets,
             "titles": titles,

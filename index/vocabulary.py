@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from itertools import accumulate, chain, islice
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import BREAK, STOP_WORDS, terms_of_raw
+from index.analysis import BREAK, STOP_WORDS
+from index.analysis.bulk import terms_of_raws
 from index.strings import encoded, ranges
 
 LIMIT = 64_000_000
@@ -49,6 +50,7 @@ class Vocabulary:
         self._limit = limit
         self._lock = threading.Lock()
         self._raws: Numbers[bytes] = Numbers()
+        # A facet's term with its field and a NUL before it, a word as it is, which holds no NUL.
         self._terms: Numbers[str] = Numbers()
         self._keys: list[bytes] = []
         self._bytes = 0
@@ -96,21 +98,22 @@ class Vocabulary:
     def keys(self, terms: NDArray[np.int64]) -> list[bytes]:
         """Give the keys of numbered terms."""
         with self._lock:
-            self._keys += map(encoded, self._terms.since(len(self._keys)))
+            self._keys += map(_key, self._terms.since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
 
-    def _learn(self, raws: Iterable[bytes]) -> None:
-        for raw in raws:
-            terms = terms_of_raw(raw)
+    def _learn(self, raws: Sequence[bytes]) -> None:
+        found = terms_of_raws(raws)
+        for place, terms in enumerate(found):
             spoken = len(terms)
+            self._all.append(spoken)
             if not STOP_WORDS.isdisjoint(terms):
-                terms.sort(key=STOP_WORDS.__contains__)
+                found[place] = terms = sorted(terms, key=STOP_WORDS.__contains__)
                 spoken -= sum(map(STOP_WORDS.__contains__, terms))
             self._spoken.append(spoken)
-            self._all.append(len(terms))
-            self._starts.append(len(self._stretches))
-            self._stretches.extend([self._terms["\0" + term] for term in terms])
-            self._bytes += len(raw)
+        start = len(self._stretches)
+        self._starts.extend(islice(accumulate(map(len, found), initial=start), len(found)))
+        self._stretches.extend(map(self._terms.__getitem__, chain.from_iterable(found)))
+        self._bytes += sum(map(len, raws))
 
 
 _sharing = threading.Lock()
@@ -124,6 +127,10 @@ def shared() -> Vocabulary:
         if _shared.is_full:
             _shared = Vocabulary(SHARED_LIMIT)
         return _shared
+
+
+def _key(term: str) -> bytes:
+    return encoded(term if "\0" in term else "\0" + term)
 
 
 def _view(numbers: array[int]) -> NDArray[np.uint32]:

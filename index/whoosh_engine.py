@@ -7,6 +7,7 @@ manifest or of the pointer to the folder, and what was open before stays readabl
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -67,6 +68,7 @@ class WhooshEngine:
         self._cache = Cache()
         self._turns = Turns(home, lambda: self.serving() is not None)
         self._opened: Opened | None = None
+        self._keeping = threading.Lock()
 
     def ensure(self) -> None:
         """Open the index that is there; without one, choose where it will be."""
@@ -98,8 +100,8 @@ class WhooshEngine:
         """As the port says. Only the writer whose turn it is reads the documents."""
 
         def change(location: Location | None) -> State:
-            _sweep(location)
             opened = self._read(location)
+            _sweep(location, opened.folder if opened else None)
             state = opened.state if opened else None
             if state is not None and state.commit == commit != base:
                 return state
@@ -124,7 +126,7 @@ class WhooshEngine:
             return build(source, folder, processes=self._processes, progress=progress, durable=self._durable)
 
         def anew(location: Location | None) -> State:
-            _sweep(location)
+            _sweep(location, location.current() if location else None)
             if unless is not None:
                 with suppress(IndexDamaged):
                     opened = self._read(location)
@@ -226,18 +228,23 @@ class WhooshEngine:
 
     def _read(self, location: Location | None) -> Opened | None:
         """Read what is in a location, or in memory. Raises IndexDamaged."""
-        opened = self._opened
+        opened = before = self._opened
         folder = location.current() if location else None
         if opened is not None and opened.store.folder != folder:
             opened = None
         if folder is None and (opened is None or location is not None):
-            self._opened = None
-            return None
+            return self._keep(before, None)
         store = opened.store if opened else Store(folder, self._durable)
         generation = store.read(opened.generation if opened else None)
         if opened is None or generation.number != opened.generation.number:
             opened = Opened(store, generation, self._cache)
-        self._opened = opened
+        return self._keep(before, opened)
+
+    def _keep(self, before: Opened | None, opened: Opened | None) -> Opened | None:
+        """Go on with what was read, unless another thread has committed meanwhile: that is newer."""
+        with self._keeping:
+            if self._opened is before:
+                self._opened = opened
         return opened
 
     def _change(self, opened: Opened, commit: str | None, built: Built, deletes: Iterable[str]) -> State:
@@ -286,15 +293,16 @@ class WhooshEngine:
         generation = store.commit(previous, parts, state)
         if location and store.folder:
             location.swap(store.folder)
-        self._opened = Opened(store, generation, self._cache)
+        with self._keeping:
+            self._opened = Opened(store, generation, self._cache)
         return state
 
 
-def _sweep(location: Location | None) -> None:
-    """Remove what earlier writers left beside the index; only for the writer."""
+def _sweep(location: Location | None, keep: Path | None) -> None:
+    """Remove what earlier writers left beside the index that is kept; only for the writer."""
     if location is not None:
         with suppress(OSError):
-            location.sweep(keep=location.current())
+            location.sweep(keep=keep)
 
 
 def _moved(state: State | None) -> BaseMoved:

@@ -15,6 +15,8 @@ _BRACES = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
 _ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
 _TAG = r"""<a[ \t]+(?:id|name)[ \t]*=[ \t]*(?:"[^"\s\[\]]+"|'[^'\s\[\]]+')[ \t]*>[ \t]*</a>"""
 _HTML = re.compile(_TAG, re.IGNORECASE)
+# How nearly all HTML anchors in headings are written: one, before words in which nothing else could be one.
+_HTML_FIRST = re.compile(r"""(<a (?:id|name)="([^"'\s<>\[\]]+)"></a>)([^<`\\}]*)""")
 _HTML_LINE = re.compile(rf"[ ]{{0,3}}(?:{_TAG}[ \t]*)+$", re.IGNORECASE)
 _HTML_NAME = re.compile(r"""=[ \t]*["']([^"']+)["']""")
 # CommonMark §2.4 and §6.1: what a backslash or a code span makes literal is no anchor.
@@ -58,6 +60,8 @@ def read_heading(source: str) -> HeadingText:
     source = source.strip()
     if "<" not in source and not source.endswith("}"):
         return HeadingText("", source, "", None, None, ())
+    if first := _HTML_FIRST.fullmatch(source):
+        return HeadingText(first[1], first[3].strip(), "", first[2], AnchorForm.HTML, ())
     words, suffix, name, form = source, "", None, None
     for pattern, opening, candidate in (
         (_BRACES, "{#", AnchorForm.BRACES),

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from workspace.markdown import html_block_kind
+from workspace.markdown import Heading, html_block_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NEWLINE, _EQUALS = b"\n="
 
 _CANDIDATE = re.compile(
-    rb"\n(?=[ #`~=<-]) {0,3}(?:"
+    rb"\n {0,3}+(?=[#`~=<-])(?:"
     rb"(#{1,6})(?=[ \t\n])"
     rb"|(`{3,}(?=[^`\n]*\n)|~{3,})"
     rb"|(=+|-+)(?=[ \t]*\n)"
@@ -67,20 +67,11 @@ class Unsure(Exception):
     """Only the parser can tell."""
 
 
-class Block(NamedTuple):
-    """A heading, and the line ends before and behind its lines."""
+def find_headings(text: bytes, top: int) -> Iterator[tuple[Heading, int, int]]:
+    """The headings at the top level of a text, in order, with the line ends before and behind each.
 
-    level: int
-    start: int
-    end: int
-    source: str
-    is_setext: bool
-
-
-def find_headings(text: bytes, top: int) -> Iterator[Block]:
-    """The headings at the top level of a text, in order; it begins at `top`, a line end, and ends with one.
-
-    Lines end in LF only, and no byte is NUL. Raises Unsure.
+    The text begins with a line end, above line 0, and ends with one; the walk begins at `top`, another. Lines
+    end in LF only, and no byte is NUL. Raises Unsure.
     """
     return _Walk(text, top).headings()
 
@@ -100,9 +91,11 @@ class _Walk:
         self._top = self._seen = self._listed_to = top
         self._is_listed = False
 
-    def headings(self) -> Iterator[Block]:
-        """The headings in order. Raises Unsure."""
+    def headings(self) -> Iterator[tuple[Heading, int, int]]:
+        """The headings in order, with the line ends before and behind each. Raises Unsure."""
         text, at = self._text, self._top
+        line = text.count(b"\n", 1, at + 1)
+        counted = at + 1
         while found := _CANDIDATE.search(text, at):
             start, kind = found.start(), found.lastindex
             below_text = start > self._top and text[start - 1] != _NEWLINE
@@ -117,27 +110,33 @@ class _Walk:
                 block = self._setext(found, at, below_text)
             else:
                 at = self._passed(found, at)
-            self._seen = max(self._seen, start)
-            if block:
-                self._top = at
-                yield block
+            if block is None:
+                continue
+            self._top = at
+            level, start, source = block
+            line += text.count(b"\n", counted, start + 1)
+            counted = start + 1
+            is_setext = kind == _UNDERLINE
+            after = line + (text.count(b"\n", counted, at + 1) if is_setext else 1)
+            yield Heading(level, line, after, source, is_setext), start, at
 
-    def _atx(self, found: re.Match[bytes], end: int) -> Block:
+    def _atx(self, found: re.Match[bytes], end: int) -> tuple[int, int, str]:
+        """The level, the beginning and the words of a heading of #s that ends at `end`."""
         start, (first, mark) = found.start(), found.span(_HEADING)
         if first - start > _LOW and self._may_be_listed(start):
             raise Unsure
-        return Block(mark - first, start, end, _words(self._text[mark:end]), False)
+        return mark - first, start, _words(self._text[mark:end])
 
-    def _setext(self, found: re.Match[bytes], end: int, below_text: bool) -> Block | None:
-        """The heading that a line of `=` or `-` ends; else the line is a thematic break, or text."""
+    def _setext(self, found: re.Match[bytes], end: int, below_text: bool) -> tuple[int, int, str] | None:
+        """The same of a heading that a line of `=` or `-` ends; None for a thematic break, or text."""
         start, (first, last) = found.start(), found.span(_UNDERLINE)
         is_equals, is_low = self._text[first] == _EQUALS, first - start <= _LOW
         paragraph = self._paragraph(start, is_low) if below_text else None
         if paragraph is not None:
-            source = _decoded(self._text[paragraph:start])
-            return Block(1 if is_equals else 2, paragraph, end, source, True)
+            return 1 if is_equals else 2, paragraph, _decoded(self._text[paragraph:start])
         if is_low and not is_equals and last - first > 2:
             self._top = end
+        self._seen = start
         return None
 
     def _passed(self, found: re.Match[bytes], end: int) -> int:
@@ -149,6 +148,7 @@ class _Walk:
         else:
             kind = html_block_kind(_decoded(text[first:end]))
             if kind not in _HTML_ENDS:
+                self._seen = start
                 return end
             closing = _HTML_ENDS[kind].search(text, first)
         behind = text.index(b"\n", closing.end()) if closing else len(text) - 1
@@ -235,8 +235,10 @@ def _closing_fence(character: bytes, length: int) -> re.Pattern[bytes]:
 def _words(line: bytes) -> str:
     """What stands behind the #s of a heading, without those that close it (CommonMark 0.31 §4.2)."""
     words = line.rstrip(b" \t")
-    kept = words.rstrip(b"#")
-    return _decoded(kept if kept.endswith((b" ", b"\t")) else words)
+    if words.endswith(b"#"):
+        kept = words.rstrip(b"#")
+        words = kept if kept.endswith((b" ", b"\t")) else words
+    return _decoded(words)
 
 
 def _decoded(text: bytes) -> str:

@@ -6,7 +6,7 @@ A key is replaced by splicing its lines; every other key, comment and blank line
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
@@ -50,8 +50,6 @@ def read(source: str) -> Mapping[str, object]:
 
     Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or a bomb of nesting or aliases.
     """
-    import yaml
-
     from workspace.plain_yaml import read_plain
 
     if len(source) > MAX_FRONT_MATTER:
@@ -61,6 +59,8 @@ def read(source: str) -> Mapping[str, object]:
     plain = read_plain(source, _word)
     if plain is not None:
         return plain
+    import yaml
+
     try:
         _check_size(source)
         value = yaml.load(source, _loader())
@@ -81,24 +81,29 @@ def read(source: str) -> Mapping[str, object]:
     )
 
 
+@cache
+def _patterns(first: str) -> tuple[re.Pattern[str], ...]:
+    """What words that begin with a character must match to be more than text (YAML 1.1 §10.2)."""
+    resolvers = _loader().yaml_implicit_resolvers
+    return tuple(pattern for _, pattern in (*resolvers.get(first, ()), *resolvers.get(None, ())))
+
+
 def _word(text: str) -> object:
     return _cached_word(text) if len(text) <= _CACHED_LENGTH else _resolved(text)
 
 
 def _resolved(text: str) -> object:
     """What YAML takes words for: text, unless they look like `true`, `10` or `2024-05-01`."""
+    if not any(pattern.match(text) for pattern in _patterns(text[0])):
+        return text
     import yaml
 
     from workspace.plain_yaml import NotPlain
 
-    resolvers = _loader().yaml_implicit_resolvers
-    for _, pattern in (*resolvers.get(text[0], ()), *resolvers.get(None, ())):
-        if pattern.match(text):
-            try:
-                return yaml.load(text, _loader())
-            except (yaml.YAMLError, ValueError) as error:
-                raise NotPlain from error
-    return text
+    try:
+        return yaml.load(text, _loader())
+    except (yaml.YAMLError, ValueError) as error:
+        raise NotPlain from error
 
 
 _cached_word = lru_cache(maxsize=4096)(_resolved)

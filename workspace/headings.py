@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import anchors, markdown
 from workspace.anchors import AnchorForm
 from workspace.lines import BLANK
+from workspace.slugs import heading_slug
 
 if TYPE_CHECKING:
     from workspace.anchors import HeadingText
@@ -16,14 +18,17 @@ if TYPE_CHECKING:
 
 PREAMBLE = "_preamble"
 
+# Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
+_CACHED_LENGTH = 200
+
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 
 class AnchoredHeading(NamedTuple):
-    """A heading, its words and anchors, and its title as a reader sees it; `first_line` counts from 0.
+    """A heading, its words and anchors, its title as a reader sees it, and the slug of that.
 
-    Offsets are bytes: `start` is where the first line begins that holds its anchors, `heading_start` where
-    its own does, and `body` is behind its lines.
+    `first_line`, counted from 0, is the first that holds its anchors. Offsets are bytes: `start` is where
+    that line begins, `heading_start` where its own does, and `body` is behind its lines.
     """
 
     block: Heading
@@ -31,6 +36,7 @@ class AnchoredHeading(NamedTuple):
     above: tuple[str, ...]
     first_line: int
     title: str
+    slug: str
     start: int
     heading_start: int
     body: int
@@ -75,8 +81,19 @@ def anchored(
     heading: Heading, above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
 ) -> AnchoredHeading:
     """A heading of these bytes with the anchors above it, which begin on the line `first` at `start`."""
-    text = anchors.read_heading(heading.source)
-    return AnchoredHeading(heading, text, above, first, markdown.plain_text(text.words), start, *span)
+    source = heading.source
+    text, title, slug = _cached_words(source) if len(source) <= _CACHED_LENGTH else _words(source)
+    return AnchoredHeading(heading, text, above, first, title, slug, start, span[0], span[1])
+
+
+def _words(source: str) -> tuple[HeadingText, str, str]:
+    """A heading's words and anchors, its title and its slug."""
+    text = anchors.read_heading(source)
+    title = markdown.plain_text(text.words)
+    return text, title, heading_slug(title)
+
+
+_cached_words = lru_cache(maxsize=16384)(_words)
 
 
 def anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:

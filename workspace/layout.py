@@ -60,10 +60,11 @@ def _headings(data: bytes, scanned: Scanned) -> list[AnchoredHeading] | None:
     found: list[AnchoredHeading] = []
     floor, behind = scanned.front_matter_lines, scanned.body
     lines: Lines | None = None
+    has_tags = b"<a" in data or b"<A" in data
     for heading, span in zip(scanned.headings, scanned.spans, strict=True):
         start, first = span[0], heading.line
         above: tuple[str, ...] = ()
-        if _may_be_anchored_above(data, start):
+        if has_tags and _may_be_anchored_above(data, start):
             lines = lines or Lines(data)
             first, above = anchors_above(lines, heading.line, floor)
             start = lines.offset(first)

@@ -34,6 +34,7 @@ _CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
 _SPARE = 4
 
 _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
+_MARK = re.compile(r"[\\`*\n\]<&_]")
 # What else these marks stand for is text: an underscore amid a word, brackets without a target, an ampersand.
 _INLINE_MARKUP = re.compile(r"[\\`*\n]|\](?=\()|<(?! )|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 # A heading that is one link, as in a table of contents.
@@ -255,7 +256,7 @@ def plain_text(source: str) -> str:
     """
     if len(source) > _MAX_INLINE:
         return source.replace("\n", " ").strip()
-    if not _INLINE_MARKUP.search(source):
+    if not _MARK.search(source) or not _INLINE_MARKUP.search(source):
         return source.strip()
     link = _LINK.fullmatch(source)
     if (text := _without_ticks(link[1] if link else source)) is not None:

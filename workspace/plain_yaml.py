@@ -21,7 +21,7 @@ _ITEM = re.compile(r"( *)- +(.+)")
 _COMMENT = re.compile(r" *(?:#[ -~]*)?")
 _QUOTED = re.compile(r"""(?:"[ !#-\[\]-~]*"|'[ -&(-~]*')""")
 # YAML 1.1 §9.1.2: `: ` and ` #` end words without quotes, and most marks cannot begin them.
-_WORDS = re.compile(r"[A-Za-z0-9_/(](?:[!-9;-~]|:(?=[!-~])| (?!#))*")
+_WORDS = re.compile(r"[A-Za-z0-9_/(](?:[!-9;-~]++|:(?=[!-~])| (?!#))*+")
 _ENTRIES = re.compile(rf"{_QUOTED.pattern}|[A-Za-z0-9_/(](?: *[A-Za-z0-9_/.()+-])*")
 _LIST = re.compile(rf"\[ *(?:(?:{_ENTRIES.pattern}) *(?:, *(?:{_ENTRIES.pattern}) *)*)?\] *")
 
@@ -70,8 +70,8 @@ def _value(text: str, word: Callable[[str], object]) -> object:
 
 def _scalar(text: str, word: Callable[[str], object]) -> object:
     text = text.rstrip(" ")
-    if _QUOTED.fullmatch(text):
-        return text[1:-1]
-    if not _WORDS.fullmatch(text):
+    if _WORDS.fullmatch(text):
+        return word(text)
+    if not _QUOTED.fullmatch(text):
         raise NotPlain
-    return word(text)
+    return text[1:-1]

@@ -49,17 +49,15 @@ def scan(data: bytes) -> Scanned | None:
     if b"\0" in text:
         return None
     opening, closing, top = _front_matter(text)
-    marks = line = text.count(b"\n", 1, top + 1)
-    counted = top + 1
+    marks = text.count(b"\n", 1, top + 1)
     headings: list[Heading] = []
     spans: list[tuple[int, int]] = []
     try:
-        for level, start, end, source, is_setext in find_headings(text, top):
-            line += text.count(b"\n", counted, start + 1)
-            counted = start + 1
-            after = line + (text.count(b"\n", counted, end + 1) if is_setext else 1)
-            headings.append(Heading(level, line, after, source, is_setext))
-            spans.append((first + start + shift * line, min(first + end + shift * after, len(data))))
+        for heading, start, end in find_headings(text, top):
+            headings.append(heading)
+            spans.append(
+                (first + start + shift * heading.line, min(first + end + shift * heading.end, len(data)))
+            )
     except Unsure:
         return None
     return Scanned(

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.headings import PREAMBLE
+from workspace.anchors import HeadingText
+from workspace.headings import PREAMBLE, AnchoredHeading
 from workspace.lines import BLANK
+from workspace.markdown import Heading
 from workspace.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workspace.anchors import AnchorForm
-    from workspace.headings import AnchoredHeading
     from workspace.layout import Layout
 
 
@@ -72,25 +75,6 @@ class Section(NamedTuple):
         return self.heading.aliases if self.heading else ()
 
 
-class _Block(NamedTuple):
-    """A heading, or (without one) the text before the first; `level` is 0 for the preamble.
-
-    [start, body) are the bytes before its own text, `first_line` counts from 0.
-    """
-
-    heading: AnchoredHeading | None
-    title: str
-    level: int
-    start: int
-    first_line: int
-    body: int
-
-    @property
-    def anchor(self) -> str | None:
-        """The anchor that is its address; the preamble has its own."""
-        return self.heading.anchor if self.heading and self.level else None
-
-
 def build_sections(
     data: bytes, layout: Layout, metadata_title: str | None
 ) -> tuple[tuple[Section, ...], str | None]:
@@ -99,86 +83,90 @@ def build_sections(
     The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text
     before the first heading is the preamble already; then that H1 still gives the title, and is a section.
     """
-    body = layout.body
-    blocks = [
-        _Block(heading, heading.title, heading.block.level, heading.start, heading.first_line, heading.body)
-        for heading in layout.headings
-    ]
-    has_text = bool(data[body : blocks[0].start if blocks else None].strip(BLANK))
-    h1 = next((place for place, block in enumerate(blocks) if block.level == 1), None)
-    title = (None if h1 is None else blocks[h1].title) or metadata_title
+    headings, body = layout.headings, layout.body
+    levels = [heading.block.level for heading in headings]
+    h1 = levels.index(1) if 1 in levels else None
+    title = (None if h1 is None else headings[h1].title) or metadata_title
+    has_text = bool(data[body : headings[0].start if headings else None].strip(BLANK))
     if h1 is not None and (h1 == 0 or not has_text):
-        blocks[h1] = blocks[h1]._replace(level=0)
-    if blocks and blocks[0].level == 0:
-        blocks[0] = blocks[0]._replace(start=body)
+        levels[h1] = 0
     elif has_text or (h1 is None and metadata_title):
-        first_line = max(0, min(layout.front_matter_lines, layout.lines - 1))
-        blocks.insert(0, _Block(None, title or "", 0, body, first_line, body))
-    return _sections(blocks, len(data), max(0, layout.lines - 1)), title
+        headings = [_without_words(title or "", layout), *headings]
+        levels.insert(0, 0)
+    starts = [heading.start for heading in headings]
+    if levels and levels[0] == 0:
+        starts[0] = body
+    return _sections(headings, levels, starts, len(data), layout.lines), title
 
 
-def _nest(blocks: list[_Block], size: int) -> tuple[list[int | None], list[int]]:
-    """The parent of each block, and the end of what stands below it. The title closes all before it."""
-    parents: list[int | None] = []
-    tree_ends = [size] * len(blocks)
-    open_blocks: list[tuple[int, int]] = []
-    for position, block in enumerate(blocks):
-        level = block.level
-        while open_blocks and open_blocks[-1][0] >= level:
-            tree_ends[open_blocks.pop()[1]] = block.start
-        if level == 0:
-            parents.append(None)
-            if position + 1 < len(blocks):
-                tree_ends[position] = blocks[position + 1].start
-            continue
-        parents.append(open_blocks[-1][1] if open_blocks else None)
-        open_blocks.append((level, position))
-    return parents, tree_ends
+def _without_words(title: str, layout: Layout) -> AnchoredHeading:
+    """What stands for the heading of a preamble that has none: one of level 0, and of no bytes."""
+    line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
+    block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
+    return AnchoredHeading(block, text, (), line, title, heading_slug(title), body, body, body)
 
 
-def _sections(blocks: list[_Block], size: int, last_line: int) -> tuple[Section, ...]:
-    parents, tree_ends = _nest(blocks, size)
-    slugs = [heading_slug(block.title) for block in blocks]
-    addresses = _addresses(blocks, parents, slugs)
+def _sections(
+    headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
+) -> tuple[Section, ...]:
+    """The sections that begin with these headings. Each ends where the next one begins."""
+    parents, tree_ends = _nest(levels, starts, size)
+    addresses = _addresses(headings, levels, parents)
     keys = _keys(addresses)
+    ends = (*starts[1:], size)
+    end_lines = (*(heading.first_line for heading in headings[1:]), lines)
     sections: list[Section] = []
-    for position, block in enumerate(blocks):
-        heading = block.heading
-        if position + 1 < len(blocks):
-            end, end_line = blocks[position + 1].start, blocks[position + 1].first_line - 1
-        else:
-            end, end_line = size, last_line
-        line = heading.block.line if heading else block.first_line
+    for position, heading in enumerate(headings):
+        block, _, _, _, title, slug, _, heading_start, body = heading
+        line = block.line + 1
         sections.append(
             Section(
                 position,
                 addresses[position],
                 keys[position],
-                block.title,
-                block.level,
-                line + 1,
-                max(line, end_line) + 1,
-                block.start,
-                heading.heading_start if heading else block.start,
-                block.body,
-                end,
+                title,
+                levels[position],
+                line,
+                max(line, end_lines[position]),
+                starts[position],
+                heading_start,
+                body,
+                ends[position],
                 tree_ends[position],
                 parents[position],
-                slugs[position],
-                heading,
+                slug,
+                heading if block.level else None,
             )
         )
     return tuple(sections)
 
 
-def _addresses(blocks: list[_Block], parents: list[int | None], slugs: list[str]) -> list[str]:
+def _nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[int | None], list[int]]:
+    """The parent of each section, and the end of what stands below it. The title closes all before it."""
+    parents: list[int | None] = []
+    tree_ends = [size] * len(levels)
+    open_sections: list[tuple[int, int]] = []
+    for position, level in enumerate(levels):
+        while open_sections and open_sections[-1][0] >= level:
+            tree_ends[open_sections.pop()[1]] = starts[position]
+        parents.append(open_sections[-1][1] if open_sections else None)
+        if level:
+            open_sections.append((level, position))
+        elif position + 1 < len(levels):
+            tree_ends[position] = starts[position + 1]
+    return parents, tree_ends
+
+
+def _addresses(
+    headings: Sequence[AnchoredHeading], levels: Sequence[int], parents: Sequence[int | None]
+) -> list[str]:
     """Explicit anchors as they are; else the parent's address and the slug, numbered among siblings."""
-    anchors = [block.anchor for block in blocks]
+    anchors = [heading.anchor if level else None for heading, level in zip(headings, levels, strict=True)]
     explicit = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, Names] = {}
     addresses: list[str] = []
-    for block, anchor, parent, slug in zip(blocks, anchors, parents, slugs, strict=True):
-        if block.level == 0:
+    for heading, level, anchor, parent in zip(headings, levels, anchors, parents, strict=True):
+        if level == 0:
             addresses.append(PREAMBLE)
         elif anchor:
             addresses.append(anchor)
@@ -186,15 +174,16 @@ def _addresses(blocks: list[_Block], parents: list[int | None], slugs: list[str]
             names = siblings.get(parent)
             if names is None:
                 names = siblings[parent] = Names("-", 1, explicit)
+            slug = heading.slug
             addresses.append(names.give(slug if parent is None else f"{addresses[parent]}/{slug}"))
     return addresses
 
 
 def _keys(addresses: list[str]) -> list[str]:
     """The addresses, made unique where several sections have the same."""
-    counts = Counter(addresses)
-    if len(counts) == len(addresses):
+    if len(set(addresses)) == len(addresses):
         return addresses
+    counts = Counter(addresses)
     numbered = Names("~", 1, counts)
     return [address if counts[address] == 1 else numbered.give(address) for address in addresses]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,9 +10,6 @@ if TYPE_CHECKING:
 
 EMPTY_SLUG = "section"
 MAX_FILE_STEM = 80
-
-# Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
-_CACHED_LENGTH = 200
 
 _KEPT_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))
 # Symbols that Unicode calls Other_Alphabetic: circled, squared and negative Latin letters.
@@ -45,14 +41,7 @@ def heading_slug(text: str) -> str:
     spaces become hyphens, all else is dropped (the rule of the `github-slugger` package, without its
     document-wide numbering). An empty result is `section`.
     """
-    return _cached_slug(text) if len(text) <= _CACHED_LENGTH else _slug(text)
-
-
-def _slug(text: str) -> str:
     return text.lower().translate(_CHARACTERS) or EMPTY_SLUG
-
-
-_cached_slug = lru_cache(maxsize=16384)(_slug)
 
 
 class Names:
@@ -73,11 +62,12 @@ class Names:
     def give(self, name: str) -> str:
         """The name, if nothing has it yet, else with the first number that is free, counted from `start`."""
         free = name
-        number = self._numbers.get(name, self._start)
-        while free in self._given or free in self._reserved:
-            free = f"{name}{self._mark}{number}"
-            number += 1
-        self._numbers[name] = number
+        if name in self._given or name in self._reserved:
+            number = self._numbers.get(name, self._start)
+            while free in self._given or free in self._reserved:
+                free = f"{name}{self._mark}{number}"
+                number += 1
+            self._numbers[name] = number
         self._given.add(free)
         return free
 

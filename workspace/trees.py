@@ -65,8 +65,9 @@ def changes(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeCh
     stack = [("", old, new)] if old != new else []
     while stack:
         prefix, left, right = stack.pop()
-        before = {entry.name: entry for entry in git.tree(left)} if left else {}
-        after = {entry.name: entry for entry in git.tree(right)} if right else {}
+        one_side, other_side = git.differing(left, right)
+        before = {entry.name: entry for entry in one_side}
+        after = {entry.name: entry for entry in other_side}
         folders = []
         for name in sorted(before.keys() | after.keys()):
             one, two = before.get(name), after.get(name)

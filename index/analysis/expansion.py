@@ -21,11 +21,11 @@ MAX_TOKEN = 64
 MAX_NAME = 4096
 """Of a longer name, which no person wrote, the first 4,096 characters are read."""
 
-# What joins words; between a small letter and a capital; before the last of several capitals, but `APIs` is
-# one word.
-_JOINT = re.compile(
+JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
 )
+"""What parts words: what joins them; between a small letter and a capital; before the last of several
+capitals, but `APIs` is one word."""
 _MARKED = re.compile(r"[_.'+#-]")
 
 
@@ -85,7 +85,7 @@ def _terms_of_word(word: str) -> list[str]:
         word, whole = word[:-2], whole[:-2]
     is_plain = _MARKED.search(whole) is None
     term = stem(whole[:MAX_TOKEN]) if is_plain else whole[:MAX_TOKEN]
-    parts = [part for part in map(folded, _JOINT.split(word)) if part]
+    parts = [part for part in map(folded, JOINT.split(word)) if part]
     if not parts or (is_plain and len(parts) == 1):
         return [term][: len(parts)]
     return [term, *(stem(part[:MAX_TOKEN]) for part in parts if part not in STOP_WORDS)]

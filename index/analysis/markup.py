@@ -19,17 +19,19 @@ _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-
 def readable(text: bytes) -> bytes:
     """Give Markdown without comments, addresses of links, anchors and entities.
 
-    Most texts hold none of them: an expression is tried only where the bytes that it begins with occur.
+    Most texts hold none of them: an expression is tried only where the bytes that it begins with occur. One
+    byte is looked for first, because that is many times quicker than two.
     """
     if b"<" in text:
         if b"<!--" in text:
             text = _COMMENT.sub(b" ", text)
         text = _TAG.sub(b" ", text)
-    if b"](" in text:
-        text = _TARGET.sub(b" ", text)
-    if b"]:" in text:
-        text = _DEFINITION.sub(b" ", text)
-    if b"{#" in text:
+    if b"]" in text:
+        if b"](" in text:
+            text = _TARGET.sub(b" ", text)
+        if b"]:" in text:
+            text = _DEFINITION.sub(b" ", text)
+    if b"{" in text and b"{#" in text:
         text = _ANCHOR.sub(b" ", text)
     if b"&" in text:
         text = _ENTITY.sub(b" ", text)

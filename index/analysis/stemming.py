@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,13 @@ def stem(word: str) -> str:
     """Give the Snowball stem of a folded English word; other words mostly stay as they are."""
     with _stemming:
         return str(_stemmer().stemWord(word))
+
+
+def stems(words: Sequence[str]) -> list[str]:
+    """Give the stems of many words at once, which is quicker."""
+    with _stemming:
+        found: list[str] = _stemmer().stemWords(words)
+    return found
 
 
 @cache

@@ -22,4 +22,4 @@ def raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
     if joined.count(BREAK) >= len(texts):
         joined = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
     # Most words with a full stop after them end a sentence: without it they are not a word of their own.
-    return joined.replace(b". ", b"  ").replace(b".\n", b"  ").translate(_SPACED).split()
+    return joined.translate(_SPACED).replace(b". ", b"  ").split()

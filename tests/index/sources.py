@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,15 +34,15 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Failing(Numbered):
-    """In a child, reading fails, or the child is killed in the middle of it."""
+    """In a child, reading fails, or the child is killed or stopped by a signal in the middle of it."""
 
-    kills: bool = False
+    signal: int = 0
 
     def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
         for number, found in enumerate(super().pages(paths)):
             if number == 3 and is_child():
-                if self.kills:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                if self.signal:
+                    os.kill(os.getpid(), self.signal)
                 raise ValueError("this child cannot read")
             yield found
 

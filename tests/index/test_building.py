@@ -84,9 +84,32 @@ def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
     assert told[-1] == (300, 300, "Indexing documents")
 
 
-@pytest.mark.parametrize("kills", [False, True])
-def test_what_a_child_does_not_finish_is_done_here(tmp_path: Path, kills: bool) -> None:
-    assert whole(build(Failing(300, kills=kills), tmp_path, processes=2))
+@pytest.mark.parametrize("number", [0, signal.SIGKILL, signal.SIGSTOP])
+def test_what_a_child_does_not_finish_is_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    if number == signal.SIGSTOP:
+        monkeypatch.setattr("index.child._PATIENCE", 3.0)
+    assert whole(build(Failing(300, signal=number), tmp_path, processes=2))
+
+
+def test_a_script_that_has_no_guard_is_not_run_again(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from index.building import build\n"
+        "from tests.index.sources import Numbered\n"
+        f"built = build(Numbered(300), Path({str(tmp_path)!r}), processes=2)\n"
+        "print('built', len(built.segments))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (found.stdout, found.stderr) == (b"built 2\n", b"")
 
 
 def test_a_failure_here_ends_the_children(tmp_path: Path) -> None:

@@ -60,6 +60,37 @@ def test_settings_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None
     assert ids(index, "jitter")
 
 
+def test_limits_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({"notes/long.md": "# Quagga\n\n" + "text " * 400})
+    assert ids(index, "quagga") == ["notes/long.md#_preamble"]
+    repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n"})
+    assert ids(index, "quagga") == []
+    repo.commit({"docyard.toml": ""})
+    assert ids(index, "quagga") == ["notes/long.md#_preamble"]
+
+
+def test_threads_that_write_find_what_they_wrote(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    failures: list[object] = []
+    lock = threading.Lock()
+
+    def write(number: int) -> None:
+        for turn in range(12):
+            word = f"quagga{number}x{turn}"
+            with lock:
+                repo.commit({f"notes/n{number}.md": f"# New\n\nA {word}.\n"})
+            page = index.search(word)
+            if not page.hits:
+                failures.append((word, page))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
 def test_another_process_opens_what_this_one_left(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     folder = built(repo)

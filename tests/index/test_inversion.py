@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index import packing
+from index import batch, packing
 from index.analysis import MAX_WEIGHT, section_terms
 from index.inversion import Inversion, Inverted
 from index.page import Page
@@ -60,14 +60,16 @@ def expected(pages: list[Page]) -> list[dict[bytes, int]]:
     ]
 
 
-@given(PAGES, st.integers(1, 60), st.integers(1, 9999))
+@given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
 def test_lists_are_what_the_sections_hold_in_whichever_batches(
-    pages: list[Page], batch: int, limit: int
+    pages: list[Page], size: int, limit: int, at_once: int
 ) -> None:
-    inversion = Inversion(batch, limit)
-    for page in pages:
-        inversion.add(page)
-    inverted = inversion.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "AT_ONCE", at_once)
+        inversion = Inversion(size, limit)
+        for page in pages:
+            inversion.add(page)
+        inverted = inversion.finish()
     assert weights_of(inverted) == expected(pages)
     assert inverted.lengths.tolist() == [
         sum(weight for key, weight in weights.items() if key.startswith(b"\0")) for weights in expected(pages)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import random
 import shutil
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pygit2
@@ -246,6 +248,33 @@ def test_objects_are_written_as_git_writes_them(tmp_path: Path) -> None:
     assert commit.committer == WHO
     repo.git("branch", "made", id)
     assert repo.fsck() == ""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("data", [b"", b"a", b"text " * 1000, random.Random(1).randbytes(5000)])
+def test_a_blob_is_read_only_up_to_a_size(tmp_path: Path, data: bytes, packed: bool) -> None:
+    repo = repositories.normal(tmp_path)
+    repo.commit({"large": data})
+    if packed:
+        repo.git("repack", "-adq")
+    git = GitReader(repo.path)
+    entry = git.entry(git.commit(repo.head()).tree, "large")
+    assert entry is not None
+    for most in (len(data), len(data) + 1, 10**7):
+        assert git.blob_within(entry.id, most) == data
+    for most in {0, len(data) - 1} if data else ():
+        assert git.blob_within(entry.id, most) is None
+
+
+def test_a_large_blob_is_not_held_to_learn_that_it_is_large(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path)
+    blob = GitStore(repo.path).put_blob(b"\0" * 50_000_000)
+    tracemalloc.start()
+    try:
+        assert GitReader(repo.path).blob_within(blob, 1_000_000) is None
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_commits_in_other_encodings_are_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
-from workspace import markdown
+from workspace import anchors, markdown
 from workspace.document import Document
 from workspace.layout import scanned_layout
 from workspace.lines import Lines
@@ -215,3 +215,13 @@ def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPat
 @example("[ ](b)")
 def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
     assert markdown.plain_text(source) == markdown._plain_text(source)
+
+
+@given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))
+@example('<a id="y"></a>b')
+@example("b {#y}")
+@example("b <#y>")
+@example(" b `<c>`")
+def test_one_html_anchor_is_read_alike_by_the_short_way_and_the_long_one(words: str) -> None:
+    short, long = (anchors.read_heading(f'<{name} id="x"></a>{words}') for name in "aA")
+    assert short == long._replace(prefix=long.prefix.replace("<A", "<a"))

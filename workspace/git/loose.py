@@ -12,6 +12,9 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
+# More than the kind and the size of an object take, which stand before its bytes.
+_HEADER = 64
+
 BROKEN_OBJECTS = "docyard/broken-objects"
 """Where broken loose objects are set aside, within the common Git directory."""
 
@@ -20,27 +23,41 @@ class BrokenObject(Exception):
     """A loose object that is empty, cut off, or not what its name says."""
 
 
+class LargeObject(Exception):
+    """A loose object of more bytes than were asked for."""
+
+
 def loose_path(common_dir: Path, id: str) -> Path:
     """Where an object stands, if it is loose."""
-    return common_dir / "objects" / id[:2] / id[2:]
+    return Path(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
-def read_loose(common_dir: Path, id: str) -> tuple[str, bytes] | None:
-    """The kind and the bytes of an object; None if it is not loose. Raises BrokenObject."""
+def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str, bytes] | None:
+    """The kind and the bytes of an object; None if it is not loose.
+
+    Raises BrokenObject, or LargeObject for one of more than `most` bytes, which are not all held then.
+    """
     try:
-        compressed = loose_path(common_dir, id).read_bytes()
+        # A string, because this is asked for each object of a commit, and a Path costs more than the answer.
+        with open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", "rb", buffering=0) as file:
+            # What does not shrink grows by less than this.
+            if most is not None and os.fstat(file.fileno()).st_size > most + most // 1000 + _HEADER:
+                raise LargeObject(id)
+            compressed = file.read()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError:
         raise BrokenObject(id) from None
     reader = zlib.decompressobj()
     try:
-        raw = reader.decompress(compressed)
+        raw = reader.decompress(compressed, 0 if most is None else most + _HEADER)
     except zlib.error:
         raise BrokenObject(id) from None
+    header, _, data = raw.partition(b"\0")
+    if most is not None and len(data) > most:
+        raise LargeObject(id)
     if not reader.eof or hashlib.sha1(raw, usedforsecurity=False).hexdigest() != id:
         raise BrokenObject(id)
-    header, _, data = raw.partition(b"\0")
     kind, _, size = header.partition(b" ")
     if size != b"%d" % len(data):
         raise BrokenObject(id)

@@ -6,6 +6,7 @@ threads: each call takes the repository's lock, because libgit2's handles are no
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import suppress
 from functools import cached_property
@@ -15,13 +16,18 @@ import pygit2
 from pygit2.enums import ObjectType, ReferenceType
 
 from workspace import objects, worktrees
-from workspace.git.loose import BrokenObject, read_loose
+from workspace.git.loose import BrokenObject, LargeObject, read_loose
 from workspace.git.repository import DamagedRepository, missing, open_repository
 from workspace.objects import Commit, Entry, Head
 from workspace.worktrees import Worktree, common_dir_of
 
 _HEADS = "refs/heads/"
 _LOOKED_AT = 50_000
+_ROW = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)  # an entry in a tree's bytes
+
+
+def _but(rows: list[bytes], others: frozenset[bytes]) -> tuple[Entry, ...]:
+    return objects.parse_tree(b"".join(row for row in rows if row not in others))
 
 
 def _branch(ref: str) -> str | None:
@@ -107,6 +113,14 @@ class GitReader:
         """A tree's entries, in Git's order."""
         return objects.parse_tree(self._read(id, ObjectType.TREE))
 
+    def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        """The entries of each of two trees that the other does not have; None stands for an empty tree.
+
+        What both have is compared as bytes, which is a tenth of the work of reading it.
+        """
+        left, right = (_ROW.findall(self._read(id, ObjectType.TREE)) if id else [] for id in (one, other))
+        return _but(left, frozenset(right)), _but(right, frozenset(left))
+
     def entry(self, tree: str, name: str) -> Entry | None:
         """The entry of one name in a tree, found without reading the others; None if there is none."""
         with self._lock:
@@ -119,6 +133,13 @@ class GitReader:
     def blob(self, id: str) -> bytes:
         """A blob's bytes."""
         return self._read(id, ObjectType.BLOB)
+
+    def blob_within(self, id: str, most: int) -> bytes | None:
+        """A blob's bytes; None if it has more than `most`, and these are not read then."""
+        try:
+            return self._read(id, ObjectType.BLOB, most)
+        except LargeObject:
+            return None
 
     def blob_size(self, id: str) -> int:
         """A blob's length in bytes, without reading it."""
@@ -195,17 +216,20 @@ class GitReader:
             raise missing(id)
         return found
 
-    def _read(self, id: str, kind: ObjectType) -> bytes:
+    def _read(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
         try:
-            loose = read_loose(self.common_dir, id)
+            loose = read_loose(self.common_dir, id, most)
         except BrokenObject:
             raise missing(id) from None
         if loose is not None:
             if loose[0] != kind.name.lower():
                 raise missing(id)
+            self._know(id)
             return loose[1]
         with self._lock:
             try:
+                if most is not None and self._repo.odb.read_header(id)[1] > most:
+                    raise LargeObject(id)
                 found, data = self._repo.odb.read(id)
             except (KeyError, ValueError, pygit2.GitError):
                 raise missing(id) from None
@@ -221,6 +245,10 @@ class GitReader:
             read_loose(self.common_dir, id)
         except BrokenObject:
             raise missing(id) from None
+        self._know(id)
+
+    def _know(self, id: str) -> None:
+        """Remember that an object is whole."""
         if len(self._whole) >= _LOOKED_AT:
             self._whole.clear()
         self._whole.add(id)

@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import ClassVar
 
 import pygit2
+from pygit2.enums import ObjectType
 
 from workspace import opening
 from workspace.errors import WorkspaceError
 from workspace.worktrees import common_dir_of
+
+# libgit2 keeps no folder of a hundred files by itself, and a commit looks up each of its paths many times.
+pygit2.settings.cache_object_limit(ObjectType.TREE, 1 << 20)
+pygit2.settings.cache_max_size(16 << 20)
 
 
 class DamagedRepository(WorkspaceError):

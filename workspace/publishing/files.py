@@ -218,13 +218,14 @@ class WorkFiles:
         return [folder for folder in folders if not (self._root / folder).is_dir()]
 
     def _plain_folders(self, path: str) -> bool:
-        folder = self._root
+        folder = str(self._root)
         for name in path.split("/")[:-1]:
-            folder = folder / name
-            found = lstat(folder)
-            if found is None:
+            folder = f"{folder}/{name}"
+            try:
+                mode = os.lstat(folder).st_mode
+            except (FileNotFoundError, NotADirectoryError):
                 return True
-            if not stat.S_ISDIR(found.st_mode):
+            if not stat.S_ISDIR(mode):
                 return False
         return True
 

@@ -9,6 +9,7 @@ import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from workspace.publishing.journal import NAME, Journal
@@ -126,8 +127,9 @@ def make_shared_folder(path: Path) -> None:
 
 
 def is_below_a_link(path: Path, root: Path) -> bool:
-    """Whether a folder on the way from a root down to a path is a link, and leads who knows where."""
-    return any(folder.is_symlink() for folder in path.parents if folder.is_relative_to(root))
+    """Whether the root, or a folder from it down to a path in it, is a link, and leads who knows where."""
+    names = path.parts[len(root.parts) : -1]
+    return any(map(os.path.islink, accumulate(names, os.path.join, initial=str(root))))
 
 
 def share(path: Path) -> None:
