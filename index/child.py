@@ -67,16 +67,13 @@ class Child:
         self._has_failed = False
         self._pipe, self._end = context.Pipe()
         self._process = context.Process(target=_work, args=(self._end, task), daemon=True)
+        self._has_begun = False
 
     def __enter__(self) -> Child:
-        # It inherits the mask, so that Ctrl-C, which a terminal sends to all, ends only the parent.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            with _no_program():
-                self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            self._end.close()
+        # Where the system has no room for another process, its work is done in this one.
+        with self._noticing(), self._end, _deaf(), _no_program():
+            self._process.start()
+            self._has_begun = True
         with self._noticing():
             for _ in range(_AHEAD):
                 self._hand()
@@ -85,9 +82,10 @@ class Child:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
-        self._process.join()
-        self._process.close()
+        if self._has_begun:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
         self._pipe.close()
 
     def attend(self) -> None:
@@ -134,6 +132,19 @@ class Child:
             yield
         except (EOFError, OSError):
             self._has_failed = True
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Let a new process not hear Ctrl-C, which a terminal sends to all: it inherits what is blocked here."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextmanager

@@ -247,9 +247,13 @@ class LiveIndex:
         return candidates(self._workspace.git.common_dir, name)
 
     def text(self, record: Record) -> str:
-        """The text under a section's heading; none if its blob was lost after it was indexed."""
+        """What a section says beside its heading; nothing if its blob was lost after it was indexed."""
+        blob, text = record.blob, self._texts.text
         try:
-            return self._texts.text(record.blob, record.body, record.end)
+            under = text(blob, record.body, record.end)
+            if record.start == record.heading_start:
+                return under
+            return text(blob, record.start, record.heading_start) + under
         except DamagedRepository:
             return ""
 

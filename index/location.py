@@ -54,9 +54,21 @@ class Location:
 
     def current(self) -> Path | None:
         """Give the folder of the index that serves now; None if there is none that is surely ours."""
+        file, last = self.folder / _CURRENT, None
         try:
-            pointer = json.loads((self.folder / _CURRENT).read_bytes())
-            name, seal = str(pointer["index"]), str(pointer["seal"])
+            # A writer may sweep away what the pointer named when it was read, and names another then.
+            while (data := file.read_bytes()) != last:
+                if folder := self._named(data):
+                    return folder
+                last = data
+        except OSError:
+            return None
+        return None
+
+    def _named(self, pointer: bytes) -> Path | None:
+        try:
+            values = json.loads(pointer)
+            name, seal = str(values["index"]), str(values["seal"])
             folder = self.folder / name
             if re.fullmatch(r"[0-9a-f]{16}", name) and _is_private(self.folder) and _is_private(folder):
                 return folder if hmac.compare_digest(seal.encode(), _seal(folder).encode()) else None

@@ -69,14 +69,16 @@ class Unreadable:
 class Record(NamedTuple):
     """What lists need of a section, so that no document is parsed to show a hit.
 
-    `start`, `body` (after the heading) and `end` are byte offsets in the blob, `line` and `end_line` count
-    from 1 and are inclusive, `position` is the section's place among the `total` of its file, from 1.
+    `start`, `heading_start`, `body` (after the heading) and `end` are byte offsets in the blob, `line` and
+    `end_line` count from 1 and are inclusive, `position` is the section's place among the `total` of its
+    file, from 1.
     """
 
     path: str
     key: str
     blob: str
     start: int
+    heading_start: int
     body: int
     end: int
     line: int

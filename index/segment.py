@@ -138,7 +138,7 @@ class Segment:
         """Give what lists need of a section."""
         page = self._page_of[section]
         first = self._firsts[page]
-        position, parent, start, body, end, line, end_line = self._numbers[section].tolist()
+        position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
         heading = self._titles.text(section)
         breadcrumb = [heading]
         while parent >= 0:
@@ -149,6 +149,7 @@ class Segment:
             self._key(section, first),
             self._blobs[page].tobytes().hex(),
             start,
+            heading_start,
             body,
             end,
             line,

@@ -17,8 +17,8 @@ from index.strings import Strings, encoded
 if TYPE_CHECKING:
     from index.page import Page
 
-COLUMNS = 7
-"""The numbers of a section: position, place of its parent, start, body, end, line, end_line.
+COLUMNS = 8
+"""The numbers of a section: position, place of its parent, start, heading_start, body, end, line, end_line.
 
 The parent's place is its number among the sections of its page, by key; -1 if there is none.
 """
@@ -26,7 +26,7 @@ The parent's place is its number among the sections of its page, by key; -1 if t
 SHORTENED = b"\xff"
 """Begins a key that goes on after its parent's key and a slash; no UTF-8 holds this byte."""
 
-_OWN = attrgetter("position", "start", "body", "end", "line", "end_line")
+_OWN = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
 
 class Tables:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, islice
 from typing import TypeVar
 
 import numpy as np
@@ -50,7 +50,6 @@ class Vocabulary:
         self._limit = limit
         self._lock = threading.Lock()
         self._raws: Numbers[bytes] = Numbers()
-        # A facet's term with its field and a NUL before it, a word as it is, which holds no NUL.
         self._terms: Numbers[str] = Numbers()
         self._keys: list[bytes] = []
         self._bytes = 0
@@ -98,7 +97,7 @@ class Vocabulary:
     def keys(self, terms: NDArray[np.int64]) -> list[bytes]:
         """Give the keys of numbered terms."""
         with self._lock:
-            self._keys += map(_key, self._terms.since(len(self._keys)))
+            self._keys += map(encoded, self._terms.since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
 
     def _learn(self, raws: Sequence[bytes]) -> None:
@@ -112,7 +111,7 @@ class Vocabulary:
             self._spoken.append(spoken)
         start = len(self._stretches)
         self._starts.extend(islice(accumulate(map(len, found), initial=start), len(found)))
-        self._stretches.extend(map(self._terms.__getitem__, chain.from_iterable(found)))
+        self._stretches.extend([self._terms["\0" + term] for terms in found for term in terms])
         self._bytes += sum(map(len, raws))
 
 
@@ -127,10 +126,6 @@ def shared() -> Vocabulary:
         if _shared.is_full:
             _shared = Vocabulary(SHARED_LIMIT)
         return _shared
-
-
-def _key(term: str) -> bytes:
-    return encoded(term if "\0" in term else "\0" + term)
 
 
 def _view(numbers: array[int]) -> NDArray[np.uint32]:

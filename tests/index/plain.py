@@ -55,6 +55,7 @@ class Entry:
             key=section.key,
             blob=page.blob,
             start=section.start,
+            heading_start=section.heading_start,
             body=section.body,
             end=section.end,
             line=section.line,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import multiprocessing
 import os
@@ -91,6 +92,16 @@ def test_what_a_child_does_not_finish_is_done_here(
     if number == signal.SIGSTOP:
         monkeypatch.setattr("index.child._PATIENCE", 3.0)
     assert whole(build(Failing(300, signal=number), tmp_path, processes=2))
+
+
+def test_without_room_for_another_process_one_builds_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(process: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
+    assert whole(build(SOURCE, tmp_path, processes=3))
 
 
 def test_a_script_that_has_no_guard_is_not_run_again(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_bytes_that_are_no_text_separate() -> None:
 
 
 def test_a_verifier_reads_the_section_of_a_record() -> None:
-    record = Record("a.md", "h", "0" * 40, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
+    record = Record("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
     asked: list[Record] = []
 
     def read(of: Record) -> bytes:

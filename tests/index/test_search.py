@@ -78,6 +78,13 @@ def test_no_query_breaks_the_search(index: SearchIndex, query: str) -> None:
     assert bool(page.hits) != bool(page.hint)
 
 
+def test_text_above_the_title_is_searched_and_shown(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({"notes/above.md": "The café delta is *here*.\n\n# Title\n\nBelow.\n"})
+    [hit] = index.search('"café delta"').hits
+    assert hit.chunk_id == "notes/above.md#_preamble"
+    assert hit.snippet.startswith("The café delta is *here*.")
+
+
 def test_filters_are_applied_before_the_page_is_cut(index: SearchIndex) -> None:
     assert ids(index.search("errors", filters={"type": "api_spec"}, limit=1)) == ["guides/limits.md#errors"]
     assert ids(index.search("errors", filters={"tags": "sdk"}, limit=1)) == ["guides/retries.md#errors"]

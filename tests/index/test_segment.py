@@ -70,6 +70,7 @@ def expected() -> list[Record]:
             section.key,
             page.blob,
             section.start,
+            section.heading_start,
             section.body,
             section.end,
             section.line,
