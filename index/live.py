@@ -258,8 +258,15 @@ class LiveIndex:
             return ""
 
     def warm(self) -> None:
-        """Import the engine and open what is there, without building or following it."""
-        self.engine.serving()
+        """Import what answers and open what is there, without building or following it; ask it something."""
+        import index.cursors
+        import index.snippets  # noqa: F401
+        from index.keys import user_key
+        from index.query import parse
+
+        user_key()
+        if self.engine.serving() is not None:
+            self.engine.search(parse("anything"))
 
     def _read(self, record: Record) -> bytes:
         return self.text(record).encode()

@@ -10,18 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from index.building import Built, build, build_segments
 from index.cache import Cache
 from index.files import remove
-from index.generations import Generation, Part
+from index.generations import Generation
 from index.home import Home
 from index.integrity import IndexDamaged
 from index.lists import best
 from index.location import Location
-from index.merging import compact
 from index.opened import Opened
 from index.page import Page, Record, Unreadable
 from index.phrases import required_terms, verifier
@@ -40,6 +38,9 @@ from index.port import (
 from index.status import Status, leftovers, status_of
 from index.store import Store
 from index.turns import Turns
+
+if TYPE_CHECKING:
+    from index.changing import Change
 
 
 class WhooshEngine:
@@ -107,9 +108,12 @@ class WhooshEngine:
                 return state
             if (state.commit if state else None) != base:
                 raise _moved(state)
-            if opened is not None:
-                return self._change(opened, commit, build_segments(upserts), deletes)
-            return self._fill(location, commit, lambda _: build_segments(upserts))
+            from index.changing import begun, changed
+
+            if opened is None:
+                return self._fill(location, lambda _: begun(commit, upserts))
+            generation = opened.generation
+            return self._commit(opened.store, generation, changed(generation, commit, upserts, deletes))
 
         return self._turns.take(change, moves=False)
 
@@ -122,8 +126,10 @@ class WhooshEngine:
     ) -> State:
         """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
 
-        def collect(folder: Path | None) -> Built:
-            return build(source, folder, processes=self._processes, progress=progress, durable=self._durable)
+        def collect(folder: Path | None) -> Change:
+            from index.changing import built_anew
+
+            return built_anew(source, folder, self._processes, progress, durable=self._durable)
 
         def anew(location: Location | None) -> State:
             _sweep(location, location.current() if location else None)
@@ -132,7 +138,7 @@ class WhooshEngine:
                     opened = self._read(location)
                     if opened is not None and unless(opened.state):
                         return opened.state
-            return self._fill(location, source.commit, collect)
+            return self._fill(location, collect)
 
         return self._turns.take(anew, progress)
 
@@ -247,49 +253,21 @@ class WhooshEngine:
                 self._opened = opened
         return opened
 
-    def _change(self, opened: Opened, commit: str | None, built: Built, deletes: Iterable[str]) -> State:
-        """Let new segments stand for the documents they hold, and drop those that are deleted."""
-        held = [segment.path(page) for segment in built.segments for page in range(segment.pages)]
-        gone = {*held, *built.unreadable, *deletes}
-        parts = [_without(part, gone) for part in opened.generation.parts]
-        parts += map(Part.of, built.segments)
-        kept = {path: blob for path, blob in opened.state.unreadable.items() if path not in gone}
-        return self._commit(opened.store, opened.generation, parts, commit, {**kept, **built.unreadable})
-
-    def _fill(
-        self, location: Location | None, commit: str | None, collect: Callable[[Path | None], Built]
-    ) -> State:
+    def _fill(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:
         """Make an index beside the one that serves, and let it serve."""
         folder = location.prepare() if location else None
         try:
-            built = collect(folder)
-            parts = [Part.of(segment) for segment in built.segments]
-            store = Store(folder, self._durable)
-            return self._commit(store, None, parts, commit, built.unreadable, location)
+            return self._commit(Store(folder, self._durable), None, collect(folder), location)
         except BaseException:
             if location and folder:
                 location.discard(folder)
             raise
 
     def _commit(
-        self,
-        store: Store,
-        previous: Generation | None,
-        parts: Iterable[Part],
-        commit: str | None,
-        unreadable: Mapping[str, str],
-        location: Location | None = None,
+        self, store: Store, previous: Generation | None, change: Change, location: Location | None = None
     ) -> State:
-        """Make these parts the index; of a new folder, when it is put in its place in the location."""
-        parts = compact(parts)
-        state = State(
-            commit=commit,
-            files=sum(part.pages for part in parts) + len(unreadable),
-            chunks=sum(part.size for part in parts),
-            length=sum(part.total for part in parts),
-            indexed_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            unreadable=dict(unreadable),
-        )
+        """Make a change; that of a new folder, by putting this in its place in the location."""
+        parts, state = change
         generation = store.commit(previous, parts, state)
         if location and store.folder:
             location.swap(store.folder)
@@ -311,8 +289,3 @@ def _moved(state: State | None) -> BaseMoved:
         fix="Begin with the commit that it stands at.",
         commit=state.commit if state else None,
     )
-
-
-def _without(part: Part, paths: Iterable[str]) -> Part:
-    found = (part.find(path) for path in paths)
-    return part.without(page for page in found if page is not None)
