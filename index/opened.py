@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from index.cache import Cache
-from index.generations import Generation
 from index.port import State
-from index.statistics import Statistics
-from index.store import Store
+from index.ranking.cache import Cache
+from index.ranking.statistics import Statistics
+from index.segments.generation import Generation
+from index.segments.store import Store
 
 
 @dataclass(frozen=True, eq=False)

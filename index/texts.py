@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from index.cache import Cache
+from index.ranking.cache import Cache
 
 REMEMBERED = 12_000_000
 """Bytes of blobs that are kept; those that were asked for last stay longest."""

@@ -13,12 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.cache import Cache
 from index.files import remove
-from index.generations import Generation
 from index.home import Home
 from index.integrity import IndexDamaged
-from index.lists import best
 from index.location import Location
 from index.opened import Opened
 from index.page import Page, Record, Unreadable
@@ -35,12 +32,15 @@ from index.port import (
     Source,
     State,
 )
+from index.ranking.cache import Cache
+from index.ranking.lists import best
+from index.segments.generation import Generation
+from index.segments.store import Store
 from index.status import Status, leftovers, status_of
-from index.store import Store
 from index.turns import Turns
 
 if TYPE_CHECKING:
-    from index.changing import Change
+    from index.building.changing import Change
 
 
 class WhooshEngine:
@@ -108,7 +108,7 @@ class WhooshEngine:
                 return state
             if (state.commit if state else None) != base:
                 raise _moved(state)
-            from index.changing import begun, changed
+            from index.building.changing import begun, changed
 
             if opened is None:
                 return self._fill(location, lambda _: begun(commit, upserts))
@@ -127,7 +127,7 @@ class WhooshEngine:
         """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
 
         def collect(folder: Path | None) -> Change:
-            from index.changing import built_anew
+            from index.building.changing import built_anew
 
             return built_anew(source, folder, self._processes, progress, durable=self._durable)
 

@@ -2,8 +2,8 @@
 
 A corpus has millions of words but few different ones. So what looks at all of them (`markup`, `tokens`) works
 on bytes and looks at no letter, and what is costly (`expansion`: folding, stop words, stemming, splitting
-names) runs once for each different raw token; `index.vocabulary` remembers. The functions here are the same
-in plain steps: they say what the index holds, and they read queries.
+names) runs once for each different raw token; `index.building.vocabulary` remembers. The functions here are
+the same in plain steps: they say what the index holds, and they read queries.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from whoosh.matching import ListMatcher
 from whoosh.reading import TermInfo, TermNotFound
 
 from index.engine.schema import KEY, NAME, PATH, TEXT, key_of, term_of
-from index.flat import map_flat
-from index.generations import Part
-from index.segment import Segment, file_name
+from index.segments.flat import map_flat
+from index.segments.generation import Part
+from index.segments.segment import Segment, file_name
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]

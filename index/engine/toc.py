@@ -14,8 +14,8 @@ from whoosh.index import TOC
 
 from index.engine.codec import FlatSegment
 from index.engine.schema import NAME, schema
-from index.generations import Part
 from index.integrity import IndexDamaged
+from index.segments.generation import Part
 
 
 class Entry(NamedTuple):

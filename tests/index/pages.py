@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from random import Random
 
 from index.analysis import expand
-from index.generations import Part
-from index.inversion import Inversion
-from index.merging import merge
+from index.building.inversion import Inversion
 from index.page import Page
 from index.port import Query
-from index.segment import Segment
-from index.tables import Tables
+from index.segments.generation import Part
+from index.segments.merging import merge
+from index.segments.segment import Segment
+from index.segments.tables import Tables
 from workspace.document import Document
 
 WORDS = ("alpha", "beta", "gamma", "delta", "omega", "RateLimitError", "snake_case", "the")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from index import formula
 from index.analysis import section_terms
 from index.page import Page, Record, Unreadable
 from index.phrases import Phrases, required_terms
@@ -28,6 +27,7 @@ from index.port import (
     Source,
     State,
 )
+from index.ranking import formula
 from workspace.document import Section
 
 

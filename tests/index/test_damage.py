@@ -16,8 +16,8 @@ import pytest
 from index.integrity import IndexDamaged
 from index.location import Location, make_private
 from index.metadata import read_metadata
+from index.segments.store import Store
 from index.service import SearchIndex
-from index.store import Store
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from index.lists import MOST_VERIFIED
 from index.page import Unreadable
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse
+from index.ranking.lists import MOST_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.pages import PATHS, page, random_page, random_query
 from tests.index.plain import entries_of

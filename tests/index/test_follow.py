@@ -17,8 +17,8 @@ from index.integrity import IndexDamaged
 from index.keys import user_key
 from index.location import index_name
 from index.locking import locked
+from index.segments.store import Store
 from index.service import SearchIndex
-from index.store import Store
 from tests.index.lists import built, home
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
 from workspace.workspace import Workspace

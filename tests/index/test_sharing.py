@@ -14,8 +14,8 @@ import pytest
 
 from index.cursors import StaleCursor
 from index.locking import IndexBusy, is_locked, locked
+from index.segments.store import Store
 from index.service import SearchIndex
-from index.store import Store
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace

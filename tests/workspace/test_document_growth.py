@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from index.building import build_segments
+from index.building.processes import build_segments
 from index.page import Page
 from index.snippets import snippet
 from tests.workspace.bombs import NASTY

@@ -13,10 +13,10 @@ from whoosh.reading import TermNotFound
 
 from index.engine.schema import key_of, term_of
 from index.engine.toc import read_toc, write_toc
-from index.generations import Part
 from index.integrity import IndexDamaged
 from index.port import State
-from index.store import Store
+from index.segments.generation import Part
+from index.segments.store import Store
 from tests.index.pages import Growing, page, random_page, segment
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]

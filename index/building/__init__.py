@@ -1,0 +1,1 @@
+"""Which section holds which word? Pages come in, segments go out."""

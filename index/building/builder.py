@@ -1,0 +1,92 @@
+"""Pages become segments, a few at a time, so that memory stays bounded however large a corpus is."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from index.building.inversion import Inversion
+from index.page import Page, Unreadable
+from index.segments.segment import Segment
+from index.segments.tables import Tables
+
+POSTINGS = 6_000_000
+"""A segment is finished when this many postings are held."""
+
+
+class Built(NamedTuple):
+    """Segments that nobody has committed yet, and the documents that Git could not read, with their blobs."""
+
+    segments: tuple[Segment, ...]
+    unreadable: Mapping[str, str]
+
+
+class Builder:
+    """Segments in the making. Pages come in ascending order of path; without a folder they stay in memory."""
+
+    def __init__(self, folder: Path | None, durable: bool = False, limit: int = POSTINGS) -> None:
+        self._folder = folder
+        self._durable = durable
+        self._limit = limit
+        self._segments: list[Segment] = []
+        self._last: str | None = None
+        self._begin()
+
+    def add(self, page: Page) -> None:
+        """Take in a document. Raises ValueError if it does not come after the last one."""
+        if self._last is not None and page.path <= self._last:
+            raise ValueError("pages must come in ascending order of path")
+        self._last = page.path
+        self._tables.add(page)
+        self._inversion.add(page)
+        if self._inversion.postings >= self._limit:
+            self._flush()
+
+    def finish(self) -> tuple[Segment, ...]:
+        """Give the segments; none where there was no page. Raises IndexUnwritable."""
+        if len(self._tables):
+            self._flush()
+        return tuple(self._segments)
+
+    def _begin(self) -> None:
+        self._tables = Tables()
+        self._inversion = Inversion()
+
+    def _flush(self) -> None:
+        segment = Segment.of(self._tables.arrays(), self._inversion.finish())
+        self._begin()
+        self._segments.append(segment.save(self._folder, self._durable) if self._folder else segment)
+
+
+def build_segments(
+    pages: Iterable[Page | Unreadable],
+    folder: Path | None = None,
+    *,
+    durable: bool = False,
+    limit: int = POSTINGS,
+) -> Built:
+    """Make segments of documents in ascending order of path. Raises IndexUnwritable."""
+    builder = Builder(folder, durable, limit)
+    unreadable: dict[str, str] = {}
+    with _no_collection():
+        for page in pages:
+            if isinstance(page, Unreadable):
+                unreadable[page.path] = page.blob
+            else:
+                builder.add(page)
+        return Built(builder.finish(), unreadable)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from walking what grows and holds no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,1 @@
+"""What lies on the disk? Segments: pages, sections and posting lists as arrays in mapped files."""

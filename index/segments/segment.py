@@ -1,0 +1,216 @@
+"""One segment of an index, as arrays: written once, then only read, by any number of threads without a lock.
+
+    term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
+    starts                        where the posting list of each term begins, and one more
+    ids, weights                  posting lists: sections, ascending within a list, and weights
+    lengths, page_of, numbers     of each section (`index.segments.tables`), and its key and title
+    firsts, paths, blobs, facets  of each page
+
+Sections are numbered in order of address. Pages without sections have a number too. Lists take five bytes a
+posting, unpadded.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.files import writing
+from index.integrity import IndexDamaged, Stamp, Sum
+from index.page import Record
+from index.segments.flat import Arrays, Flat, map_flat, write_flat
+from index.segments.strings import Pool, decoded, encoded, offsets
+from index.segments.tables import COLUMNS, SHORTENED
+
+if TYPE_CHECKING:
+    from index.building.inversion import Inverted
+
+_NO_IDS = np.empty(0, np.uint32)
+_NO_WEIGHTS = np.empty(0, np.uint8)
+
+
+class Segment:
+    """A segment, in memory or mapped from its file.
+
+    `size` counts the sections, `pages` the documents, `total` is the sum of `lengths`. `lengths` and
+    `page_of` have one number for each section, `ids` and `weights` the posting lists of all terms. `stamp` is
+    its file as it was when its `checksum` was right; both are None if it has no file. Raises IndexDamaged if
+    the arrays do not fit each other.
+    """
+
+    def __init__(self, id: str, flat: Flat, stamp: Stamp | None = None, checksum: Sum | None = None) -> None:
+        self.id = id
+        self.stamp = stamp
+        self.checksum = checksum
+        self.arrays = arrays = flat.arrays
+        try:
+            self.total = int(flat.value["total"])
+            self._terms = Pool(arrays["term_keys"], arrays["term_offsets"])
+            self._starts = arrays["starts"].data
+            self.ids: NDArray[np.uint32] = arrays["ids"]
+            self.weights: NDArray[np.uint8] = arrays["weights"]
+            self.lengths: NDArray[np.uint32] = arrays["lengths"]
+            self.page_of: NDArray[np.uint32] = arrays["page_of"]
+            self._page_of = self.page_of.data
+            self._numbers: NDArray[np.int32] = arrays["numbers"]
+            self._keys = Pool(arrays["keys"], arrays["key_offsets"])
+            self._titles = Pool(arrays["titles"], arrays["title_offsets"])
+            self._firsts = arrays["firsts"].data
+            self._paths = Pool(arrays["paths"], arrays["path_offsets"])
+            self._blobs: NDArray[np.uint8] = arrays["blobs"]
+            self._facets = Pool(arrays["facets"], arrays["facet_offsets"])
+            self.size = len(self.lengths)
+            self.pages = len(self._paths)
+            self._check()
+        except (ValueError, LookupError, TypeError) as error:
+            raise IndexDamaged.because(type(error).__name__) from error
+
+    @classmethod
+    def of(cls, tables: Arrays, inverted: Inverted) -> Segment:
+        """Make a segment in memory of what was gathered of its pages, and of their words."""
+        keys = np.frombuffer(b"".join(inverted.terms), np.uint8)
+        sizes = np.fromiter(map(len, inverted.terms), np.uint32, len(inverted.terms))
+        is_small = len(inverted.ids) < 1 << 32
+        arrays: dict[str, NDArray[Any]] = {
+            "term_keys": keys,
+            "term_offsets": offsets(sizes),
+            "starts": inverted.starts.astype(np.uint32 if is_small else np.uint64),
+            "ids": inverted.ids,
+            "weights": inverted.weights,
+            "lengths": inverted.lengths,
+            **tables,
+        }
+        total = int(inverted.lengths.sum(dtype=np.int64))
+        return cls(secrets.token_hex(8), Flat(arrays, {"total": total}))
+
+    @classmethod
+    def load(cls, folder: Path, id: str, stamp: Stamp, checksum: Sum) -> Segment:
+        """Map a segment whose file was found to be right. Raises IndexDamaged."""
+        return cls(id, map_flat(folder / file_name(id)), stamp, checksum)
+
+    def save(self, folder: Path, durable: bool = False) -> Segment:
+        """Write its file, and give the segment as it is mapped from there. Raises IndexUnwritable."""
+        file = folder / file_name(self.id)
+        with writing():
+            checksum = write_flat(file, self.arrays, {"total": self.total}, durable)
+            stamp = Stamp.of(file)
+        return Segment.load(folder, self.id, stamp, checksum)
+
+    def is_untouched(self) -> bool:
+        """Whether the segment's file is as it was when its checksum was right."""
+        return self.stamp is None or self.stamp.holds()
+
+    def postings(self, key: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """Give the sections that have a term, ascending and dead ones included, and its weight in each."""
+        number = self._terms.find(key)
+        if number is None:
+            return _NO_IDS, _NO_WEIGHTS
+        first, last = self._starts[number], self._starts[number + 1]
+        return self.ids[first:last], self.weights[first:last]
+
+    def terms(self, field: str) -> Iterator[tuple[str, int, int]]:
+        """Give each term of a field in order, with the range of its list in `ids` and `weights`."""
+        prefix = encoded(field) + b"\0"
+        for number in range(self._terms.at_or_after(prefix), len(self._terms)):
+            key = self._terms.raw(number)
+            if not key.startswith(prefix):
+                return
+            yield decoded(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
+
+    def term_keys(self) -> list[bytes]:
+        """List the keys of all terms, ascending."""
+        return self._terms.all()
+
+    def address(self, section: int) -> tuple[str, str]:
+        """Give the path and the key of a section."""
+        page = self._page_of[section]
+        return self._paths.text(page), self._key(section, self._firsts[page])
+
+    def record(self, section: int) -> Record:
+        """Give what lists need of a section."""
+        page = self._page_of[section]
+        first = self._firsts[page]
+        position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
+        heading = self._titles.text(section)
+        breadcrumb = [heading]
+        while parent >= 0:
+            breadcrumb.append(self._titles.text(first + parent))
+            parent = self._parent(first + parent)
+        return Record(
+            self._paths.text(page),
+            self._key(section, first),
+            self._blobs[page].tobytes().hex(),
+            start,
+            heading_start,
+            body,
+            end,
+            line,
+            end_line,
+            heading,
+            tuple(breadcrumb[::-1]),
+            _facets(self._facets.raw(page)),
+            position + 1,
+            self._firsts[page + 1] - first,
+        )
+
+    def paths(self) -> list[bytes]:
+        """List the paths of all pages, ascending, as they are stored."""
+        return self._paths.all()
+
+    def path(self, page: int) -> str:
+        return self._paths.text(page)
+
+    def blob(self, page: int) -> str:
+        return str(self._blobs[page].tobytes().hex())
+
+    def find(self, path: str) -> int | None:
+        """Give the number of a page; None if the segment has none of this path."""
+        return self._paths.find(encoded(path))
+
+    def sections_of(self, page: int) -> range:
+        """Give the numbers of a page's sections."""
+        return range(self._firsts[page], self._firsts[page + 1])
+
+    def _key(self, section: int, first: int) -> str:
+        """Put a shortened key together from those of the sections above it."""
+        tail = b""
+        while (key := self._keys.raw(section)).startswith(SHORTENED):
+            tail = b"/" + key[1:] + tail
+            section = first + self._parent(section)
+        return decoded(key + tail)
+
+    def _parent(self, section: int) -> int:
+        return int(self._numbers[section, 1])
+
+    def _check(self) -> None:
+        """Compare the sizes of arrays; what is in them, checksums keep."""
+        fits = (
+            len(self._starts) == len(self._terms) + 1
+            and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
+            and self._numbers.shape == (self.size, COLUMNS)
+            and len(self.page_of) == len(self._keys) == len(self._titles) == self.size
+            and len(self._firsts) == self.pages + 1
+            and self._firsts[self.pages] == self.size
+            and len(self._blobs) == len(self._facets) == self.pages
+        )
+        if not fits:
+            raise ValueError("the arrays of a segment do not fit each other")
+
+
+def file_name(id: str) -> str:
+    """Name the file of a segment as Whoosh names the files of its own."""
+    return f"MAIN_{id}.flat"
+
+
+@lru_cache(1024)
+def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
+    values: dict[str, Any] = json.loads(text) if text else {}
+    return MappingProxyType({key: tuple(found) for key, found in values.items()})

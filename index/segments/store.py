@@ -1,0 +1,119 @@
+"""The folder of an index, or the memory that stands for it: read as it is, and changed in one step.
+
+    <number>.manifest        which files are the index, and what it stands for (`index.integrity`)
+    _MAIN_<number>.toc       Whoosh's table of contents of that generation (`index.engine.toc`)
+    MAIN_<random>.flat       a segment (`index.segments.segment`)
+
+A commit writes what is new beside what is there, and a further manifest last; what that does not name is
+swept away. Whoever has a swept file open reads on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from index.engine.toc import read_toc, toc_name, write_toc
+from index.files import write_file, writing
+from index.integrity import IndexDamaged, Manifest, Stamp, Sum, newest_manifest, read_manifest, write_manifest
+from index.port import State
+from index.segments.generation import Generation, Part
+from index.segments.segment import Segment, file_name
+
+
+class Store:
+    """An index in a folder that is known to be our own, or in memory. One writer at a time, any readers."""
+
+    def __init__(self, folder: Path | None, durable: bool = True) -> None:
+        """Nothing is looked at before `read`. `durable` forces each commit to the disk."""
+        self.folder = folder
+        self._durable = durable
+        self._held: Generation | None = None
+
+    def read(self, previous: Generation | None = None, known: Container[Stamp] = ()) -> Generation:
+        """Read the index as it now is. Raises IndexDamaged, also if nothing was committed yet.
+
+        Segments that `previous` also has are not opened again, and files with a `known` stamp not summed.
+        """
+        if self.folder is None:
+            if self._held is None:
+                raise IndexDamaged.because("nothing was committed")
+            return self._held
+        if previous and _is_newest(previous, self.folder) and previous.is_untouched():
+            return previous
+        while True:
+            manifest = read_manifest(self.folder)
+            try:
+                return self._read(self.folder, manifest, previous, known)
+            except IndexDamaged:
+                # A writer may have swept away what this manifest names.
+                if read_manifest(self.folder).generation == manifest.generation:
+                    raise
+
+    def commit(self, previous: Generation | None, parts: Sequence[Part], state: State) -> Generation:
+        """Make these parts the index, with what it then stands for, and give it as it is read.
+
+        `previous` is what the index is now, None if nothing was committed yet. Segments in memory are
+        written. Raises IndexUnwritable.
+        """
+        number = previous.number + 1 if previous else 0
+        if self.folder is None:
+            self._held = Generation(number, state, tuple(parts))
+            return self._held
+        parts = tuple(_saved(part, self.folder, self._durable) for part in parts)
+        contents = write_toc(number, parts)
+        files = {toc_name(number): Sum.of(contents)}
+        for segment in (part.segment for part in parts):
+            if segment.checksum is not None:
+                files[file_name(segment.id)] = segment.checksum
+        manifest = Manifest(number, files, asdict(state))
+        with writing():
+            write_file(self.folder / toc_name(number), contents, self._durable)
+            write_manifest(self.folder, manifest, self._durable)
+        manifest.sweep(self.folder)
+        return Generation(number, state, parts)
+
+    def _read(
+        self, folder: Path, manifest: Manifest, previous: Generation | None, known: Container[Stamp]
+    ) -> Generation:
+        number = manifest.generation
+        opened = {part.segment.id: part for part in previous.parts} if previous else {}
+        contents = manifest.read(folder, toc_name(number))
+        parts: list[Part] = []
+        for entry in read_toc(number, contents):
+            part, dead_pages = opened.get(entry.id), frozenset(entry.dead_pages)
+            if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
+                parts.append(part)
+                continue
+            segment = part.segment if part else None
+            if segment is None or not segment.is_untouched():
+                name = file_name(entry.id)
+                stamp = manifest.check(folder, name, known)
+                segment = Segment.load(folder, entry.id, stamp, manifest.files[name])
+            parts.append(Part.of(segment, dead_pages))
+        state = _state(manifest.state)
+        if sum(part.size for part in parts) != state.chunks:
+            raise IndexDamaged.because("the state does not fit the index")
+        return Generation(number, state, tuple(parts))
+
+
+def _is_newest(generation: Generation, folder: Path) -> bool:
+    """Whether nobody has committed since. A number is given once in a folder, so its manifest is not read."""
+    try:
+        return generation.number == newest_manifest(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _state(values: Mapping[str, object]) -> State:
+    try:
+        return State(**values)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise IndexDamaged.because("the state is of another version") from error
+
+
+def _saved(part: Part, folder: Path, durable: bool) -> Part:
+    if part.segment.checksum is not None:
+        return part
+    return replace(part, segment=part.segment.save(folder, durable))

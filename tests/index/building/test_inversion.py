@@ -1,0 +1,168 @@
+"""Inversion: the posting lists of pages are what `section_terms` says of each section."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.analysis import MAX_WEIGHT, section_terms
+from index.building import batch, packing
+from index.building.inversion import Inversion, Inverted
+from index.building.vocabulary import shared
+from index.page import Page
+from workspace.document import Document
+
+HEADINGS = ["# Retry guide", "# Why", "## Retry", "## Not the `limit`", "### b-a a/b", "#### 使用"]
+LINES = [
+    "retry retries the limit.",
+    "[a](b) RateLimitError",
+    "a.b::c café",
+    "使用 docker",
+    "<!-- a",
+    "a\0b",
+    "\udce9",
+]
+TEXTS = st.lists(st.one_of(st.sampled_from(HEADINGS + LINES), st.text(max_size=5)), max_size=12).map(
+    "\n\n".join
+)
+FACETS = st.dictionaries(
+    st.sampled_from(["type", "tags"]), st.lists(st.sampled_from(["a", "sdk", "é"])).map(tuple), max_size=2
+)
+
+
+def page_of(text: str, facets: dict[str, tuple[str, ...]] | None = None) -> Page:
+    document = Document.parse(text.encode("utf-8", "surrogateescape"), "a.md")
+    return Page("a.md", "0" * 40, document.title, facets or {}, document.data, document.sections)
+
+
+PAGES = st.lists(st.builds(page_of, TEXTS, FACETS), max_size=6)
+
+
+def weights_of(inverted: Inverted) -> list[dict[bytes, int]]:
+    """The weight of each key in each section."""
+    sections: list[dict[bytes, int]] = [{} for _ in inverted.lengths]
+    for place, key in enumerate(inverted.terms):
+        found = slice(inverted.starts[place], inverted.starts[place + 1])
+        for number, weight in zip(inverted.ids[found], inverted.weights[found], strict=True):
+            assert key not in sections[number]
+            sections[number][key] = int(weight)
+    return sections
+
+
+def expected(pages: list[Page]) -> list[dict[bytes, int]]:
+    return [
+        {b"\0" + term.encode(): weight for term, weight in section_terms(page, section).items()}
+        | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
+        for page in pages
+        for section in page.by_key
+    ]
+
+
+@given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
+def test_lists_are_what_the_sections_hold_in_whichever_batches(
+    pages: list[Page], size: int, limit: int, at_once: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "AT_ONCE", at_once)
+        inversion = Inversion(size, limit)
+        for page in pages:
+            inversion.add(page)
+        inverted = inversion.finish()
+    assert weights_of(inverted) == expected(pages)
+    assert inverted.lengths.tolist() == [
+        sum(weight for key, weight in weights.items() if key.startswith(b"\0")) for weights in expected(pages)
+    ]
+    assert inverted.terms == sorted(set(inverted.terms))
+    assert inverted.starts[0] == 0
+    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == inversion.postings
+    assert (np.diff(inverted.starts) > 0).all()
+    for start, end in zip(inverted.starts, inverted.starts[1:], strict=False):
+        assert (np.diff(inverted.ids[start:end].astype(np.int64)) > 0).all()
+
+
+@given(PAGES)
+def test_a_vocabulary_serves_many_inversions(pages: list[Page]) -> None:
+    for page in pages:
+        inversion = Inversion()
+        inversion.add(page)
+        assert weights_of(inversion.finish()) == expected([page])
+
+
+def test_what_is_longer_than_a_batch_leaves_no_words_behind() -> None:
+    known = shared().size
+    inversion = Inversion(batch=1)
+    inversion.add(page_of("first of all"))
+    first = shared().size
+    inversion.add(page_of("second to none"))
+    inversion.finish()
+    assert known <= shared().size == first
+
+
+def test_nothing_gives_nothing() -> None:
+    inverted = Inversion().finish()
+    assert inverted.terms == []
+    assert inverted.starts.tolist() == [0]
+    assert [len(array) for array in (inverted.ids, inverted.weights, inverted.lengths)] == [0, 0, 0]
+
+
+def test_a_section_without_words_is_numbered_too() -> None:
+    inversion = Inversion()
+    inversion.add(page_of("# ...\n\n## b\n\n## d"))
+    inversion.add(page_of("# ..."))
+    assert inversion.finish().lengths.tolist() == [0, 2, 2, 0]
+
+
+def test_sections_are_numbered_by_key() -> None:
+    inversion = Inversion()
+    inversion.add(page_of("text\n\n## two\n\n## one\n\n## three"))
+    titles = [max(weights, key=weights.__getitem__) for weights in weights_of(inversion.finish())]
+    assert titles == [b"\0text", b"\0one", b"\0three", b"\0two"]
+
+
+def test_weights_are_capped_when_they_are_added_up() -> None:
+    inversion = Inversion()
+    inversion.add(page_of("# word\n\n" + "word " * 254 + "\n\n# " + "word " * 10_000))
+    inverted = inversion.finish()
+    assert inverted.weights.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
+    assert inverted.lengths.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
+
+
+def test_a_long_heading_is_not_repeated_in_full_in_each_section_below() -> None:
+    heading = " ".join(f"w{number}" for number in range(1000))
+    inversion = Inversion()
+    page = page_of(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
+    inversion.add(page)
+    found = weights_of(inversion.finish())
+    assert found == expected([page])
+    assert [len(weights) for weights in found] == [1000, 28, 1000, 28]
+
+
+def test_postings_count_what_is_held() -> None:
+    inversion = Inversion(batch=1)
+    inversion.add(page_of("one two\n\nthree"))
+    assert inversion.postings == 3
+    inversion.add(page_of("four"))
+    assert inversion.postings == 4
+
+
+def test_postings_keep_high_sections_and_terms() -> None:
+    top = packing.CAPACITY - 1
+    terms, sections = np.array([0, 1, top], np.uint32), np.array([top, 0, top], np.uint32)
+    packed = packing.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
+    assert packing.terms_of(packed).tolist() == terms.tolist()
+    assert packing.sections_of(packed).tolist() == sections.tolist()
+    assert packing.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    packing.move_terms(packed[:2], np.array([top, 5], np.uint64))
+    packing.move_sections(packed[1:2], 1 << 20)
+    assert packing.terms_of(packed).tolist() == [top, 5, top]
+    assert packing.sections_of(packed).tolist() == [top, 1 << 20, top]
+    assert packing.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+
+
+def test_more_sections_than_can_be_told_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("index.building.inversion.CAPACITY", 2)
+    inversion = Inversion(batch=1)
+    with pytest.raises(OverflowError, match="at most 2 sections"):
+        inversion.add(page_of("# a\n\n## b\n\n## c"))

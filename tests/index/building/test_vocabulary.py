@@ -1,0 +1,84 @@
+"""Vocabulary: every different raw token is analysed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.analysis import BREAK, STOP_WORDS, raw_tokens, terms_of_raw
+from index.analysis.bulk import terms_of_raws
+from index.building import vocabulary
+from index.building.vocabulary import Vocabulary, shared
+
+TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
+
+
+def read(known: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
+    """The terms of each raw token."""
+    terms, counts = known.terms(known.numbers(raws), stop_words=stop_words)
+    keys = [key.removeprefix(b"\0").decode() for key in known.keys(terms.astype(np.int64))]
+    ends = np.cumsum(counts).tolist()
+    return [keys[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
+
+
+@given(st.lists(TEXTS, max_size=4))
+def test_raw_tokens_lead_to_their_terms_however_often_they_are_asked_for(batches: list[list[bytes]]) -> None:
+    known = Vocabulary()
+    for texts in batches:
+        raws = raw_tokens(texts)
+        expected = [terms_of_raw(raw) for raw in raws]
+        spoken = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
+        assert read(known, raws, stop_words=False) == spoken
+        assert list(map(sorted, read(known, raws, stop_words=True))) == list(map(sorted, expected))
+
+
+def test_a_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def analyse(raws: Sequence[bytes]) -> list[list[str]]:
+        asked.extend(raws)
+        return terms_of_raws(raws)
+
+    monkeypatch.setattr(vocabulary, "terms_of_raws", analyse)
+    known = Vocabulary()
+    for _ in range(3):
+        known.numbers([b"retries", BREAK, b"Retry", b"retries"])
+    assert asked == [BREAK, b"retries", b"Retry"]
+
+
+def test_the_break_between_texts_has_number_0_and_no_terms() -> None:
+    known = Vocabulary()
+    assert known.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
+    assert read(known, [BREAK], stop_words=True) == [[]]
+
+
+def test_a_term_of_a_field_is_none_of_the_text() -> None:
+    known = Vocabulary()
+    tag, word = known.term("tags", "sdk"), known.terms(known.numbers([b"sdk"]), stop_words=False)[0]
+    assert known.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
+    assert known.term("tags", "sdk") == tag
+
+
+def test_threads_share_one_vocabulary() -> None:
+    known = Vocabulary()
+    words = [[b"w%d" % (i * step % 500) for i in range(2000)] for step in range(1, 9)]
+    with ThreadPoolExecutor(8) as threads:
+        for raws, terms in zip(
+            words, threads.map(lambda raws: read(known, raws, stop_words=False), words), strict=True
+        ):
+            assert terms == [[raw.decode()] for raw in raws]
+
+
+def test_the_process_forgets_a_full_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Vocabulary(limit=2000)
+    monkeypatch.setattr(vocabulary, "_shared", full)
+    assert shared() is full
+    full.numbers([b"word%d" % number for number in range(10)])
+    assert full.is_full
+    assert shared() is not full
+    assert shared() is shared()

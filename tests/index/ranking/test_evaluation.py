@@ -1,0 +1,117 @@
+"""The evaluator leaves most of the lists unread, and finds exactly what reading all of them would."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.ranking.evaluation import WHOLE, Mask, Weighted, evaluate, holding, score
+from index.ranking.postings import BEST, ready
+
+Scored = list[tuple[int, int]]
+PRUNED = WHOLE + 1
+"""A segment of this size is not scored whole, however few of its sections have terms."""
+
+
+def weighted(weight: int, impacts: dict[int, int]) -> Weighted:
+    numbers = sorted(impacts)
+    values = np.array([impacts[number] for number in numbers], np.uint16)
+    postings = ready(np.array(numbers, np.uint32), values)
+    return Weighted(weight, postings, weight * postings.top)
+
+
+def sums(terms: list[Weighted]) -> dict[int, int]:
+    scores: dict[int, int] = {}
+    for weight, postings, _ in terms:
+        for number, impact in zip(postings.ids.tolist(), postings.impacts.tolist(), strict=True):
+            scores[number] = scores.get(number, 0) + weight * impact
+    return scores
+
+
+def all_scored(terms: list[Weighted], mask: Mask | None) -> Scored:
+    found = sums(terms).items()
+    return sorted(
+        (pair for pair in found if mask is None or mask[pair[0]]), key=lambda pair: (-pair[1], pair[0])
+    )
+
+
+def evaluated(
+    terms: list[Weighted], k: int, mask: Mask | None = None, floor: int = 1, *, size: int
+) -> Scored:
+    numbers, scores = evaluate(terms, size, k, mask, floor)
+    found = zip(numbers.tolist(), scores.tolist(), strict=True)
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+# Few different numbers, so that many scores are equal.
+LISTS = st.dictionaries(st.integers(0, 60), st.sampled_from([1, 2, 3, 500, 65331]), min_size=1)
+TERMS = st.lists(st.builds(weighted, st.sampled_from([1, 2, 7, 1000]), LISTS), max_size=5)
+SIZES = st.sampled_from([61, PRUNED])
+MASKS = st.none() | st.lists(st.booleans(), min_size=61, max_size=61).map(np.array)
+
+
+@given(TERMS, st.integers(1, 70), MASKS, SIZES)
+def test_the_best_are_those_of_adding_everything(
+    terms: list[Weighted], k: int, mask: Mask | None, size: int
+) -> None:
+    assert evaluated(terms, k, mask, size=size) == all_scored(terms, mask)[:k]
+
+
+@given(TERMS, st.integers(1, 70), MASKS, st.integers(1, 70_000_000), SIZES)
+def test_nothing_at_the_floor_or_above_it_is_left_out(
+    terms: list[Weighted], k: int, mask: Mask | None, floor: int, size: int
+) -> None:
+    expected = [pair for pair in all_scored(terms, mask) if pair[1] >= floor]
+    assert evaluated(terms, k, mask, floor, size=size) == expected[:k]
+
+
+def random_terms(chance: Random, size: int) -> list[Weighted]:
+    terms = []
+    for _ in range(chance.randint(1, 6)):
+        numbers = chance.sample(range(size), chance.choice((1, 50, 64, 65, 400, size // 2, size)))
+        spread = chance.choice((3, 300, 65331))
+        impacts = {number: chance.randint(1, spread) for number in numbers}
+        terms.append(weighted(chance.randint(1, 2_000_000), impacts))
+    return terms
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_lists_are_pruned_without_loss(seed: int) -> None:
+    chance, size = Random(seed), 3000
+    for _ in range(5):
+        terms = random_terms(chance, size)
+        share = chance.choice((None, 0.01, 0.5, 0.95))
+        mask = None if share is None else np.array([chance.random() < share for _ in range(size)])
+        expected = all_scored(terms, mask)
+        for k in (1, 10, 50, 51, BEST, BEST + 1, 500):
+            assert evaluated(terms, k, mask, size=size) == expected[:k]
+            assert evaluated(terms, k, mask, size=PRUNED) == expected[:k]
+
+
+@pytest.mark.parametrize("size", [1000, PRUNED])
+def test_equal_scores_are_cut_by_number(size: int) -> None:
+    terms = [weighted(5, dict.fromkeys(range(1000), 7)), weighted(5, dict.fromkeys(range(500, 1000), 7))]
+    assert evaluated(terms, 3, size=size) == [(500, 70), (501, 70), (502, 70)]
+
+
+def test_no_terms_find_nothing() -> None:
+    assert evaluated([], 10, size=10) == []
+
+
+@given(TERMS, st.sets(st.integers(0, 70)))
+def test_scoring_some_sections(terms: list[Weighted], numbers: set[int]) -> None:
+    some = sorted(numbers)
+    known = sums(terms)
+    assert score(terms, np.array(some, np.uint32)).scores.tolist() == [
+        known.get(number, 0) for number in some
+    ]
+
+
+@given(st.lists(st.sets(st.integers(0, 40)), min_size=1, max_size=5))
+def test_holding_is_the_intersection(sets: list[set[int]]) -> None:
+    lists = [np.array(sorted(numbers), np.uint32) for numbers in sets]
+    assert holding(lists).tolist() == sorted(set.intersection(*sets))

@@ -1,0 +1,172 @@
+"""Segments: what they hold of pages, in memory and from a file alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from index.analysis import section_terms
+from index.integrity import IndexDamaged, Stamp
+from index.page import Page, Record
+from index.segments.flat import Flat
+from index.segments.segment import Segment, file_name
+from tests.index.pages import PATHS, page, random_page, segment
+
+NESTED = """# Title
+
+Text.
+
+## Errors
+
+### Errors
+
+#### Codes {#codes}
+
+##### Inner
+
+## errors/x
+
+### Deep {#errors/deep}
+
+## Errors
+
+## Own {#own}
+
+### Zeta
+
+### Alpha
+"""
+
+
+def some_pages() -> list[Page]:
+    chance = Random(5)
+    pages = [random_page(chance, path, chance.randrange(12)) for path in PATHS]
+    return [
+        *pages,
+        page("nested.md", NESTED, type="guide", tags=["b", "a"]),
+        page("nothing.md", ""),
+        page("\udcff.md", "# Odd\n"),
+    ]
+
+
+@pytest.fixture(params=["memory", "file"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
+    found = segment(some_pages())
+    return found if request.param == "memory" else found.save(tmp_path)
+
+
+def in_order() -> list[Page]:
+    return sorted(some_pages(), key=lambda page: page.path)
+
+
+def expected() -> list[Record]:
+    return [
+        Record(
+            page.path,
+            section.key,
+            page.blob,
+            section.start,
+            section.heading_start,
+            section.body,
+            section.end,
+            section.line,
+            section.end_line,
+            section.title,
+            page.breadcrumb(section),
+            page.facets,
+            section.position + 1,
+            len(page.sections),
+        )
+        for page in in_order()
+        for section in page.by_key
+    ]
+
+
+def test_sections_are_numbered_by_address_and_have_their_records(made: Segment) -> None:
+    records = [made.record(number) for number in range(made.size)]
+    assert records == expected()
+    assert any("/" in record.key for record in records)
+    addresses = [made.address(number) for number in range(made.size)]
+    assert addresses == [(record.path, record.key) for record in records] == sorted(addresses)
+
+
+def test_pages_are_found_with_their_sections(made: Segment) -> None:
+    pages = in_order()
+    assert made.pages == len(pages)
+    assert [made.path(number) for number in range(made.pages)] == [page.path for page in pages]
+    assert [made.blob(number) for number in range(made.pages)] == [page.blob for page in pages]
+    for number, one in enumerate(pages):
+        assert made.find(one.path) == number
+        assert len(made.sections_of(number)) == len(one.sections)
+        assert all(made.page_of[section] == number for section in made.sections_of(number))
+    assert made.find("none.md") is None
+
+
+def test_lists_hold_what_the_sections_say(made: Segment) -> None:
+    said = [section_terms(page, section) for page in in_order() for section in page.by_key]
+    everywhere = Counter(term for terms in said for term in terms)
+    assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere
+    for term in everywhere:
+        ids, weights = made.postings(b"\0" + term.encode())
+        wanted = {number: terms[term] for number, terms in enumerate(said) if term in terms}
+        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == wanted
+        assert ids.tolist() == sorted(wanted)
+    assert made.lengths.tolist() == [sum(terms.values()) for terms in said]
+    assert made.total == sum(made.lengths.tolist())
+
+
+def test_terms_of_a_field_come_with_their_ranges(made: Segment) -> None:
+    tags = {term: made.ids[first:last].tolist() for term, first, last in made.terms("tags")}
+    assert list(tags) == sorted(tags)
+    records = expected()
+    for tag, numbers in tags.items():
+        assert numbers == [n for n, record in enumerate(records) if tag in record.facets.get("tags", ())]
+    assert "b" in tags
+    assert list(made.terms("none")) == []
+
+
+@pytest.mark.parametrize("key", [b"", b"\0", b"\0nowhere", b"tags", b"tags\0", b"zzz\0zzz", b"\xff"])
+def test_a_term_that_no_section_has_gives_empty_lists(made: Segment, key: bytes) -> None:
+    ids, weights = made.postings(key)
+    assert (ids.dtype, weights.dtype) == (np.uint32, np.uint8)
+    assert len(ids) == len(weights) == 0
+
+
+def test_a_segment_of_pages_without_sections_keeps_them(tmp_path: Path) -> None:
+    made = segment([page("a.md", ""), page("b.md", "")]).save(tmp_path)
+    assert (made.size, made.pages, made.total) == (0, 2, 0)
+    assert made.find("b.md") == 1
+
+
+def test_a_saved_segment_is_the_one_in_memory(tmp_path: Path) -> None:
+    memory = segment(some_pages())
+    saved = memory.save(tmp_path, durable=True)
+    assert saved.id == memory.id
+    assert memory.arrays.keys() == saved.arrays.keys()
+    for name, array in memory.arrays.items():
+        assert np.array_equal(array, saved.arrays[name])
+    assert memory.stamp is memory.checksum is None
+    assert memory.is_untouched()
+    file = tmp_path / file_name(saved.id)
+    assert saved.stamp == Stamp.of(file)
+    assert saved.is_untouched()
+    data = file.read_bytes()
+    assert saved.checksum is not None
+    assert saved.checksum.size == len(data)
+    file.write_bytes(data[:-1])
+    assert not saved.is_untouched()
+
+
+@pytest.mark.parametrize("name", sorted(segment([page("a.md", "# A\n\n## B\n")]).arrays))
+def test_arrays_that_do_not_fit_each_other_are_damage(name: str) -> None:
+    made = segment([page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), page("b.md", "# B\n")])
+    for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
+        with pytest.raises(IndexDamaged):
+            Segment("0", Flat({**made.arrays, name: array}, {"total": made.total}))
+    without = {other: array for other, array in made.arrays.items() if other != name}
+    with pytest.raises(IndexDamaged):
+        Segment("0", Flat(without, {"total": made.total}))

@@ -1,0 +1,207 @@
+"""An index in its folder: each commit is seen whole or not at all, and what is not of it is swept away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from index import integrity
+from index.files import IndexUnwritable
+from index.integrity import IndexDamaged, read_manifest
+from index.port import State
+from index.segments.generation import Generation, Part
+from index.segments.store import Store
+from tests.index.pages import page, segment
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "index"
+    made.mkdir(mode=0o700)
+    return made
+
+
+def part(path: str, text: str = "# Title\n\n## Section\n") -> Part:
+    return Part.of(segment([page(path, text)]))
+
+
+def state(parts: Iterable[Part], commit: str = "c0ffee") -> State:
+    parts = list(parts)
+    return State(
+        commit,
+        sum(part.pages for part in parts),
+        sum(part.size for part in parts),
+        sum(part.total for part in parts),
+        "2026-01-01T00:00:00Z",
+        {"lost.md": "b10b"},
+    )
+
+
+def commit(store: Store, previous: Generation | None, parts: Iterable[Part], name: str = "one") -> Generation:
+    parts = list(parts)
+    return store.commit(previous, parts, state(parts, name))
+
+
+def paths(generation: Generation) -> list[str]:
+    return sorted(
+        part.segment.path(page)
+        for part in generation.parts
+        for page in range(part.segment.pages)
+        if page not in part.dead_pages
+    )
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_is_committed_is_read(folder: Path, durable: bool) -> None:
+    store = Store(folder, durable)
+    first = commit(store, None, [part("a.md"), part("b.md")])
+    second = commit(store, first, [first.parts[0].without([0]), first.parts[1], part("c.md")], "two")
+    for reader in (store, Store(folder)):
+        read = reader.read()
+        assert read.number == second.number == first.number + 1
+        assert read.state == second.state == state(second.parts, "two")
+        assert paths(read) == paths(second) == ["b.md", "c.md"]
+        assert [part.dead.tolist() for part in read.parts] == [[0, 1], [], []]
+        assert read.is_untouched()
+    assert paths(first) == ["a.md", "b.md"]
+
+
+def test_an_index_in_memory_is_read_by_its_own_store_only() -> None:
+    store = Store(None)
+    with pytest.raises(IndexDamaged):
+        store.read()
+    made = commit(store, None, [part("a.md")])
+    assert store.read() is made
+    assert commit(store, made, []).number == made.number + 1
+    with pytest.raises(IndexDamaged):
+        Store(None).read()
+
+
+def test_a_folder_in_which_nothing_was_committed_is_no_index(folder: Path) -> None:
+    with pytest.raises(IndexDamaged):
+        Store(folder).read()
+
+
+def test_only_what_the_last_commit_names_stays(folder: Path) -> None:
+    store = Store(folder)
+    first = commit(store, None, [part("a.md")])
+    (folder / "MAIN_0123.flat").touch()
+    (folder / "9.manifest-0123.draft").touch()
+    second = commit(store, first, [part("b.md")])
+    [kept] = second.parts
+    assert {file.name for file in folder.iterdir()} == {
+        "1.manifest",
+        "_MAIN_1.toc",
+        f"MAIN_{kept.segment.id}.flat",
+    }
+    assert first.parts[0].segment.record(0).path == "a.md"
+
+
+def test_known_segments_are_not_opened_again(folder: Path) -> None:
+    store = Store(folder)
+    first = commit(store, None, [part("a.md"), part("b.md")])
+    second = commit(store, first, [first.parts[0], first.parts[1].without([0]), part("c.md")])
+    read = Store(folder).read(first)
+    assert read.parts[0] is first.parts[0]
+    assert read.parts[1].segment is first.parts[1].segment
+    assert read.parts[1].dead_pages == {0}
+    assert store.read(second) is second
+
+
+def test_a_segment_whose_file_was_touched_is_summed_again(folder: Path) -> None:
+    store = Store(folder)
+    made = commit(store, None, [part("a.md")])
+    [file] = folder.glob("*.flat")
+    os.utime(file, (1, 1))
+    assert not made.is_untouched()
+    assert store.read(made).is_untouched()
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(IndexDamaged):
+        store.read(made)
+
+
+def test_files_that_were_summed_before_are_not_summed_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(Store(folder), None, [part("a.md"), part("b.md")])
+    known = read_manifest(folder).check_all(folder)
+    assert len(known) == 3
+    summed: list[Path] = []
+    whole = integrity._sum
+
+    def watched(file: Path) -> integrity.Sum:
+        summed.append(file)
+        return whole(file)
+
+    monkeypatch.setattr(integrity, "_sum", watched)
+    assert paths(Store(folder).read(known=known)) == ["a.md", "b.md"]
+    assert summed == []
+    touched = next(folder.glob("*.flat"))
+    os.utime(touched, (1, 1))
+    Store(folder).read(known=known)
+    assert summed == [touched]
+
+
+@pytest.mark.parametrize("fails", range(5))
+def test_a_commit_that_fails_anywhere_leaves_the_last_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+) -> None:
+    store = Store(folder)
+    first = commit(store, None, [part("a.md")])
+    calls = 0
+
+    def failing(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > fails:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(IndexUnwritable, match="No space left on device") as refused:
+        commit(store, first, [*first.parts, part("b.md"), part("c.md")])
+    assert str(folder) not in str(refused.value.details) + refused.value.message
+    # Two segments, the table, the manifest, and last the folder, when the commit is done already.
+    assert paths(Store(folder).read()) == (["a.md"] if fails < 4 else ["a.md", "b.md", "c.md"])
+    monkeypatch.undo()
+    again = Store(folder).read()
+    commit(Store(folder), again, [part("d.md")])
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest is read, its files are swept away, and then they are to be opened."""
+    store = Store(folder)
+    first = commit(store, None, [part("a.md")])
+    read = integrity.Manifest.read
+    commits = [lambda: commit(store, first, [part("b.md")], "two")]
+
+    def late(manifest: integrity.Manifest, where: Path, name: str) -> bytes:
+        while commits:
+            commits.pop()()
+        return read(manifest, where, name)
+
+    monkeypatch.setattr(integrity.Manifest, "read", late)
+    assert paths(Store(folder).read()) == ["b.md"]
+
+
+@pytest.mark.parametrize("change", [{"chunks": 3}, {"commit": "none", "surplus": 1}])
+def test_a_state_that_does_not_fit_is_damage(folder: Path, change: dict[str, object]) -> None:
+    made = commit(Store(folder), None, [part("a.md")])
+    manifest = read_manifest(folder)
+    integrity.write_manifest(
+        folder, integrity.Manifest(made.number, manifest.files, {**manifest.state, **change})
+    )
+    with pytest.raises(IndexDamaged):
+        Store(folder).read()
+
+
+def test_a_manifest_under_another_number_is_damage(folder: Path) -> None:
+    commit(Store(folder), None, [part("a.md")])
+    (folder / "0.manifest").rename(folder / "7.manifest")
+    with pytest.raises(IndexDamaged):
+        Store(folder).read()

@@ -1,0 +1,77 @@
+"""Pools of strings, against plain lists of bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.segments.strings import Pool, Strings, decoded, encoded, gather, join, offsets, ranges
+
+POOL = st.lists(st.binary(max_size=6), max_size=12)
+
+
+def pool(strings: list[bytes]) -> Pool:
+    made = Strings()
+    made.extend(strings)
+    return Pool(*made.arrays())
+
+
+@given(POOL)
+def test_a_pool_gives_its_strings(strings: list[bytes]) -> None:
+    found = pool(strings)
+    assert len(found) == len(strings)
+    assert found.all() == strings == [found.raw(number) for number in range(len(found))]
+
+
+@given(st.sets(st.binary(max_size=3)), st.binary(max_size=3))
+def test_an_ascending_pool_is_searched(strings: set[bytes], wanted: bytes) -> None:
+    ascending = sorted(strings)
+    found = pool(ascending)
+    assert found.at_or_after(wanted) == sum(string < wanted for string in ascending)
+    assert found.find(wanted) == (ascending.index(wanted) if wanted in strings else None)
+
+
+@given(st.lists(POOL, min_size=1, max_size=4), st.data())
+def test_pools_are_joined_and_gathered(pools: list[list[bytes]], data: st.DataObject) -> None:
+    made = []
+    for strings in pools:
+        one = Strings()
+        one.extend(strings)
+        made.append(one.arrays())
+    everything = [string for strings in pools for string in strings]
+    joined = join(made)
+    assert Pool(*joined).all() == everything
+    order = data.draw(st.lists(st.integers(0, len(everything) - 1))) if everything else []
+    gathered = gather(*joined, np.array(order, np.int64))
+    assert Pool(*gathered).all() == [everything[number] for number in order]
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5)), max_size=8))
+def test_ranges_follow_each_other(found: list[tuple[int, int]]) -> None:
+    starts, sizes = (
+        np.array(column, np.int64) for column in (zip(*found, strict=True) if found else ([], []))
+    )
+    assert ranges(starts, sizes).tolist() == [
+        number for start, size in found for number in range(start, start + size)
+    ]
+
+
+@given(st.lists(st.text(st.characters(codec=None), max_size=4)))
+def test_stored_strings_keep_their_order_and_any_character(texts: list[str]) -> None:
+    assert [decoded(encoded(text)) for text in texts] == texts
+    assert [decoded(data) for data in sorted(map(encoded, texts))] == sorted(texts)
+    assert [pool([encoded(text)]).text(0) for text in texts] == texts
+
+
+@pytest.mark.parametrize("wrong", [[], [1], [0, 2], [0, 4]])
+def test_offsets_that_do_not_fit_are_refused(wrong: list[int]) -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        Pool(np.zeros(3, np.uint8), np.array(wrong, np.uint32))
+
+
+def test_a_pool_holds_four_gigabytes() -> None:
+    assert offsets(np.array([(1 << 32) - 1], np.int64))[-1] == (1 << 32) - 1
+    with pytest.raises(OverflowError):
+        offsets(np.array([1 << 31, 1 << 31], np.int64))
