@@ -15,7 +15,7 @@ import hmac
 import json
 import os
 import zlib
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -75,11 +75,15 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of one generation of an index, by name, and what it stands for, as a JSON value."""
+    """The files of one generation of an index, by name, and what it stands for, as a JSON value.
+
+    `parts` names the segments in order, each with its dead pages as text; what these are is not known here.
+    """
 
     generation: int
     files: Mapping[str, Sum]
     state: Mapping[str, object] = field(default_factory=dict)
+    parts: Sequence[tuple[str, str]] = ()
 
     def check(self, folder: Path, name: str, known: Container[Stamp] = ()) -> Stamp:
         """Sum a file's bytes, which takes about a millisecond for each megabyte. Raises IndexDamaged.
@@ -97,16 +101,6 @@ class Manifest:
         if not right:
             raise IndexDamaged.because("a checksum is wrong")
         return stamp
-
-    def read(self, folder: Path, name: str) -> bytes:
-        """Read a small file of which these very bytes are right. Raises IndexDamaged."""
-        try:
-            data = (folder / name).read_bytes()
-        except OSError as error:
-            raise IndexDamaged.because(type(error).__name__) from error
-        if self.files.get(name) != Sum.of(data):
-            raise IndexDamaged.because("a checksum is wrong")
-        return data
 
     def check_all(self, folder: Path) -> frozenset[Stamp]:
         """Sum every file. Raises IndexDamaged."""
@@ -139,7 +133,9 @@ def read_manifest(folder: Path) -> Manifest:
         if values["generation"] != number:
             raise IndexDamaged.because("the manifest is of another generation")
         files = {str(name): Sum(int(size), int(crc)) for name, (size, crc) in values["files"].items()}
-        return Manifest(number, files, dict(values["state"]))
+        return Manifest(
+            number, files, dict(values["state"]), [(str(id), str(dead)) for id, dead in values["parts"]]
+        )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise IndexDamaged.because(type(error).__name__) from error
 
@@ -149,7 +145,12 @@ def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> N
 
     Its name is a new one: to replace a file, some systems first wait for the disk.
     """
-    values = {"files": manifest.files, "generation": manifest.generation, "state": manifest.state}
+    values = {
+        "files": manifest.files,
+        "generation": manifest.generation,
+        "parts": manifest.parts,
+        "state": manifest.state,
+    }
     sealed = _canonical({**values, "seal": _seal(folder, values)})
     write_atomically(folder / _name(manifest.generation), sealed, durable)
 

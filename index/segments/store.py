@@ -10,11 +10,13 @@ swept away. Whoever has a swept file open reads on.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from index.engine.toc import read_toc, toc_name, write_toc
+import numpy as np
+
 from index.files import write_file, writing
 from index.integrity import IndexDamaged, Manifest, Stamp, Sum, newest_manifest, read_manifest, write_manifest
 from index.port import State
@@ -61,13 +63,16 @@ class Store:
         if self.folder is None:
             self._held = Generation(number, state, tuple(parts))
             return self._held
+        from index.engine.toc import write_toc  # Whoosh takes long to import, and is not needed to read
+
         parts = tuple(_saved(part, self.folder, self._durable) for part in parts)
         contents = write_toc(number, parts)
         files = {toc_name(number): Sum.of(contents)}
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
-        manifest = Manifest(number, files, asdict(state))
+        dead_pages = [(part.segment.id, _written(part.dead_pages)) for part in parts]
+        manifest = Manifest(number, files, asdict(state), dead_pages)
         with writing():
             write_file(self.folder / toc_name(number), contents, self._durable)
             write_manifest(self.folder, manifest, self._durable)
@@ -79,18 +84,18 @@ class Store:
     ) -> Generation:
         number = manifest.generation
         opened = {part.segment.id: part for part in previous.parts} if previous else {}
-        contents = manifest.read(folder, toc_name(number))
+        manifest.check(folder, toc_name(number), known)
         parts: list[Part] = []
-        for entry in read_toc(number, contents):
-            part, dead_pages = opened.get(entry.id), frozenset(entry.dead_pages)
+        for id, written in manifest.parts:
+            part, dead_pages = opened.get(id), _dead_pages(written)
             if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
                 parts.append(part)
                 continue
             segment = part.segment if part else None
             if segment is None or not segment.is_untouched():
-                name = file_name(entry.id)
+                name = file_name(id)
                 stamp = manifest.check(folder, name, known)
-                segment = Segment.load(folder, entry.id, stamp, manifest.files[name])
+                segment = Segment.load(folder, id, stamp, manifest.files[name])
             parts.append(Part.of(segment, dead_pages))
         state = _state(manifest.state)
         if sum(part.size for part in parts) != state.chunks:
@@ -104,6 +109,23 @@ def _is_newest(generation: Generation, folder: Path) -> bool:
         return generation.number == newest_manifest(folder)
     except (OSError, ValueError):
         return False
+
+
+def toc_name(number: int) -> str:
+    """Name the file of a generation's table as Whoosh does."""
+    return f"_MAIN_{number}.toc"
+
+
+def _written(pages: Iterable[int]) -> str:
+    """Write the numbers of pages in ASCII."""
+    return b64encode(np.array(sorted(pages), "<u4").tobytes()).decode()
+
+
+def _dead_pages(written: str) -> frozenset[int]:
+    try:
+        return frozenset(np.frombuffer(b64decode(written), "<u4").tolist())
+    except ValueError as error:
+        raise IndexDamaged.because("a list of pages is not one") from error
 
 
 def _state(values: Mapping[str, object]) -> State:

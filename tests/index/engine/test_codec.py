@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from whoosh import query, scoring
-from whoosh.index import open_dir
+from whoosh.filedb.filestore import RamStorage
+from whoosh.index import TOC, open_dir
 from whoosh.reading import TermNotFound
 
-from index.engine.schema import key_of, term_of
-from index.engine.toc import read_toc, write_toc
-from index.integrity import IndexDamaged
+from index.engine.schema import NAME, key_of, schema, term_of
+from index.engine.toc import write_toc
 from index.port import State
 from index.segments.generation import Part
-from index.segments.store import Store
+from index.segments.store import Store, toc_name
 from tests.index.pages import Growing, page, random_page, segment
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
@@ -134,15 +134,11 @@ def test_keys_are_named_both_ways() -> None:
     assert key_of("path", b"x") is None
 
 
-def test_a_table_is_read_as_it_was_written() -> None:
+def test_whoosh_reads_the_table_that_we_write() -> None:
     index = grown(7)
-    entries = read_toc(41, write_toc(41, index.parts))
-    assert [entry.id for entry in entries] == [part.segment.id for part in index.parts]
-    assert [frozenset(entry.dead_pages) for entry in entries] == [part.dead_pages for part in index.parts]
-    assert read_toc(0, write_toc(0, [])) == []
-
-
-@pytest.mark.parametrize("data", [b"", b"x" * 100, write_toc(3, [])[:-3], write_toc(4, [])])
-def test_a_table_that_cannot_be_read_is_damage(data: bytes) -> None:
-    with pytest.raises(IndexDamaged):
-        read_toc(3, data)
+    storage = RamStorage()
+    storage.files[toc_name(41)] = write_toc(41, index.parts)
+    segments = TOC.read(storage, NAME, 41, schema()).segments
+    assert [segment.segid for segment in segments] == [part.segment.id for part in index.parts]
+    assert [segment.deleted_count() for segment in segments] == [len(part.dead) for part in index.parts]
+    assert TOC._filename(NAME, 41) == toc_name(41)

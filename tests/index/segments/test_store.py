@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,15 +178,15 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
     """The manifest is read, its files are swept away, and then they are to be opened."""
     store = Store(folder)
     first = commit(store, None, [part("a.md")])
-    read = integrity.Manifest.read
+    check = integrity.Manifest.check
     commits = [lambda: commit(store, first, [part("b.md")], "two")]
 
-    def late(manifest: integrity.Manifest, where: Path, name: str) -> bytes:
+    def late(manifest: integrity.Manifest, *arguments: Any) -> integrity.Stamp:
         while commits:
             commits.pop()()
-        return read(manifest, where, name)
+        return check(manifest, *arguments)
 
-    monkeypatch.setattr(integrity.Manifest, "read", late)
+    monkeypatch.setattr(integrity.Manifest, "check", late)
     assert paths(Store(folder).read()) == ["b.md"]
 
 
@@ -194,7 +195,7 @@ def test_a_state_that_does_not_fit_is_damage(folder: Path, change: dict[str, obj
     made = commit(Store(folder), None, [part("a.md")])
     manifest = read_manifest(folder)
     integrity.write_manifest(
-        folder, integrity.Manifest(made.number, manifest.files, {**manifest.state, **change})
+        folder, integrity.Manifest(made.number, manifest.files, {**manifest.state, **change}, manifest.parts)
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()
