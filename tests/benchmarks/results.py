@@ -26,6 +26,7 @@ def whole_run() -> dict[str, Any]:
             "same_lists": 1_000,
         },
         "known": {kind: {"asked": 100, "first": 99, "mrr": 0.99} for kind in ("identifiers", "reminders")},
+        "bombs": {"worst_ms": 20.0, "worst": "stars, 300", "asked": 100},
         "start": {
             "ratio": 1.0,
             "ours_ms": 500.0,
