@@ -149,6 +149,8 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that builds for ever, after its child has begun to do so too."""
     (tmp_path / "index").mkdir()
     code = (
+        # What a shell runs in the background ignores Ctrl-C, and so would this.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
         "from tests.index.sources import Endless\n"
         "from index.building.processes import build\n"
