@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.sections import breadcrumb
+
 if TYPE_CHECKING:
     from workspace.document import Document, Section
 
@@ -47,11 +49,7 @@ class Page:
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
         """The titles from the top section down to this one; the document's title is not part of it."""
-        titles = [section.title]
-        while section.parent is not None:
-            section = self.sections[section.parent]
-            titles.append(section.title)
-        return tuple(reversed(titles))
+        return breadcrumb(self.sections, section)
 
     def headings_above(self, section: Section) -> tuple[str, ...]:
         """The document's title and the headings above a section; a preamble has none above it."""

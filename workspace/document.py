@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from workspace import frontmatter, markdown
 from workspace.lines import Lines, line_ending
-from workspace.sections import PREAMBLE, Section, build_sections
+from workspace.sections import PREAMBLE, Section, breadcrumb, build_sections
 from workspace.tasks import Task, read_tasks
 
 if TYPE_CHECKING:
@@ -192,11 +192,7 @@ class Document:
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
         """The titles from the top section down to this one; the document's title is not part of it."""
-        titles = [section.title]
-        while section.parent is not None:
-            section = self.sections[section.parent]
-            titles.append(section.title)
-        return tuple(reversed(titles))
+        return breadcrumb(self.sections, section)
 
     def source(self, section: Section) -> bytes:
         """A section's own text, its heading included."""

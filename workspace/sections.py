@@ -188,4 +188,13 @@ def _keys(addresses: list[str]) -> list[str]:
     return [address if counts[address] == 1 else numbered.give(address) for address in addresses]
 
 
-__all__ = ["PREAMBLE", "Section", "build_sections"]
+def breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]:
+    """The titles from the top section down to this one of a document's; its own title is not part of it."""
+    titles = [section.title]
+    while section.parent is not None:
+        section = sections[section.parent]
+        titles.append(section.title)
+    return tuple(reversed(titles))
+
+
+__all__ = ["PREAMBLE", "Section", "breadcrumb", "build_sections"]

@@ -11,14 +11,14 @@ swept away. Whoever has a swept file open reads on.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from index.files import write_file, writing
-from index.integrity import IndexDamaged, Manifest, Stamp, Sum, newest_manifest, read_manifest, write_manifest
+from index.integrity import IndexDamaged, Manifest, Sum, newest_manifest, read_manifest, write_manifest
 from index.port import State
 from index.segments.generation import Generation, Part
 from index.segments.segment import Segment, file_name
@@ -33,10 +33,10 @@ class Store:
         self._durable = durable
         self._held: Generation | None = None
 
-    def read(self, previous: Generation | None = None, known: Container[Stamp] = ()) -> Generation:
+    def read(self, previous: Generation | None = None) -> Generation:
         """Read the index as it now is. Raises IndexDamaged, also if nothing was committed yet.
 
-        Segments that `previous` also has are not opened again, and files with a `known` stamp not summed.
+        Segments that `previous` also has are not opened or summed again.
         """
         if self.folder is None:
             if self._held is None:
@@ -47,7 +47,7 @@ class Store:
         while True:
             manifest = read_manifest(self.folder)
             try:
-                return self._read(self.folder, manifest, previous, known)
+                return self._read(self.folder, manifest, previous)
             except IndexDamaged:
                 # A writer may have swept away what this manifest names.
                 if read_manifest(self.folder).generation == manifest.generation:
@@ -79,12 +79,10 @@ class Store:
         manifest.sweep(self.folder)
         return Generation(number, state, parts)
 
-    def _read(
-        self, folder: Path, manifest: Manifest, previous: Generation | None, known: Container[Stamp]
-    ) -> Generation:
+    def _read(self, folder: Path, manifest: Manifest, previous: Generation | None) -> Generation:
         number = manifest.generation
         opened = {part.segment.id: part for part in previous.parts} if previous else {}
-        manifest.check(folder, toc_name(number), known)
+        manifest.check(folder, toc_name(number))
         parts: list[Part] = []
         for id, written in manifest.parts:
             part, dead_pages = opened.get(id), _dead_pages(written)
@@ -94,7 +92,7 @@ class Store:
             segment = part.segment if part else None
             if segment is None or not segment.is_untouched():
                 name = file_name(id)
-                stamp = manifest.check(folder, name, known)
+                stamp = manifest.check(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
             parts.append(Part.of(segment, dead_pages))
         state = _state(manifest.state)

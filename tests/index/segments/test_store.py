@@ -124,28 +124,6 @@ def test_a_segment_whose_file_was_touched_is_summed_again(folder: Path) -> None:
         store.read(made)
 
 
-def test_files_that_were_summed_before_are_not_summed_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commit(Store(folder), None, [part("a.md"), part("b.md")])
-    known = read_manifest(folder).check_all(folder)
-    assert len(known) == 3
-    summed: list[Path] = []
-    whole = integrity._sum
-
-    def watched(file: Path) -> integrity.Sum:
-        summed.append(file)
-        return whole(file)
-
-    monkeypatch.setattr(integrity, "_sum", watched)
-    assert paths(Store(folder).read(known=known)) == ["a.md", "b.md"]
-    assert summed == []
-    touched = next(folder.glob("*.flat"))
-    os.utime(touched, (1, 1))
-    Store(folder).read(known=known)
-    assert summed == [touched]
-
-
 @pytest.mark.parametrize("fails", range(5))
 def test_a_commit_that_fails_anywhere_leaves_the_last_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails: int
