@@ -23,8 +23,16 @@ class MeasurementFailed(Exception):
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The variables of a child: what Docyard keeps for a user goes to `home`, and is gone with it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD_", "GIT_"))}
+    """The variables of a child: what Docyard keeps for a user goes to `home`, and is gone with it.
+
+    Python may keep compiled modules, as it does unless it is told otherwise: a start that compiles all
+    that it imports measures the compiler.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("DOCYARD_", "GIT_")) and name != "PYTHONDONTWRITEBYTECODE"
+    }
     return kept | {"XDG_STATE_HOME": str(home / "state"), "XDG_CACHE_HOME": str(home / "cache")}
 
 

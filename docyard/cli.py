@@ -13,7 +13,7 @@ from io import TextIOWrapper
 
 import click
 
-from docyard import __version__
+from docyard import __version__, environment
 from docyard.exits import Exit, complain
 from workspace.errors import WorkspaceError
 
@@ -49,6 +49,7 @@ def docyard() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    environment.spare_threads()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # an odd character must not end a command on a narrow terminal
             stream.reconfigure(errors="backslashreplace")

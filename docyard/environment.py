@@ -39,6 +39,14 @@ def is_terminal(stream: IO[Any]) -> bool:
         return False
 
 
+def spare_threads() -> None:
+    """Let NumPy's linear algebra start no threads, before NumPy is imported: nothing here asks for any.
+
+    Starting them takes as long as the rest of the import. What the user has set stays.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def variables() -> Mapping[str, str]:
     """A copy of the variables of the process, for a child that is to inherit them."""
     return dict(os.environ)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from index.home import Home
 from index.integrity import IndexDamaged
@@ -49,6 +49,13 @@ _TRIED_AGAIN = 16
 """Unreadable documents that each search looks at, to see whether they can be read by now."""
 
 
+class Followed(NamedTuple):
+    """What an index stands for; stale if the branch has moved on, and another writer takes that in."""
+
+    state: State
+    is_stale: bool = False
+
+
 class LiveIndex:
     """The index of a workspace's served branch. Safe to use from several threads."""
 
@@ -74,30 +81,26 @@ class LiveIndex:
                 )
         return self._engine
 
-    def follow(self, progress: Progress | None = None) -> State:
-        """Bring the index to the tip of the branch, and give its state.
+    def follow(self, progress: Progress | None = None) -> Followed:
+        """Bring the index to the tip of the branch, and say what it stands for.
 
-        If another writer is at work, that is of the last commit that was taken in. Raises IndexBusy if there
+        If another writer is at work, that is the last commit that was taken in. Raises IndexBusy if there
         is none, IndexUnwritable.
         """
         state = self._engine.serving() if self._engine else None
         if state is not None and self._is_fresh(state):
-            return state
+            return Followed(state)
         try:
-            return self._bring(progress)
+            return Followed(self._bring(progress))
         except IndexBusy:
             state = self.engine.serving()
             if state is None:
                 raise
-            return state
+            return Followed(state, is_stale=not self._is_at_tip(state))
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Ask the index as it is. Raises GenerationGone; IndexDamaged, after which `replace` helps."""
         return self.engine.search(query, offset=offset, limit=limit, generation=generation)
-
-    def is_stale(self, state: State) -> bool:
-        """Whether the branch has moved on."""
-        return state.commit != self._workspace.tip()
 
     def rebuild(self, progress: Progress | None = None) -> State:
         """Build the index anew beside the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
@@ -136,9 +139,34 @@ class LiveIndex:
         self._home.leave()
         self._metadata = None
 
+    def text(self, record: Record) -> str:
+        """What a section says beside its heading; nothing if its blob was lost after it was indexed."""
+        blob, text = record.blob, self._texts.text
+        try:
+            under = text(blob, record.body, record.end)
+            if record.start == record.heading_start:
+                return under
+            return text(blob, record.start, record.heading_start) + under
+        except DamagedRepository:
+            return ""
+
+    def warm(self) -> None:
+        """Import what answers and open what is there, without building or following it; ask it something."""
+        import index.cursors
+        import index.snippets  # noqa: F401
+        from index.keys import user_key
+        from index.query import parse
+
+        user_key()
+        if self.engine.serving() is not None:
+            self.engine.search(parse("anything"))
+
+    def _is_at_tip(self, state: State) -> bool:
+        return state.commit == self._workspace.tip()
+
     def _is_fresh(self, state: State) -> bool:
         """Whether a state answers for the tip, without a document that it could have."""
-        return not self.is_stale(state) and not self._is_readable_again(state)
+        return self._is_at_tip(state) and not self._is_readable_again(state)
 
     def _is_readable_again(self, state: State) -> bool:
         for blob in islice(state.unreadable.values(), _TRIED_AGAIN):
@@ -245,28 +273,6 @@ class LiveIndex:
 
     def _folders(self, name: str) -> Iterator[Path]:
         return candidates(self._workspace.git.common_dir, name)
-
-    def text(self, record: Record) -> str:
-        """What a section says beside its heading; nothing if its blob was lost after it was indexed."""
-        blob, text = record.blob, self._texts.text
-        try:
-            under = text(blob, record.body, record.end)
-            if record.start == record.heading_start:
-                return under
-            return text(blob, record.start, record.heading_start) + under
-        except DamagedRepository:
-            return ""
-
-    def warm(self) -> None:
-        """Import what answers and open what is there, without building or following it; ask it something."""
-        import index.cursors
-        import index.snippets  # noqa: F401
-        from index.keys import user_key
-        from index.query import parse
-
-        user_key()
-        if self.engine.serving() is not None:
-            self.engine.search(parse("anything"))
 
     def _read(self, record: Record) -> bytes:
         return self.text(record).encode()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from index.analysis import STOP_WORDS, TOKEN, expand, readable
-from index.analysis.words import SCRIPTS, folded, normalised
+from index.analysis.words import folded, normalised, scripts
 from index.page import Record
 
 _JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
@@ -76,7 +76,7 @@ def _run(text: str) -> str:
     """Write a text as its folded words with a space on both sides of each, or of each spaceless character."""
     words = " ".join(words_of(folded(normalised(text))))
     if not words.isascii():
-        words = " ".join(SCRIPTS.sub(_apart, words).split())
+        words = " ".join(scripts().sub(_apart, words).split())
     return f" {words} "
 
 

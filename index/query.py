@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from index.analysis import STOP_WORDS, TOKEN, expand, weigh
-from index.analysis.words import SCRIPTS, normalised
+from index.analysis.words import normalised, spaceless
 from index.phrases import words_of
 from index.port import Query
 from workspace.errors import WorkspaceError
@@ -140,7 +140,7 @@ def _excluded(text: str, *, is_quoted: bool) -> str | None:
     if len(tokens) == 1:
         [token] = tokens
         terms = expand(token)
-        if len(terms) == 1 or not any(run[1] for run in SCRIPTS.finditer(token)):
+        if len(terms) == 1 or spaceless().search(token) is None:
             # One or two letters are flags, as in `rm -rf`; in other scripts they may be a word.
             return terms[0] if is_quoted or len(token) > 2 or not token.isascii() else None
     elif not tokens or not is_quoted:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from index.metadata import Metadata
     from index.page import Record
     from index.passages import Passage
-    from index.port import Progress, Query, Results, Scored
+    from index.port import Progress, Query, Results, Scored, State
     from index.status import Status
     from workspace.workspace import Workspace
 
@@ -110,7 +110,8 @@ class SearchIndex:
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(user_key(), cursor, search=search)
-        results = self._ask(question, offset, limit, generation, progress)
+        followed = self._live.follow(progress)
+        results = self._ask(followed.state, question, offset, limit, generation, progress)
         end = offset + len(results.hits)
         return SearchPage(
             hits=self._hits(results.hits, question),
@@ -119,7 +120,7 @@ class SearchIndex:
             else None,
             hint=None if results.hits or offset else self._hint(question),
             commit=results.state.commit,
-            stale=self._live.is_stale(results.state),
+            stale=followed.is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
             partial=results.partial,
         )
@@ -139,7 +140,7 @@ class SearchIndex:
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Bring the index to the tip of the branch, and give the commit that it then stands for."""
-        return self._live.follow(progress).commit
+        return self._live.follow(progress).state.commit
 
     def rebuild(self, progress: Progress | None = None) -> str | None:
         """Build the index anew beside the old one and swap them; give the commit that it stands for."""
@@ -162,19 +163,24 @@ class SearchIndex:
         self._live.close()
 
     def _ask(
-        self, question: Query, offset: int, limit: int, generation: str | None, progress: Progress | None
+        self,
+        followed: State,
+        question: Query,
+        offset: int,
+        limit: int,
+        generation: str | None,
+        progress: Progress | None,
     ) -> Results:
         from index.cursors import stale_cursor
         from index.integrity import IndexDamaged
         from index.port import GenerationGone
 
-        state = self._live.follow(progress)
         try:
             try:
                 self._check(question)
                 return self._live.search(question, offset, limit, generation)
             except IndexDamaged:
-                self._live.replace(state, progress)
+                self._live.replace(followed, progress)
                 return self._live.search(question, offset, limit, generation)
         except GenerationGone as gone:
             raise stale_cursor(generation, gone) from gone

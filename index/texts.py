@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from index.ranking.cache import Cache
 
-REMEMBERED = 12_000_000
+REMEMBERED = 32_000_000
 """Bytes of blobs that are kept; those that were asked for last stay longest."""
 
 

@@ -28,7 +28,6 @@ from index.port import (
     Progress,
     Query,
     Results,
-    Scored,
     Source,
     State,
 )
@@ -152,9 +151,9 @@ class WhooshEngine:
         min_commit: str | None = None,
     ) -> Results:
         """As the port says."""
-        opened = self._opened or self._read(self._home.settle())
+        opened = self._current()
         if opened is None:
-            raise NotIndexed("there is no index yet", fix="Run `docyard index`.", commit=None)
+            raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.", commit=None)
         self._check(opened, generation, min_commit)
         stretch = best(
             opened.statistics,
@@ -164,15 +163,12 @@ class WhooshEngine:
             required=[term for phrase in query.phrases for term in required_terms(phrase)],
             verify=verifier(query.phrases, self._read_text) if query.phrases else None,
         )
-        hits = tuple(Scored(hit.record, hit.score) for hit in stretch.hits)
-        return Results(hits, stretch.more, opened.edition, opened.state, stretch.partial)
+        return Results(stretch.hits, stretch.more, opened.edition, opened.state, stretch.partial)
 
     def values(self, key: str) -> Mapping[str, int]:
         """As the port says."""
-        opened = self._opened or self._read(self._home.settle())
-        if opened is None:
-            return {}
-        return opened.values(key)
+        opened = self._current()
+        return opened.values(key) if opened else {}
 
     def drop(self) -> None:
         """Remove the index and all that stands in its home beside the lock. Raises IndexBusy."""
@@ -217,6 +213,10 @@ class WhooshEngine:
         with self._turns.alone():
             self._opened = None
             self._home.leave()
+
+    def _current(self) -> Opened | None:
+        """Give what is open, else what is there."""
+        return self._opened or self._read(self._home.settle())
 
     def _check(self, opened: Opened, generation: str | None, min_commit: str | None) -> None:
         commit = opened.state.commit

@@ -78,10 +78,13 @@ def command(
             err=True,
         )
 
-    def warm(progress: Callable[[int, int, str], None]) -> None:
+    def load() -> None:
         # What cannot be opened is mended as the branch is followed, or the reason is given there.
         with suppress(WorkspaceError), ImportsKept():
             index.warm()
+
+    def warm(progress: Callable[[int, int, str], None]) -> None:
+        load()
         try:
             workspace.recover()
         except WorkspaceError as error:  # each write recovers first, and is told
@@ -89,7 +92,7 @@ def command(
         index.follow(progress)
 
     try:
-        run_stdio(toolbox, version=__version__, writes=not read_only, warm=warm)
+        run_stdio(toolbox, version=__version__, writes=not read_only, load=load, warm=warm)
     finally:
         index.close()
     return Exit.DONE

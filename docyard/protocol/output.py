@@ -9,8 +9,10 @@ import errno
 import os
 import select
 import stat
+import sys
 import threading
 import time
+from array import array
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from queue import SimpleQueue
@@ -18,6 +20,10 @@ from queue import SimpleQueue
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
+
+if sys.platform == "linux":
+    import fcntl
+    import termios
 
 # A line that a pipe hardly takes at once would only keep the event loop from others.
 _AT_ONCE = 64 * 1024
@@ -116,15 +122,31 @@ class _Pipe:
         self._descriptor = descriptor
         self._room = select.poll()
         self._room.register(descriptor, select.POLLOUT)
+        self._capacity = _capacity(descriptor)
 
     def take(self, data: memoryview) -> memoryview:
         """Write as much as does not wait, and give the rest.
 
-        A pipe that has room takes PIPE_BUF bytes without waiting (POSIX.1-2024, write).
+        A pipe that has room takes PIPE_BUF bytes without waiting (POSIX.1-2024, write); where it can be asked
+        whether it is empty, all that it holds: each write wakes the reader, who is still busy with the last.
         """
+        if len(data) > select.PIPE_BUF and self._capacity and self._is_empty():
+            data = data[os.write(self._descriptor, data[: self._capacity]) :]
         while data and self._room.poll(0):
             data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
         return data
+
+    def _is_empty(self) -> bool:
+        unread = array("i", [1])
+        fcntl.ioctl(self._descriptor, termios.FIONREAD, unread)
+        return unread[0] == 0
+
+
+def _capacity(descriptor: int) -> int:
+    """Give how many bytes an empty pipe holds; 0 where that, or whether it is empty, cannot be told."""
+    if sys.platform != "linux" or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return 0
+    return fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ)
 
 
 def _is_pipe(descriptor: int) -> bool:

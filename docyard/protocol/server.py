@@ -123,17 +123,21 @@ async def serve_stdio(
     *,
     version: str,
     writes: bool,
+    load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> None:
     """Serve one client over standard input and output until it closes its end, or a signal asks to stop.
 
-    `warm` runs in a thread once the tools were listed, or after a second without a question, and never
-    begins while a question waits for its answer.
+    Two things run in a thread before anyone asks for them: `load`, which is short, after the first answer;
+    then `warm`, once the tools were listed, or after a second without a question. That never begins while a
+    question waits for its answer.
     """
     listed = anyio.Event()
 
     async def warm_up(unanswered: Unanswered) -> None:
         with anyio.move_on_after(_WARM_AFTER):
+            await unanswered.first.wait()
+            await calls.background(lambda _: load())
             await listed.wait()
         await unanswered.settled()
         await calls.background(warm)
@@ -162,7 +166,8 @@ def run_stdio(
     *,
     version: str,
     writes: bool,
+    load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> None:
     """Run `serve_stdio` to its end, from code that is not asynchronous."""
-    anyio.run(partial(serve_stdio, toolbox, version=version, writes=writes, warm=warm))
+    anyio.run(partial(serve_stdio, toolbox, version=version, writes=writes, load=load, warm=warm))

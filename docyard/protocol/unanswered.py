@@ -27,6 +27,8 @@ class Unanswered:
     def __init__(self) -> None:
         self._counts: Counter[RequestId] = Counter()
         self._changed = anyio.Event()
+        self.first = anyio.Event()
+        """Set when something was answered."""
 
     def read(self, message: JSONRPCMessage) -> None:
         """Note a message of the client's."""
@@ -40,6 +42,7 @@ class Unanswered:
 
     def written(self, message: JSONRPCMessage) -> None:
         """Note a message of the server's."""
+        self.first.set()
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             identity = coerce_request_id(message.id)
             self._counts[identity] -= 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from index.analysis.stemming import stem
 from index.analysis.stops import STOP_WORDS
-from index.analysis.words import SCRIPTS, SPACELESS, TOKEN, WORD, folded, normalised
+from index.analysis.words import TOKEN, WORD, folded, normalised, scripts, spaceless
 
 MAX_TOKEN = 64
 """Longer terms (hashes, encoded data) are known by their first 64 characters."""
@@ -42,7 +42,7 @@ def terms_of_token(token: str) -> tuple[str, ...]:
     A stop word stands for itself alone, and is left out of a name's parts.
     """
     if not is_name(token):
-        terms = [term for run in SCRIPTS.findall(token) for term in _terms_of_run(*run)]
+        terms = [term for run in scripts().findall(token) for term in _terms_of_run(*run)]
     elif token.startswith("--"):
         terms = [folded(token[:MAX_NAME])[:MAX_TOKEN], *_terms_of_name(token[2:MAX_NAME])]
     elif token.isalnum():
@@ -54,7 +54,7 @@ def terms_of_token(token: str) -> tuple[str, ...]:
 
 def is_name(token: str) -> bool:
     """Whether the first of a token's terms stands for the whole of it, as it does in most scripts."""
-    return token.isascii() or SPACELESS.search(token) is None
+    return token.isascii() or spaceless().search(token) is None
 
 
 def _terms_of_run(spaceless: str, other: str) -> Iterator[str]:

@@ -54,6 +54,10 @@ class OddToolbox:
         raise UnknownTool(name, [])
 
 
+def load() -> None:
+    (FOLDER / "loaded").touch()
+
+
 def warm(progress: Any) -> None:
     (FOLDER / "warming").touch()
     for done in range(600):
@@ -62,4 +66,4 @@ def warm(progress: Any) -> None:
 
 
 logging.basicConfig(stream=sys.stderr)
-run_stdio(OddToolbox(), version="0", writes=True, warm=warm)  # type: ignore[arg-type]
+run_stdio(OddToolbox(), version="0", writes=True, load=load, warm=warm)  # type: ignore[arg-type]
