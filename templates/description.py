@@ -59,6 +59,8 @@ def _load(text: str) -> dict[str, object]:
         raise InvalidTemplate("type.toml", f"this is not TOML{where}") from None
     except RecursionError:
         raise InvalidTemplate("type.toml", "the values are nested too deeply") from None
+    except ValueError:  # Python reads no number of thousands of digits
+        raise InvalidTemplate("type.toml", "a number is too large") from None
 
 
 def _line(value: object, field: str, limit: int) -> str:

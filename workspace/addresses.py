@@ -98,13 +98,18 @@ def resolve_section(document: Document, slug: str) -> Section:
             wanted=slug,
         )
     wanted = fragment.section
-    known = document.section_by_key(wanted)
-    matches = document.sections_by_address(wanted) or ((known,) if known else _answering(document, wanted))
+    matches = sections_named(document, wanted)
     if len(matches) > 1:
         raise _ambiguous(document, wanted, matches)
     if not matches:
         raise section_not_found(document, wanted)
     return matches[0]
+
+
+def sections_named(document: Document, name: str) -> Sequence[Section]:
+    """The sections that a name may mean: by address, else alias, else slug; of several none is meant."""
+    known = document.section_by_key(name)
+    return document.sections_by_address(name) or ((known,) if known else _answering(document, name))
 
 
 def _answering(document: Document, name: str) -> Sequence[Section]:
@@ -244,6 +249,7 @@ __all__ = [
     "resolve_section",
     "resolve_task",
     "section_not_found",
+    "sections_named",
     "split_address",
     "task_address",
 ]

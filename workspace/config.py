@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from workspace.anchors import AnchorForm
 from workspace.errors import WorkspaceError
+from workspace.globs import Glob
+from workspace.paths import is_nameable
+from workspace.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
+from workspace.toml import InvalidToml, load_toml
 
 if TYPE_CHECKING:
     from workspace.document import Document
 
 CONFIG_PATH = "docyard.toml"
-MAX_CONFIG = 64 * 1024
-# The standard library reads dotted keys in time that grows with the cube of their parts.
-DEEP_KEY = re.compile(rb"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){20}""")
 CALL_READS = 50_000_000
 """Bytes of documents that the operations of one call may read, one after the other."""
 HEADING_BYTES = 100
 """What a heading takes to read, as bytes of text."""
 DOCUMENT_SUFFIXES = (".md", ".markdown")
+
+ANY_NAME = "?.md"
+"""The name of a document that a glob only fits if it fits documents of all kinds."""
+_SHOWN = 100
 
 
 class InvalidConfig(WorkspaceError):
@@ -46,6 +50,36 @@ class Corpus(_Settings):
     """What the documents are about."""
 
     description: str | None = Field(default=None, max_length=500)
+
+
+def _visible(name: str) -> str:
+    """A name from the file, as it is fit to stand in a message: it may hold the controls of a terminal."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def _key_name(name: str) -> str:
+    if not KEY.fullmatch(name):
+        raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter")
+    if name.lower() in RESERVED:
+        raise ValueError(f"must not be named like a parameter of search_docs ({', '.join(RESERVED)})")
+    for built_in in BUILT_IN:
+        if name != built_in and name.lower() == built_in:
+            raise ValueError(f"must not differ from '{built_in}', which every workspace has, in case alone")
+    return name
+
+
+class TaxonomyKey(_Settings):
+    """A key of front matter by which searches can be filtered."""
+
+    description: str | None = Field(default=None, max_length=500)
+
+    @field_validator("description")
+    @classmethod
+    def _plain(cls, value: str | None) -> str | None:
+        line = " ".join((value or "").split())
+        if not line.isprintable():
+            raise ValueError("must hold visible characters only")
+        return line or None
 
 
 class Limits(_Settings):
@@ -132,7 +166,20 @@ class WorkspaceConfig(_Settings):
     fsync: bool = True
     signing: Literal["required", "off"] = "required"
     corpus: Corpus = Corpus()
+    taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
     limits: Limits = Limits()
+
+    @field_validator("taxonomy")
+    @classmethod
+    def _few_and_apart(cls, value: dict[str, TaxonomyKey]) -> dict[str, TaxonomyKey]:
+        if len(value) > MAX_KEYS:
+            raise ValueError(f"must have at most {MAX_KEYS} keys, and has {len(value)}")
+        seen: dict[str, str] = {}
+        for name in value:
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise ValueError(f"'{other}' and '{name}' must not differ in case alone")
+        return value
 
     @field_validator("root")
     @classmethod
@@ -147,25 +194,13 @@ class WorkspaceConfig(_Settings):
         """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
         if data is None:
             return cls()
-        if len(data) > MAX_CONFIG:
-            raise InvalidConfig(f"{CONFIG_PATH} is over 64 KiB", fix="Shorten it and commit it.")
-        if DEEP_KEY.search(data):
-            raise InvalidConfig(f"{CONFIG_PATH} is nested too deeply", fix="Keep its values flat.")
         try:
-            return cls.model_validate(tomllib.loads(data.decode()))
-        except UnicodeDecodeError as error:
-            raise InvalidConfig(
-                f"{CONFIG_PATH} is not UTF-8", fix="Save it as UTF-8 and commit it."
-            ) from error
-        except RecursionError as error:
-            raise InvalidConfig(f"{CONFIG_PATH} is nested too deeply", fix="Keep its values flat.") from error
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidConfig(
-                f"{CONFIG_PATH} is not TOML: {error}", fix="Mend that line and commit it."
-            ) from error
+            return cls.model_validate(load_toml(data))
+        except InvalidToml as error:
+            raise InvalidConfig(f"{CONFIG_PATH} {error.reason}", fix=error.fix) from error
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            field = ".".join(str(part) for part in first["loc"])
+            field = ".".join(_visible(str(part)[:_SHOWN]) for part in first["loc"] if part != "[key]")
             known = ", ".join(cls.model_fields)
             if first["type"] == "extra_forbidden":
                 raise InvalidConfig(
@@ -174,6 +209,7 @@ class WorkspaceConfig(_Settings):
                     field=field,
                 ) from error
             reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
             raise InvalidConfig(
                 f"{CONFIG_PATH}: {field}: {reason.replace('valid tuple', 'list of strings')}",
                 fix="Mend it and commit it.",
@@ -182,7 +218,7 @@ class WorkspaceConfig(_Settings):
 
     def is_document(self, path: str) -> bool:
         """Whether a file of this path is a document: its name, its folder, and `exclude` decide."""
-        if not path.endswith(DOCUMENT_SUFFIXES):
+        if not path.endswith(DOCUMENT_SUFFIXES) or not is_nameable(path):
             return False
         if self.root and not path.startswith(self.root + "/"):
             return False
@@ -190,15 +226,22 @@ class WorkspaceConfig(_Settings):
         folders = inside.split("/")[:-1]
         if any(folder.startswith(".") for folder in folders):
             return False
-        return not any(_matches(path, pattern) or _matches(inside, pattern) for pattern in self.exclude)
+        return not any(glob.matches(path) or glob.matches(inside) for glob in map(Glob.compile, self.exclude))
 
+    def is_manifest(self, path: str) -> bool:
+        """Whether a file of this path is a manifest that counts: documents may stand in its folder."""
+        folder, _, name = path.rpartition("/")
+        if name != MANIFEST:
+            return False
+        is_above = not folder or f"{self.root}/".startswith(f"{folder}/")
+        return is_above or self.is_document(f"{folder}/{ANY_NAME}")
 
-def _matches(path: str, pattern: str) -> bool:
-    """A glob, in which `*` also crosses folders; a folder's name stands for all below it."""
-    folder = pattern.rstrip("/")
-    return (
-        fnmatchcase(path, pattern)
-        or path == folder
-        or path.startswith(folder + "/")
-        or fnmatchcase(path, folder + "/*")
-    )
+    def selects_like(self, other: WorkspaceConfig) -> bool:
+        """Whether other settings make documents of the same files."""
+        return (self.root, self.exclude) == (other.root, other.exclude)
+
+    @property
+    def taxonomy_keys(self) -> Mapping[str, str | None]:
+        """Every key to filter by with its description: the declared ones, then those of every workspace."""
+        declared = {name: key.description for name, key in self.taxonomy.items()}
+        return {**declared, **{name: None for name in BUILT_IN if name not in declared}}

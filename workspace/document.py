@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from workspace.layout import Layout
     from workspace.markdown import Outline
 
-_MAX_BITS = 256
-
 
 @dataclass(frozen=True)
 class Document:
@@ -81,7 +79,7 @@ class Document:
                 metadata = dict(frontmatter.read(data[start:end].decode("utf-8", "replace")))
             except frontmatter.InvalidFrontMatter as invalid:
                 error = invalid
-        sections, title = build_sections(data, layout, _text(metadata.get("title")))
+        sections, title = build_sections(data, layout, frontmatter.as_text(metadata.get("title")))
         return cls(
             data=data,
             path=path,
@@ -107,7 +105,7 @@ class Document:
     @property
     def type(self) -> str | None:
         """The document's type, from its front matter."""
-        return _text(self.front_matter.get("type"))
+        return frontmatter.as_text(self.front_matter.get("type"))
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -117,7 +115,7 @@ class Document:
             value = value.split(",")
         if not isinstance(value, list):
             return ()
-        texts = (_text(item) for item in value)
+        texts = (frontmatter.as_text(item) for item in value)
         return tuple(dict.fromkeys(text for text in texts if text))
 
     @cached_property
@@ -220,16 +218,6 @@ class Document:
 def _outline(lines: Lines) -> Outline:
     text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
     return markdown.outline(text, is_document=True)
-
-
-def _text(value: object) -> str | None:
-    """A front matter value as text; None if it is empty, a structure, or a number that is none to read."""
-    if value is None or isinstance(value, (dict, list, set, bool)):
-        return None
-    # Python refuses to write out a number of thousands of digits.
-    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-        return None
-    return " ".join(str(value).split()) or None
 
 
 __all__ = ["PREAMBLE", "Document", "Section", "Task"]

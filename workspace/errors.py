@@ -3,7 +3,7 @@
     WorkspaceError
     ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
     │                BranchNotFound, RepositoryGone, ReadOnly
-    ├── settings     InvalidConfig, UnknownType, BrokenType
+    ├── settings     InvalidConfig, InvalidManifest, UnknownType, BrokenType
     ├── reading      DocumentNotFound (NotCommitted, NotADocument), InvalidAddress, SectionNotFound,
     │                TaskNotFound, AmbiguousAddress, InvalidFrontMatter
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
@@ -14,6 +14,8 @@
     ├── searching    EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor,
     │                ChunkNotFound, InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
     ├── indexing     BaseMoved, NotIndexed, GenerationGone
+    ├── artifacts    NotAnArtifact, ArtifactDamaged, UnsupportedArtifact, InvalidKeyFile, EmptyCorpus,
+    │                UnreadableFolder, OutOccupied, BuildBusy, ArtifactUnwritable
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
     └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused
 

@@ -23,6 +23,9 @@ MAX_FRONT_MATTER = 64 * 1024
 # libyaml composes nested values by recursion in C, so a text made of brackets would overflow the stack.
 MAX_NESTING = 50
 
+# Python refuses to write out a number of thousands of digits.
+_MAX_BITS = 256
+
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
 
@@ -37,6 +40,15 @@ class InvalidFrontMatter(WorkspaceError):
     """Front matter that is not a YAML mapping, where an edit needs one."""
 
     code = "INVALID_FRONT_MATTER"
+
+
+def as_text(value: object) -> str | None:
+    """A value as one line of text; None if it is empty, a structure, or a number that is none to read."""
+    if value is None or isinstance(value, (dict, list, set, bool)):
+        return None
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return None
+    return " ".join(str(value).split()) or None
 
 
 def _loader() -> type[yaml.SafeLoader]:

@@ -192,6 +192,12 @@ def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Out
     return Outline(front_matter_lines, tuple(headings), items, depth)
 
 
+def code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
+    """The lines [line, end) of each code fence, in lists too; its mark, info string and number of lines."""
+    tokens = _block_parser(front_matter=False).parse(f"{text}\n")
+    return [(at.map or [], at.markup, at.info, at.content.count("\n")) for at in tokens if at.type == "fence"]
+
+
 def absorbs(text: str, following: str) -> bool:
     """Whether headings right after a text would be read as a part of it: in an open code fence, say."""
     first = text.count("\n") + 1

@@ -15,6 +15,9 @@ _DEVICES = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9¹²³])"
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 # What Windows does not store ("Naming Files, Paths, and Namespaces"), and what is not to be seen.
 _NOT_IN_NEW = re.compile('[<>"|?*\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]')
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no line of text holds: control characters, ends of lines, and bytes that are not UTF-8."""
+
 _GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
@@ -56,13 +59,23 @@ def check_path(path: str) -> str:
         raise InvalidPath(path, "it is not valid Unicode") from None
     if size > MAX_PATH:
         raise InvalidPath(path, f"it is longer than {MAX_PATH} bytes")
-    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in path):
+    if CONTROL.search(path):
         raise InvalidPath(path, "it holds a control character")
     for part in path.split("/"):
         reason = _fault(part)
         if reason:
             raise InvalidPath(path, reason)
     return path
+
+
+def is_nameable(path: str) -> bool:
+    """Whether answers can name a path on one line, and a caller can send it back."""
+    return len(path) <= MAX_PATH and not CONTROL.search(path)
+
+
+def written_out(path: str) -> str:
+    """A path as one line can show it: control characters and bytes that are not UTF-8 are written out."""
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], path)
 
 
 def check_new_path(path: str) -> None:

@@ -8,17 +8,22 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from workspace import trees
+from workspace import listing, trees
 from workspace.addresses import nearest
 from workspace.config import CONFIG_PATH, WorkspaceConfig
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.listing import Listing
+from workspace.taxonomy import Taxonomy
+from workspace.toml import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workspace.document import Document
     from workspace.git import Entry, GitReader
+    from workspace.listing import FileChange
+    from workspace.manifests import InvalidManifest
 
 _CACHED_BYTES = 32_000_000
 
@@ -108,7 +113,7 @@ class Snapshot:
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
         # An earlier listing helps to make this one; one never made would only keep its own past alive.
-        listed = previous is None or "documents" in vars(previous)
+        listed = previous is None or "_listing" in vars(previous)
         self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
 
     def entry(self, path: str) -> Entry | None:
@@ -119,38 +124,54 @@ class Snapshot:
     def config(self) -> WorkspaceConfig:
         """The settings in force at this commit. Raises InvalidConfig."""
         entry = self.entry(CONFIG_PATH)
-        return WorkspaceConfig.read(self.git.blob(entry.id) if entry and entry.is_blob else None)
+        return WorkspaceConfig.read(bytes_of(self.git, entry.id) if entry and entry.is_blob else None)
 
     @cached_property
     def documents(self) -> Mapping[str, str]:
         """The blob of each document, by path, in order of paths."""
-        known = self._from_previous()
-        if known is None:
-            known = {}
-            if self.tree:
-                known = {
-                    path: entry.id
-                    for path, entry in trees.walk(self.git, self.tree)
-                    if self._is_document(path, entry)
-                }
-        self._previous = None
-        return MappingProxyType(dict(sorted(known.items())))
+        return MappingProxyType(self._listing.documents)
 
-    def _from_previous(self) -> dict[str, str] | None:
+    @cached_property
+    def manifests(self) -> Mapping[str, str]:
+        """The blob of each manifest that counts, by path, in order of paths."""
+        return MappingProxyType(self._listing.manifests)
+
+    @cached_property
+    def taxonomy(self) -> Taxonomy:
+        """The keys to filter by, and the manifests, each of which is read when it is first asked for."""
+        from workspace.manifests import Manifests
+
+        keys = self.config.taxonomy_keys
+        return Taxonomy(keys, Manifests(self.git, tuple(keys), self._manifest_at).within)
+
+    def manifest_problems(self) -> list[InvalidManifest]:
+        """What is wrong with each manifest that cannot be used, in order of paths."""
+        from workspace.manifests import problems
+
+        return problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
+
+    def _manifest_at(self, path: str) -> str | None:
+        """The blob of the manifest at a path; None if none counts there."""
+        if "_listing" in vars(self):
+            return self.manifests.get(path)
+        entry = self.entry(path)
+        return entry.id if entry is not None and listing.counts(self.config, path, entry) else None
+
+    @cached_property
+    def _listing(self) -> Listing:
+        known = self._from_previous() or Listing.of(self.git, self.tree, self.config)
+        self._previous = None
+        return known
+
+    def _from_previous(self) -> Listing | None:
         """The listing made from an earlier one by what changed, where the settings stayed the same."""
         earlier = self._previous
-        if earlier is None or "documents" not in earlier.__dict__ or earlier.config != self.config:
+        if earlier is None or "_listing" not in vars(earlier) or not earlier.config.selects_like(self.config):
             return None
-        known = dict(earlier.documents)
         try:
-            for path, _, blob in changed_documents(earlier, self):
-                if blob is None:
-                    known.pop(path, None)
-                else:
-                    known[path] = blob
+            return earlier._listing.changed(changed_files(earlier, self))
         except DamagedRepository:  # the earlier commit was reset away, and its trees are pruned by now
             return None
-        return known
 
     def _is_document(self, path: str, entry: Entry | None) -> bool:
         return entry is not None and entry.is_blob and self.config.is_document(path)
@@ -224,20 +245,16 @@ class Snapshot:
             return False
 
 
-def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[tuple[str, str | None, str | None]]:
-    """Path, old blob and new blob of each document that was added, changed or removed between two snapshots.
+def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
+    """Each document or manifest that was added, changed or removed between two snapshots.
 
-    Only the folders in which something differs are read, unless the settings changed what counts as a
-    document.
+    Only the folders in which something differs are read, unless the settings changed what counts.
     """
-    if old.config != new.config:
-        for path in sorted({*old.documents, *new.documents}):
-            before, after = old.documents.get(path), new.documents.get(path)
-            if before != after:
-                yield path, before, after
-        return
-    for change in trees.changes(new.git, old.tree, new.tree):
-        before = change.old.id if change.old and old._is_document(change.path, change.old) else None
-        after = change.new.id if change.new and new._is_document(change.path, change.new) else None
-        if before != after:
-            yield change.path, before, after
+    if not old.config.selects_like(new.config):
+        return old._listing.differing(new._listing)
+    return listing.changes(new.git, old.tree, new.tree, new.config)
+
+
+def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
+    """Each document that was added, changed or removed between two snapshots."""
+    return (change for change in changed_files(old, new) if not listing.is_manifest(change[0]))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from templates import DocumentType, InvalidTemplate, builtin_types, parse_type
 from workspace.addresses import nearest
-from workspace.config import DEEP_KEY
 from workspace.errors import WorkspaceError
+from workspace.toml import DEEP_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

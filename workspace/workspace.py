@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.edits import Operation
+    from workspace.moves import Moves
     from workspace.plan import Mode
     from workspace.publishing import Recovered
     from workspace.requests import Request, RequestLog
@@ -52,6 +53,7 @@ class Workspace:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._requests: RequestLog | None = None
+        self._moves: Moves | None = None
         self._born: set[str] = set()  # the branches that were seen to have a commit
 
     @classmethod
@@ -194,6 +196,14 @@ class Workspace:
         if self._requests is None:
             self._requests = RequestLog(self.git)
         return self._requests
+
+    def moves(self) -> Moves:
+        """Where old addresses lead, made when the first is asked for: the history is read for it."""
+        from workspace.moves import Moves
+
+        if self._moves is None:
+            self._moves = Moves(self.git)
+        return self._moves
 
     def _check_there(self) -> None:
         """Raises RepositoryGone where the Git folders have no HEAD, which Git always has there."""

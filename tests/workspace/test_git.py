@@ -345,3 +345,52 @@ def test_a_full_disk_is_the_systems_error_and_holds_no_path(tmp_path: Path) -> N
     shutil.rmtree(repo.path)
     with pytest.raises(OSError, match=r"error|No such file"):
         store.put_blob(b"text")
+
+
+def test_a_commit_is_found_by_any_name_of_it(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    first = repo.head()
+    repo.git("tag", "light")
+    repo.git("tag", "-a", "noted", "-m", "Noted")
+    repo.git("tag", "-a", "again", "-m", "Again", "noted")
+    repo.git("branch", "feature/x")
+    repo.commit({"new.md": "# New\n"})
+    git = GitReader(repo.path)
+    for name in ("light", "noted", "again", "feature/x", "refs/heads/feature/x", first, first[:7], first[:4]):
+        assert git.find_commit(name) == first, name
+    assert git.find_commit("HEAD") == git.find_commit("main") == repo.head()
+
+
+def test_what_names_no_commit_is_none(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    repo.git("tag", "of-a-tree", tree)
+    git = GitReader(repo.path)
+    for name in (
+        "",
+        "/",
+        "nothing",
+        "HEAD~9",
+        "of-a-tree",
+        tree,
+        tree[:8],
+        "0" * 40,
+        "abc",
+        "\ud800",
+        "a\0b",
+    ):
+        assert git.find_commit(name) is None, name
+
+
+def test_what_is_not_committed_is_listed(tmp_path: Path) -> None:
+    repo = repositories.normal(
+        tmp_path / "repo", {"a.md": "# A\n", "b.md": "# B\n", ".gitignore": "ignored.md\n"}
+    )
+    assert GitReader(repo.path).uncommitted() == ()
+    repo.write(
+        {"a.md": "# Changed\n", "deep/new.md": "# New\n", "ignored.md": "# Ignored\n", "c.md": "# C\n"}
+    )
+    repo.git("add", "c.md")
+    (repo.path / "b.md").unlink()
+    assert GitReader(repo.path).uncommitted() == ("a.md", "b.md", "c.md", "deep/new.md")
+    assert GitReader(repositories.bare(tmp_path / "bare").path).uncommitted() == ()

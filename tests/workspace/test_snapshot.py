@@ -11,7 +11,14 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.config import InvalidConfig, LimitExceeded
 from workspace.git import GitReader
-from workspace.snapshot import DocumentCache, DocumentNotFound, NotCommitted, Snapshot, changed_documents
+from workspace.snapshot import (
+    DocumentCache,
+    DocumentNotFound,
+    NotCommitted,
+    Snapshot,
+    changed_documents,
+    changed_files,
+)
 
 pytestmark = pytest.mark.smoke
 
@@ -132,3 +139,70 @@ def test_the_cache_is_bounded_by_bytes(repo: Repo) -> None:
     now.document("big.md")
     assert now.document("9.md") is last
     assert cache._held <= 50_000
+
+
+DECLARED = "[taxonomy.language]\n"
+GO, JAVA = "[metadata]\nlanguage = 'go'\n", "[metadata]\nlanguage = 'java'\n"
+
+
+def test_manifests_are_listed_beside_the_documents(repo: Repo) -> None:
+    repo.commit({"docyard.toml": DECLARED, ".taxonomy.toml": GO, "guides/.taxonomy.toml": JAVA})
+    os.symlink(".taxonomy.toml", repo.path / "guides" / "deep" / ".taxonomy.toml")
+    first = snapshot(repo)
+    assert list(first.manifests) == [".taxonomy.toml", "guides/.taxonomy.toml"]
+    assert not set(first.manifests) & set(first.documents)
+    repo.git("mv", "guides/.taxonomy.toml", "guides/deep/.taxonomy.toml", "-f")
+    repo.commit({"x.md": "# X\n"})
+    later = snapshot(repo, first)
+    assert list(later.manifests) == [".taxonomy.toml", "guides/deep/.taxonomy.toml"]
+    assert later.manifests == snapshot(repo).manifests
+    assert [(path, bool(old), bool(new)) for path, old, new in changed_files(first, later)] == [
+        ("x.md", False, True),
+        ("guides/.taxonomy.toml", True, False),
+        ("guides/deep/.taxonomy.toml", False, True),
+    ]
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_the_values_of_a_document_are_found_with_and_without_a_listing(repo: Repo, is_listed: bool) -> None:
+    repo.commit({"docyard.toml": DECLARED, ".taxonomy.toml": GO, "guides/.taxonomy.toml": JAVA})
+    now = snapshot(repo)
+    if is_listed:
+        assert now.documents
+    assert now.taxonomy.values("README.md", {}) == {"language": ("go",)}
+    assert now.taxonomy.values("guides/deep/only.md", {}) == {"language": ("java",)}
+    assert now.taxonomy.values("guides/deep/only.md", {"language": "c"}) == {"language": ("c",)}
+    assert now.taxonomy.keys == {"language": None, "type": None, "tags": None}
+    assert not is_listed or now.manifest_problems() == []
+
+
+def test_a_manifest_that_cannot_be_used_says_nothing_and_is_told_of(
+    repo: Repo, caplog: pytest.LogCaptureFixture
+) -> None:
+    repo.commit(
+        {
+            "docyard.toml": DECLARED,
+            ".taxonomy.toml": GO,
+            "guides/.taxonomy.toml": "[metadata]\nlanguage = 'java'\nscope = 'x'\n",
+            "guides/deep/.taxonomy.toml": "[[override]]\n",
+        }
+    )
+    for _ in range(2):  # as each new commit does
+        now = snapshot(repo)
+        # It still keeps the one above from having a say.
+        assert now.taxonomy.values("guides/setup.md", {}) == {}
+    assert [record.getMessage()[:30] for record in caplog.records] == ["guides/.taxonomy.toml, line 3:"]
+    assert [(error.details["path"], error.details["line"]) for error in now.manifest_problems()] == [
+        ("guides/.taxonomy.toml", 3),
+        ("guides/deep/.taxonomy.toml", 1),
+    ]
+
+
+def test_settings_that_select_alike_need_no_new_listing(repo: Repo) -> None:
+    first = snapshot(repo)
+    assert first.documents
+    repo.commit({"docyard.toml": DECLARED, "x.md": "# X\n"})
+    later = snapshot(repo, first)
+    assert [path for path, _, _ in changed_documents(first, later)] == ["x.md"]
+    assert "_listing" not in vars(later)
+    assert dict(later.documents) == dict(snapshot(repo).documents)

@@ -46,6 +46,8 @@ def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> N
             ".docyard/templates/large/document.md": "# {title}\n",
             ".docyard/templates/deep/type.toml": "a." * 5_000 + "a = 1\n",
             ".docyard/templates/deep/document.md": "# {title}\n",
+            ".docyard/templates/long/type.toml": "title = " + "9" * 5_000,
+            ".docyard/templates/long/document.md": "# {title}\n",
             ".docyard/templates/stray.md": "x",
         }
     )
@@ -54,6 +56,7 @@ def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> N
     assert isinstance(found["bad"], BrokenType)
     assert isinstance(found["large"], BrokenType)
     assert isinstance(found["deep"], BrokenType)
+    assert isinstance(found["long"], BrokenType)
     assert isinstance(found["runbook"], DocumentType)
     with pytest.raises(BrokenType, match=r"document\.md"):
         document_type(types(repo), "half")

@@ -6,6 +6,8 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     reader.py       what can be read; it has no method that writes
     store.py        objects are added, never a ref moved, and what a checkout needs
     loose.py        objects that a crash may have left broken
+    packed.py       objects of a folder that is no repository
+    packing.py      objects are written into a pack of their own
     index_file.py   Git's index as a value
     tree_cache.py   which folder has which tree, as the index remembers it
 """

@@ -23,6 +23,7 @@ from workspace.worktrees import Worktree, common_dir_of
 
 _HEADS = "refs/heads/"
 _LOOKED_AT = 50_000
+_SHORT_ID = re.compile("[0-9a-fA-F]{4,40}")
 _ROW = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)  # an entry in a tree's bytes
 
 
@@ -55,6 +56,10 @@ class GitReader:
         self.worktree = Path(self._repo.workdir) if self._repo.workdir else None
         self.bare = self._repo.is_bare
 
+    def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
+        """Another process that is given a reader opens the repository for itself."""
+        return GitReader, (self.common_dir,)
+
     def head(self) -> Head:
         """What this work tree has checked out."""
         with self._lock:
@@ -85,6 +90,40 @@ class GitReader:
             return not branch.startswith("-") and pygit2.reference_is_valid_name(_HEADS + branch)
         except ValueError:
             return False
+
+    def find_commit(self, name: str) -> str | None:
+        """The id of the commit that a branch, a tag, a ref or the beginning of an id names; else None."""
+        with self._lock:
+            try:
+                # libgit2 takes no name at all for HEAD.
+                id = str(self._repo.lookup_reference_dwim(name or "/").resolve().target)
+            except (KeyError, ValueError, pygit2.GitError):
+                if not _SHORT_ID.fullmatch(name):
+                    return None
+                try:
+                    id = str(self._repo.expand_id(name))
+                except (KeyError, ValueError, pygit2.GitError):
+                    return None
+        with suppress(DamagedRepository):
+            for _ in range(worktrees.SYMBOLIC_DEPTH):
+                with suppress(DamagedRepository):
+                    return self.commit(id).id
+                # A tag may name another; the first line of each says which object it stands for.
+                id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
+        return None
+
+    def uncommitted(self) -> tuple[str, ...]:
+        """The paths at which the work tree is not as HEAD has it, ignored files left out; sorted.
+
+        In a bare repository there are none, and where the state of the work tree cannot be told.
+        """
+        if self.worktree is None:
+            return ()
+        with self._lock:
+            try:
+                return tuple(sorted(self._repo.status(untracked_files="all", ignored=False)))
+            except (KeyError, ValueError, OSError, pygit2.GitError):
+                return ()
 
     def commit(self, id: str) -> Commit:
         """A commit by its id; `DamagedRepository` if it is not there or is something else."""
@@ -148,7 +187,7 @@ class GitReader:
             try:
                 return self._repo.odb.read_header(id)[1]
             except (KeyError, pygit2.GitError):
-                raise missing(id) from None
+                raise self._missing(id) from None
 
     def config(self, name: str) -> str | None:
         """A value of Git's configuration, such as `core.autocrlf`, the system's and the user's included."""
@@ -211,19 +250,16 @@ class GitReader:
         try:
             found = self._repo[id]
         except (KeyError, ValueError, pygit2.GitError):
-            raise missing(id) from None
+            raise self._missing(id) from None
         if not isinstance(found, pygit2.Tree):
-            raise missing(id)
+            raise self._missing(id)
         return found
 
     def _read(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
-        try:
-            loose = read_loose(self.common_dir, id, most)
-        except BrokenObject:
-            raise missing(id) from None
+        loose = self._loose(id, most)
         if loose is not None:
             if loose[0] != kind.name.lower():
-                raise missing(id)
+                raise self._missing(id)
             self._know(id)
             return loose[1]
         with self._lock:
@@ -232,20 +268,28 @@ class GitReader:
                     raise LargeObject(id)
                 found, data = self._repo.odb.read(id)
             except (KeyError, ValueError, pygit2.GitError):
-                raise missing(id) from None
+                raise self._missing(id) from None
         if found != kind:
-            raise missing(id)
+            raise self._missing(id)
         return data
 
     def _look_at(self, id: str) -> None:
         """Raise `DamagedRepository` for a loose object that is not whole, before libgit2 reads it."""
         if id in self._whole:
             return
-        try:
-            read_loose(self.common_dir, id)
-        except BrokenObject:
-            raise missing(id) from None
+        self._loose(id)
         self._know(id)
+
+    def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
+        """Kind and bytes of an object that is in no pack; None if there is none of this id."""
+        try:
+            return read_loose(self.common_dir, id, most)
+        except BrokenObject:
+            raise self._missing(id) from None
+
+    def _missing(self, id: str) -> DamagedRepository:
+        """The error for an object that is not there, or is not what its place asks for."""
+        return missing(id)
 
     def _know(self, id: str) -> None:
         """Remember that an object is whole."""

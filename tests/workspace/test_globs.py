@@ -1,0 +1,100 @@
+"""Globs: one meaning, told apart from what is none."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.globs import MAX_LENGTH, Glob, problem
+
+pytestmark = pytest.mark.smoke
+
+PIECES = st.sampled_from(["a", "b", "é", ".", "/", "*", "?", "**/", "[ab]", "[!a]", "a.md", "docs/"])
+PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), min_size=1, max_size=4).map(
+    "/".join
+)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "matches"),
+    [
+        ("docs", "docs/deep/a.md", True),
+        ("docs/", "docs/a.md", True),
+        ("docs", "docs.md", False),
+        ("docs", "old/docs/a.md", False),
+        ("*.tmp.md", "deep/a.tmp.md", True),
+        ("d*", "docs/deep/a.md", True),
+        ("docs/*/old", "docs/x/y/old/a.md", True),
+        ("**/old", "old/a.md", True),
+        ("**/old", "deep/er/old/a.md", True),
+        ("**/old", "bold/a.md", False),
+        ("docs/**/a.md", "docs/a.md", True),
+        ("docs/**/a.md", "docs/x/y/a.md", True),
+        ("docs/**/a.md", "docsa.md", False),
+        ("docs/**/**/a.md", "docs/a.md", True),
+        ("a/**", "a/b", True),
+        ("[ab].md", "a.md", True),
+        ("[ab].md", "[ab].md", True),
+        ("[!a].md", "a.md", False),
+        ("A.md", "a.md", False),
+        ("?.md", "é.md", True),
+    ],
+)
+def test_what_a_glob_stands_for(glob: str, path: str, matches: bool) -> None:
+    assert Glob.compile(glob).matches(path) is matches
+
+
+def plainly(glob: str, path: str) -> bool:
+    """The same by the standard library: each `**/` kept as `*/`, or taken out."""
+    if mark := re.search(r"(?:^|(?<=/))\*\*/", glob):
+        readings = (glob[: mark.start()] + kept + glob[mark.end() :] for kept in ("", "*/"))
+        return any(plainly(reading, path) for reading in readings)
+    folder = glob.rstrip("/")
+    is_named = path == folder or path.startswith(folder + "/")
+    return is_named or fnmatchcase(path, folder) or fnmatchcase(path, folder + "/*")
+
+
+@given(st.lists(PIECES, min_size=1, max_size=6).map("".join), PATHS)
+def test_it_is_what_the_standard_library_says_of_each_reading(glob: str, path: str) -> None:
+    if glob.count("**/") <= 2:
+        assert Glob.compile(glob).matches(path) is plainly(glob, path)
+
+
+@given(st.text(max_size=40), PATHS)
+def test_any_text_can_be_asked(glob: str, path: str) -> None:
+    assert isinstance(Glob.compile(glob).matches(path), bool)
+
+
+@pytest.mark.parametrize(
+    ("glob", "reason"),
+    [
+        ("", "is empty"),
+        ("//", "is empty"),
+        ("/docs", "begins with a slash"),
+        ("../a", "leads out"),
+        ("a/../b", "leads out"),
+        ("a\\b", "holds a backslash"),
+        ("[ab", "has a bracket"),
+        ("[]", "has a bracket"),
+        ("a[!]", "has a bracket"),
+        ("[a]/[", "has a bracket"),
+        ("a" * (MAX_LENGTH + 1), "has over 1,000"),
+        ("**/a/" * 5, "has more than 4"),
+    ],
+)
+def test_what_is_no_glob(glob: str, reason: str) -> None:
+    assert (problem(glob) or "").startswith(reason)
+
+
+@pytest.mark.parametrize("glob", ["a", "*", "**/a", "[]a]", "[!]a]", "a]", "..a", "a/..b/", "**/a/" * 4])
+def test_what_is_one(glob: str) -> None:
+    assert problem(glob) is None
+
+
+def test_no_glob_goes_back_for_every_star() -> None:
+    """Each star could try every place, and all of them together: that would not end."""
+    assert not Glob.compile("**/" + "*a" * 400 + "b").matches("a/" * 2_000)

@@ -1,0 +1,82 @@
+"""Packs that we write are Git's: the git program verifies them, and libgit2 reads every object back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pygit2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.repositories import unborn
+from workspace.git import packing
+from workspace.git.packing import ObjectChanged, Packed, packed_ids, write_pack
+from workspace.objects import FILE_MODE, Entry, object_id, tree_bytes
+
+
+def blob(data: bytes) -> Packed:
+    return Packed("blob", object_id("blob", data), data)
+
+
+def objects_of(folder: Path) -> dict[str, bytes]:
+    odb = pygit2.Odb(str(folder.parent))
+    return {str(id): odb.read(id)[1] for id in odb}
+
+
+def test_git_verifies_a_pack_of_blobs_and_a_tree(tmp_path: Path) -> None:
+    repo = unborn(tmp_path / "repo")
+    blobs = [blob(bytes([byte]) * size) for byte, size in enumerate((0, 1, 15, 16, 2047, 2048, 300_000))]
+    data = tree_bytes(Entry(f"{number}.md", one.id, FILE_MODE) for number, one in enumerate(blobs))
+    tree = Packed("tree", object_id("tree", data), data)
+    folder = repo.path / ".git" / "objects" / "pack"
+    name = write_pack(folder, [*blobs, tree], len(blobs) + 1)
+    assert f"{name}.pack: ok" in repo.git("verify-pack", "-v", str(folder / f"{name}.idx"))
+    assert repo.fsck() == ""
+    assert repo.git("cat-file", "-p", f"{tree.id}:2.md") == "\x02" * 15
+
+
+@given(st.sets(st.binary(max_size=5_000), max_size=30))
+def test_every_object_is_read_back(tmp_path_factory: pytest.TempPathFactory, contents: set[bytes]) -> None:
+    folder = tmp_path_factory.mktemp("objects") / "pack"
+    folder.mkdir()
+    wanted = [blob(data) for data in contents]
+    name = write_pack(folder, wanted, len(wanted))
+    assert objects_of(folder) == {one.id: one.data for one in wanted}
+    assert packed_ids(folder / f"{name}.idx") == {one.id for one in wanted}
+
+
+def test_an_offset_beyond_two_gigabytes_stands_in_its_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = {bytes([byte] * 20): packing._Place(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))}
+    written = packing._index(places, bytes(20))
+    assert (3 << 31).to_bytes(8, "big") + bytes(20) == written[-48:-20]
+    assert (1 << 31).to_bytes(4, "big") == written[-52:-48]
+
+
+def test_the_same_objects_make_the_same_pack(tmp_path: Path) -> None:
+    one, two = ([blob(b"one"), blob(b"two")] for _ in range(2))
+    assert write_pack(tmp_path, one, 2) == write_pack(tmp_path, two, 2)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_bytes_that_changed_are_not_packed(tmp_path: Path) -> None:
+    changed = Packed("blob", object_id("blob", b"as it was listed"), b"as it was read")
+    with pytest.raises(ObjectChanged) as caught:
+        write_pack(tmp_path, [blob(b"fine"), changed], 2)
+    assert caught.value.id == changed.id
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_count_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="counted"):
+        write_pack(tmp_path, [blob(b"one")], 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("keep", [0, 7, 500, 1040])
+def test_an_index_cut_short_is_said(tmp_path: Path, keep: int) -> None:
+    name = write_pack(tmp_path, [blob(b"one"), blob(b"two")], 2)
+    index = tmp_path / f"{name}.idx"
+    index.write_bytes(index.read_bytes()[:keep])
+    with pytest.raises(ValueError, match="index of a pack"):
+        packed_ids(index)

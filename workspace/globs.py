@@ -1,0 +1,81 @@
+"""Globs over paths, with one meaning in settings, manifests and searches.
+
+docs           the file or folder of this name, and all below it
+*.tmp.md       `*` stands for any characters, slashes among them; `?` for one, `[a-c]` for one of some
+**/old/*       `**/` stands for any folders, or for none
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+MAX_LENGTH = 1_000
+MAX_ANY_FOLDERS = 4
+"""How many `**/` a glob has at most: each doubles the patterns that it stands for."""
+
+_ANY_FOLDERS = re.compile(r"(?:^|(?<=/))(?:\*\*/)+")
+
+
+class Glob(NamedTuple):
+    """A glob, ready to be asked. Any text is one: what is wrong with it, `problem` says."""
+
+    folder: str
+    pattern: re.Pattern[str]
+
+    @classmethod
+    @lru_cache(maxsize=1_000)
+    def compile(cls, text: str) -> Glob:
+        """The glob that a text stands for."""
+        folder = text.rstrip("/")
+        alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _without_any_folders(folder))
+        return cls(folder, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
+
+    def matches(self, path: str) -> bool:
+        """Whether it stands for a path; its own text does, also where that holds brackets."""
+        folder = self.folder
+        return path == folder or path.startswith(folder + "/") or self.pattern.match(path) is not None
+
+
+def problem(text: str) -> str | None:
+    """Why a text is no glob relative to a folder, in words that follow it; None if it is one."""
+    if not text.strip("/"):
+        return "is empty"
+    if len(text) > MAX_LENGTH:
+        return f"has over {MAX_LENGTH:,} characters"
+    if text.startswith("/"):
+        return "begins with a slash, and is relative to the folder of its file"
+    if "\\" in text:
+        return "holds a backslash, and folders end with a slash"
+    if ".." in text.split("/"):
+        return "leads out of the folder of its file"
+    if _has_open_bracket(text):
+        return "has a bracket that is not closed"
+    if len(_ANY_FOLDERS.findall(text)) > MAX_ANY_FOLDERS:
+        return f"has more than {MAX_ANY_FOLDERS} times **/"
+    return None
+
+
+def _without_any_folders(text: str) -> list[str]:
+    """The globs without `**/` that one with it stands for."""
+    parts = _ANY_FOLDERS.split(text)
+    if len(parts) - 1 > MAX_ANY_FOLDERS:
+        return [text]
+    first, *others = parts
+    choices = product(("", "*/"), repeat=len(others))
+    return [first + "".join(map("".join, zip(choice, others, strict=True))) for choice in choices]
+
+
+def _has_open_bracket(text: str) -> bool:
+    """Whether a `[` has no `]` that ends it: one right after it, or after its `!`, is a character."""
+    place = text.find("[")
+    while place >= 0:
+        first = place + 2 if text.startswith("[!", place) else place + 1
+        end = text.find("]", first + 1)
+        if end < 0:
+            return True
+        place = text.find("[", end)
+    return False

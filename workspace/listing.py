@@ -1,0 +1,75 @@
+"""What of a tree counts: its documents, and the manifests that say what holds for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace import trees
+from workspace.taxonomy import MANIFEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from workspace.config import WorkspaceConfig
+    from workspace.git import Entry, GitReader
+
+FileChange = tuple[str, str | None, str | None]
+"""A path, and the blob there before and after; None where there was or is none that counts."""
+
+
+class Listing(NamedTuple):
+    """The blobs of documents and of manifests, by path, in order of paths."""
+
+    documents: dict[str, str]
+    manifests: dict[str, str]
+
+    @classmethod
+    def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
+        """What a whole tree holds; None is an empty one."""
+        found = trees.walk(git, tree) if tree else ()
+        return cls({}, {}).changed(
+            (path, None, entry.id) for path, entry in found if counts(config, path, entry)
+        )
+
+    def changed(self, changes: Iterable[FileChange]) -> Listing:
+        """The listing after some changes."""
+        kinds = dict(self.documents), dict(self.manifests)
+        for path, _, blob in changes:
+            kind = kinds[is_manifest(path)]
+            if blob is None:
+                kind.pop(path, None)
+            else:
+                kind[path] = blob
+        return Listing(*(dict(sorted(kind.items())) for kind in kinds))
+
+    def differing(self, other: Listing) -> Iterator[FileChange]:
+        """What changes from this listing to another, in order of paths."""
+        before, after = ({**one.documents, **one.manifests} for one in (self, other))
+        for path in sorted(before.keys() | after.keys()):
+            if before.get(path) != after.get(path):
+                yield path, before.get(path), after.get(path)
+
+
+def changes(
+    git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
+) -> Iterator[FileChange]:
+    """What changes from one tree to another under the same settings; reads only folders that differ."""
+    for change in trees.changes(git, old, new):
+        one, other = (
+            entry.id if entry is not None and counts(config, change.path, entry) else None
+            for entry in (change.old, change.new)
+        )
+        if one != other:
+            yield change.path, one, other
+
+
+def counts(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
+    """Whether what stands at a path is a document, or a manifest that has a say."""
+    if not entry.is_blob:
+        return False
+    return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file of this path is called like a manifest."""
+    return path.endswith(MANIFEST) and path.rpartition("/")[2] == MANIFEST

@@ -1,0 +1,67 @@
+"""TOML files of a workspace, read with care: small, flat, UTF-8, and said where they are wrong."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workspace.git import GitReader
+
+MAX_BYTES = 64 * 1024
+# The standard library reads dotted keys in time that grows with the cube of their parts.
+DEEP_KEY = re.compile(
+    rb"""(?:(?:(?<![\w-])[\w-]++|(?<!\\)"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
+)
+
+_PLACE = re.compile(r"\(at line (\d+), column \d+\)$")
+_SHOWN = 200
+
+
+class InvalidToml(ValueError):
+    """A file cannot be read. `reason` goes on after its name, `fix` says what to do, `line` counts from 1."""
+
+    def __init__(self, reason: str, fix: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fix = fix
+        self.line = line
+
+
+def bytes_of(git: GitReader, blob: str) -> bytes:
+    """The bytes of a file; for one that is too large to be read, as many as are already too many."""
+    data = git.blob_within(blob, MAX_BYTES)
+    return bytes(MAX_BYTES + 1) if data is None else data
+
+
+def load_toml(data: bytes) -> dict[str, object]:
+    """The tables of a file. Raises InvalidToml for one over 64 KiB, too deep, not UTF-8 or not TOML."""
+    if len(data) > MAX_BYTES:
+        raise InvalidToml("is over 64 KiB", "Shorten it and commit it.")
+    if DEEP_KEY.search(data):
+        raise InvalidToml("is nested too deeply", "Keep its values flat.")
+    try:
+        return tomllib.loads(text_of(data))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidToml("is not UTF-8", "Save it as UTF-8 and commit it.", line) from error
+    except RecursionError as error:
+        raise InvalidToml("is nested too deeply", "Keep its values flat.") from error
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        line = int(place[1]) if place else data.count(b"\n") + 1
+        raise InvalidToml(
+            f"is not TOML: {_bounded(str(error))}", "Mend that line and commit it.", line
+        ) from error
+    except ValueError as error:  # Python reads no number of thousands of digits
+        raise InvalidToml("holds a number that is too large", "Shorten it and commit it.") from error
+
+
+def text_of(data: bytes) -> str:
+    """The text of a file, without the byte order mark that some editors put first; not UTF-8 is an error."""
+    return data.decode("utf-8-sig")
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
