@@ -1,8 +1,8 @@
 """Cursors: opaque tokens that continue one search, and only that one.
 
-A cursor names what is searched (a generation of the index), the search (a digest of query and filters) and
-the offset of the next hit. A keyed MAC (HMAC-SHA-256, RFC 2104) over all of it shows that this user's Docyard
-gave it out and nobody changed it.
+A cursor names its kind, what is searched (a generation of the index), the search (a digest of query and
+filters) and the offset of the next hit. A keyed MAC (HMAC-SHA-256, RFC 2104) over all of it shows that this
+user's Docyard gave it out and nobody changed it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from workspace.errors import WorkspaceError
 
+_KIND = "search"
 _MAC_BYTES = 16
 _SHAPE = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,1000}(?:[A-Za-z0-9_-]{2,3})?")
 _FIX = "Repeat the search without a cursor to start at its first page."
@@ -42,23 +43,25 @@ def search_digest(query: str, filters: Mapping[str, str], path: str | None) -> s
 
 def write_cursor(key: bytes, *, generation: str, search: str, offset: int) -> str:
     """Make the cursor for the hits from `offset` on."""
-    return seal(key, [generation, search, offset])
+    return seal(key, [_KIND, generation, search, offset])
 
 
 def read_cursor(key: bytes, cursor: str, *, search: str) -> tuple[str, int]:
     """Give the generation of a list, and the offset at which it continues. Raises InvalidCursor."""
-    generation, its_search, offset = unseal(key, cursor, 3)
+    kind, generation, its_search, offset = unseal(key, cursor, 4)
+    if kind != _KIND:
+        raise _foreign()
     if its_search != search:
         raise InvalidCursor("the cursor belongs to a search with another query or other filters", fix=_FIX)
     return str(generation), int(offset)
 
 
 def stale_cursor(generation: str | None, gone: WorkspaceError) -> StaleCursor:
-    """Tell of a cursor whose list is gone."""
+    """Tell of a cursor whose list is gone. A generation is `schema:commit`, and more perhaps."""
     return StaleCursor(
         "the documents have changed since the cursor was given out",
         fix=_FIX,
-        cursor_commit=str(generation).partition(" ")[0],
+        cursor_commit=(generation or "").partition(":")[2].partition(":")[0] or None,
         commit=gone.details.get("commit"),
     )
 
@@ -81,8 +84,12 @@ def unseal(key: bytes, cursor: str, count: int) -> list[Any]:
         raise InvalidCursor("the cursor was changed, or was not given out by this server", fix=_FIX)
     values = json.loads(body)
     if len(values) != count:
-        raise InvalidCursor("the cursor belongs to another tool", fix=_FIX)
+        raise _foreign()
     return list(values)
+
+
+def _foreign() -> InvalidCursor:
+    return InvalidCursor("the cursor belongs to another tool", fix=_FIX)
 
 
 def _mac(key: bytes, body: bytes) -> bytes:

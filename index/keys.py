@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def stored_key(file: Path) -> bytes | None:
     """Read the key in a file, made if it is missing; None if there can be none that is this user's alone."""
     for _ in range(2):
         try:
-            key = _read(file)
+            key = private_key(file)
         except FileNotFoundError:
             try:
                 _create(file)
@@ -35,10 +36,15 @@ def stored_key(file: Path) -> bytes | None:
     return None
 
 
-def _read(file: Path) -> bytes | None:
-    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+def private_key(file: Path) -> bytes | None:
+    """Read the key in a file; None if it is none, or is not this user's alone. Raises OSError."""
+    # A pipe in its place must not keep us waiting.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(file, flags)
     with open(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return None
         if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
             return None
         key = stream.read(KEY_BYTES + 1)

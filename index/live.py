@@ -13,18 +13,19 @@ for metadata alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from index.describing import corpus_description, describe
 from index.home import Home
-from index.integrity import IndexDamaged
+from index.integrity import IndexDamaged, Stamp
 from index.later import Later
 from index.location import SCHEMA, candidates, index_name
 from index.locking import IndexBusy
-from index.metadata import Metadata, describe, read_metadata, write_metadata
+from index.metadata import Metadata, read_metadata, write_metadata
 from index.port import BaseMoved, Progress, State
 from index.texts import Texts
 from workspace.errors import WorkspaceError
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from index.whoosh_engine import WhooshEngine
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
-
-FACETS = ("type", "tags")
-"""The taxonomy keys of every workspace, in the order in which they are shown."""
 
 _TRIES = 20
 """How often we look again at a branch or an index that others move all the time."""
@@ -67,6 +65,7 @@ class LiveIndex:
         self._opening = threading.Lock()
         self._texts = Texts(workspace.git.blob)
         self._metadata: Metadata | None = None
+        self._seen: Stamp | None = None
         self._figures = Later(self._write_figures)
 
     @property
@@ -117,15 +116,18 @@ class LiveIndex:
         return self.engine.sweep()
 
     def metadata(self) -> Metadata | None:
-        """Give the last metadata written for this branch; never waits for the index."""
-        if self._metadata is None:
-            location = self._home.look()
-            return read_metadata(location.metadata) if location else None
+        """Give the last metadata written for this branch, also by another process; never waits for the index.
+
+        It is the same object as long as it says the same.
+        """
+        if self._seen is None or not self._seen.holds():
+            self._read_metadata()
         return self._metadata
 
-    def values(self) -> dict[str, dict[str, int]]:
-        """Count the sections that have each value of each taxonomy key."""
-        return {key: dict(self.engine.values(key)) for key in FACETS}
+    def values(self, state: State) -> dict[str, Mapping[str, int]]:
+        """Count the sections that have each value of each taxonomy key of a state's commit."""
+        keys = self._workspace.snapshot(state.commit).config.taxonomy_keys
+        return {key: self.engine.values(key) for key in keys}
 
     def status(self) -> Status:
         """Say what there is, without building, mending or following."""
@@ -137,18 +139,11 @@ class LiveIndex:
         if self._engine is not None:
             self._engine.close()
         self._home.leave()
-        self._metadata = None
+        self._metadata = self._seen = None
 
     def text(self, record: Record) -> str:
-        """What a section says beside its heading; nothing if its blob was lost after it was indexed."""
-        blob, text = record.blob, self._texts.text
-        try:
-            under = text(blob, record.body, record.end)
-            if record.start == record.heading_start:
-                return under
-            return text(blob, record.start, record.heading_start) + under
-        except DamagedRepository:
-            return ""
+        """What a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
+        return str(self._read(record), "utf-8", "replace")
 
     def warm(self) -> None:
         """Import what answers and open what is there, without building or following it; ask it something."""
@@ -202,27 +197,28 @@ class LiveIndex:
         raise IndexBusy("the branch moves faster than its index can follow", fix="Try again in a moment.")
 
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
+        from index.difference import difference
         from index.source import page
-        from workspace.snapshot import Snapshot, changed_documents
+        from workspace.snapshot import Snapshot
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
-        if old.config.limits != target.config.limits:
-            return self._build(state, target, progress)  # which documents are too large is told by each
-        changed = {path: blob for path, _, blob in changed_documents(old, target)}
-        wanted = {**state.unreadable, **changed}
+        found = difference(old, target)
+        if found is None:
+            return self._build(state, target, progress)
+        wanted = {**state.unreadable, **found.upserts}
+        for path in found.deletes:
+            wanted.pop(path, None)
 
         def pages() -> Iterator[Page | Unreadable]:
             for done, (path, blob) in enumerate(sorted(wanted.items())):
                 if progress:
                     progress(done, len(wanted), "Indexing changed documents")
-                if blob is not None:
-                    yield page(target, path, blob)
+                yield page(target, path, blob)
 
-        gone = [path for path, blob in changed.items() if blob is None]
-        found = self.engine.apply(state.commit, target.commit, pages(), gone)
+        state = self.engine.apply(state.commit, target.commit, pages(), found.deletes)
         if progress:
             progress(len(wanted), len(wanted), "Indexing changed documents")
-        return found
+        return state
 
     def _build(self, seen: State | None, target: Snapshot, progress: Progress | None) -> State:
         return self.engine.rebuild(self._source(target), progress, unless=lambda state: state != seen)
@@ -230,7 +226,7 @@ class LiveIndex:
     def _source(self, target: Snapshot) -> GitSource:
         from index.source import GitSource
 
-        return GitSource(self._workspace.git.common_dir, target)
+        return GitSource(target)
 
     def _show(self, state: State) -> State:
         """Tell in `metadata.json` of what the index holds by now, if that is something else.
@@ -250,7 +246,8 @@ class LiveIndex:
 
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
-        return describe(state, self.values(), config.corpus.description or self._workspace.name)
+        told = corpus_description(config.corpus.description, self._workspace.name)
+        return describe(state, self.values(state), told, config.taxonomy_keys)
 
     def _write(self, told: Metadata) -> None:
         location = self._home.look()
@@ -258,6 +255,17 @@ class LiveIndex:
             # A search needs no metadata, and the next commit writes it again.
             with suppress(OSError):
                 write_metadata(location.metadata, told)
+            self._seen = None
+
+    def _read_metadata(self) -> None:
+        location = self._home.look()
+        if location is None:
+            return
+        with suppress(OSError):
+            stamp = Stamp.of(location.metadata)
+            if (told := read_metadata(location.metadata)) is not None:
+                self._seen = stamp
+                self._metadata = self._metadata if told == self._metadata else told
 
     def _write_figures(self) -> None:
         """Write `metadata.json` from the index as it is now, to which another process may have added."""
@@ -275,7 +283,15 @@ class LiveIndex:
         return candidates(self._workspace.git.common_dir, name)
 
     def _read(self, record: Record) -> bytes:
-        return self.text(record).encode()
+        """The Markdown of a section beside its heading; none if its blob was lost after it was indexed."""
+        blob, data = record.blob, self._texts.data
+        try:
+            under = data(blob, record.body, record.end)
+            if record.start == record.heading_start:
+                return under
+            return data(blob, record.start, record.heading_start) + under
+        except DamagedRepository:
+            return b""
 
     def _leads(self, older: str, newer: str) -> bool:
         """Whether one commit is the other, or an ancestor of it."""

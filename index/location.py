@@ -34,7 +34,7 @@ _CURRENT = "current"
 _LOCK = "lock"
 METADATA = "metadata.json"
 
-SCHEMA = 3
+SCHEMA = 4
 """The version of format and analysis; an index of another version lives in another folder."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from index.analysis import TOKEN, expand
+from index.analysis.tokens import spaced
 
 Match = tuple[int, tuple[str, ...]]
 """The character at which a token begins, and which of the terms it stands for."""
@@ -18,11 +19,7 @@ Match = tuple[int, tuple[str, ...]]
 # "tying" are stemmed otherwise, and a snippet can do without these.
 _BEGINNING = 5
 
-# A token holds no other ASCII character than letters, digits and these, so it never goes beyond a word.
-_JOINERS = b"_.'-+#/@:"
-_SPACED = bytes(
-    byte if byte >= 0x80 or chr(byte).isalnum() or byte in _JOINERS else 0x20 for byte in range(256)
-)
+_SPACED = spaced()
 
 _FOREIGN = re.compile(rb"[^ \x80-\xff]*+[\x80-\xff][^ ]*+")
 

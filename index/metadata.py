@@ -7,25 +7,46 @@ schema of `search_docs`, corpus statistics, and the embedding used (none here).
 from __future__ import annotations
 
 import re
-import unicodedata
 import zlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
+from pydantic_core import ErrorDetails
 
 from index.files import write_atomically
 from index.port import State
 from workspace.errors import WorkspaceError
+from workspace.taxonomy import RESERVED
 
 VERSION = "1.1.0"
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
+MAX_DESCRIPTION = 500
+"""Characters of a corpus's description that a host is shown."""
 
 _SUM = ".sum"
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHOWN = 64  # characters of a wrong key that the name of its field repeats
+# Letters and marks that leave no trace on a screen, though Unicode counts them as printable.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_JOINERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
 
 
 class InvalidMetadata(WorkspaceError):
@@ -34,40 +55,100 @@ class InvalidMetadata(WorkspaceError):
     code: ClassVar[str] = "INVALID_METADATA"
 
 
+class Problem(NamedTuple):
+    """One breach of the contract: where it is, as `taxonomy.language.values.3`, and what is wrong there."""
+
+    field: str
+    reason: str
+
+
+def _whole(value: object) -> object:
+    """A JSON number without a fraction is a whole one, however it is written."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _key(key: str) -> str:
+    key = key.strip()
+    if not key:
+        raise ValueError("a key must not be empty")
+    if len(key) > MAX_KEY_LENGTH:
+        raise ValueError(f"a key must have at most {MAX_KEY_LENGTH} characters")
+    if key in RESERVED:
+        raise ValueError("a key must not be called like a parameter of search_docs")
+    return key
+
+
+def _utc(value: str) -> str:
+    try:
+        offset = datetime.fromisoformat(value).utcoffset()
+    except ValueError:
+        offset = None
+    if offset != timedelta(0) or "T" not in value:
+        raise ValueError("must be a time in UTC as in ISO 8601, like 2026-02-21T14:32:00Z")
+    return value
+
+
+def _commit(value: str) -> str:
+    if not _COMMIT.fullmatch(value):
+        raise ValueError("must be a commit of 40 lower-case hexadecimal digits")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Value = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_VALUE_LENGTH)]
+
+
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
 
 class Facet(_Model):
-    """One key of the taxonomy: the values by which a search can be filtered."""
+    """One key of the taxonomy: the values by which a search can be filtered.
+
+    There are none where the key has too many for an enum, or none yet; it can be filtered by all the same.
+    """
 
     description: str | None = None
-    values: tuple[str, ...] = Field(strict=False)
+    values: tuple[Value, ...] = Field(strict=False)
 
     @field_validator("values")
     @classmethod
     def _normalise(cls, values: tuple[str, ...]) -> tuple[str, ...]:
-        trimmed = sorted({value.strip() for value in values})
-        if "" in trimmed:
-            raise ValueError("values must not be empty")
-        if len(trimmed) > MAX_VALUES:
-            raise ValueError(f"at most {MAX_VALUES} values are allowed")
-        if any(len(value) > MAX_VALUE_LENGTH for value in trimmed):
-            raise ValueError(f"a value has at most {MAX_VALUE_LENGTH} characters")
-        return tuple(trimmed)
+        distinct = sorted(set(values))
+        if len(distinct) > MAX_VALUES:
+            raise ValueError(f"at most {MAX_VALUES} values are allowed, and these are {len(distinct)}")
+        return tuple(distinct)
+
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """The values that may stand in a schema: a file from elsewhere may hold some that cannot be seen."""
+        together = "".join(self.values)
+        if together.isascii() and together.isprintable():
+            return self.values
+        return tuple(value for value in self.values if is_listable(value))
+
+    @model_serializer
+    def _written(self) -> dict[str, Any]:
+        """A description that there is not is left out: readers of the contract know no null there."""
+        described = {} if self.description is None else {"description": self.description}
+        return {**described, "values": self.values}
 
 
 class Stats(_Model):
-    total_chunks: Annotated[int, Field(ge=0)]
-    total_files: Annotated[int, Field(ge=0)]
-    indexed_at: str
-    source_commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")] | None = None
+    """How large the corpus is, when it was indexed, and at which commit (None for one outside Git)."""
+
+    total_chunks: Annotated[Whole, Field(ge=0)]
+    total_files: Annotated[Whole, Field(ge=0)]
+    indexed_at: Annotated[str, AfterValidator(_utc)]
+    source_commit: Annotated[str, AfterValidator(_commit)] | None = None
 
 
 class Embedding(_Model):
+    """The model by which sections were embedded; this server searches by words whatever it is."""
+
     provider: str
     model: str
-    dimensions: Annotated[int, Field(gt=0)]
+    dimensions: Annotated[Whole, Field(gt=0)]
 
 
 class Metadata(_Model):
@@ -75,9 +156,13 @@ class Metadata(_Model):
 
     metadata_version: str
     corpus_description: str
-    taxonomy: dict[str, Facet]
+    taxonomy: dict[Annotated[str, AfterValidator(_key)], Facet]
     stats: Stats
     embedding: Embedding | None = None
+
+    def as_bytes(self) -> bytes:
+        """The file that says this: JSON in UTF-8, in the contract's order, with a line break at its end."""
+        return (self.model_dump_json(indent=2) + "\n").encode()
 
     def is_of(self, state: State) -> bool:
         """Whether this tells of an index in this state."""
@@ -94,57 +179,37 @@ class Metadata(_Model):
         if not match:
             raise ValueError("must be MAJOR.MINOR.PATCH")
         if match[1] != VERSION.split(".")[0]:
-            raise ValueError(f"major version {match[1]} is not supported, only {VERSION.split('.')[0]}")
+            raise ValueError(f"major version {match[1][:20]} is not supported, only {VERSION.split('.')[0]}")
         return value
 
-    @field_validator("taxonomy")
+    @field_validator("taxonomy", mode="wrap")
     @classmethod
-    def _trim_keys(cls, taxonomy: dict[str, Facet]) -> dict[str, Facet]:
-        trimmed = {key.strip(): facet for key, facet in taxonomy.items()}
-        if "" in trimmed:
-            raise ValueError("keys must not be empty")
-        if len(trimmed) > MAX_KEYS:
-            raise ValueError(f"at most {MAX_KEYS} keys are allowed")
-        if any(len(key) > MAX_KEY_LENGTH for key in trimmed):
-            raise ValueError(f"a key has at most {MAX_KEY_LENGTH} characters")
-        return trimmed
-
-
-def facet(values: Iterable[str], description: str | None = None) -> Facet | None:
-    """Make a facet of the values found; None if there are none, or so many that they cannot be an enum.
-
-    Values that are too long, or hold characters that cannot be seen, stay searchable but are not listed.
-    """
-    listed = {value.strip() for value in values if is_listable(value.strip())}
-    return Facet(description=description, values=tuple(listed)) if 0 < len(listed) <= MAX_VALUES else None
-
-
-def describe(state: State, values: Mapping[str, Iterable[str]], description: str) -> Metadata:
-    """Tell of an index by its state and the values of each taxonomy key."""
-    facets = {key: facet(found) for key, found in values.items()}
-    return Metadata(
-        metadata_version=VERSION,
-        corpus_description=description,
-        taxonomy={key: found for key, found in facets.items() if found},
-        stats=Stats(
-            total_chunks=state.chunks,
-            total_files=state.files,
-            indexed_at=state.indexed_at,
-            source_commit=state.commit,
-        ),
-    )
+    def _distinct(cls, given: object, validate: ValidatorFunctionWrapHandler) -> dict[str, Facet]:
+        taxonomy: dict[str, Facet] = validate(given)
+        assert isinstance(given, dict)
+        if len(given) != len(taxonomy):
+            counts = Counter(key.strip() for key in given)
+            twice = ", ".join(repr(key) for key, count in counts.items() if count > 1)
+            raise ValueError(f"keys must differ in more than spaces at their ends: {twice}")
+        if len(taxonomy) > MAX_KEYS:
+            raise ValueError(f"at most {MAX_KEYS} keys are allowed, and these are {len(taxonomy)}")
+        return taxonomy
 
 
 def is_listable(value: str) -> bool:
-    """Say whether a value may stand in a schema that models read."""
-    if not 0 < len(value) <= MAX_VALUE_LENGTH:
-        return False
-    return not any(unicodedata.category(c) in _INVISIBLE or c in _BLANK_LETTERS for c in value)
+    """Say whether a value may stand in a schema that models read: short, and seen as it is."""
+    return 0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable() and not _UNSEEN.search(value)
+
+
+def one_line(text: str) -> str:
+    """A description as a host may be shown it: one line, short, without characters that hide or turn text."""
+    plain = "".join(c if c.isprintable() or c in _JOINERS else " " for c in text[: 2 * MAX_DESCRIPTION])
+    return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
 
 
 def write_metadata(file: Path, metadata: Metadata) -> None:
     """Replace `metadata.json`, then its checksum; one without the other is ignored and written again."""
-    data = (metadata.model_dump_json(indent=2) + "\n").encode()
+    data = metadata.as_bytes()
     write_atomically(file, data)
     write_atomically(file.with_suffix(_SUM), _sum(data))
 
@@ -167,10 +232,27 @@ def parse_metadata(data: bytes) -> Metadata:
     try:
         return Metadata.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "metadata.json"
+        first = _problem(error.errors(include_url=False, include_input=False)[0])
         raise InvalidMetadata(
-            f"metadata.json is invalid at {field}: {first['msg']}",
-            fix="Rebuild it with `docyard index rebuild`.",
-            field=field,
+            f"metadata.json is invalid at {first.field}: {first.reason}",
+            fix="`docyard metadata` lists all that is wrong; `docyard build` writes an artifact's anew, and "
+            "`docyard index rebuild` that of a repository's own index.",
+            field=first.field,
         ) from None
+
+
+def problems(data: bytes) -> list[Problem]:
+    """List every breach of the contract in a `metadata.json`; none if it is sound."""
+    try:
+        Metadata.model_validate_json(data)
+    except ValidationError as error:
+        return [_problem(one) for one in error.errors(include_url=False, include_input=False)]
+    return []
+
+
+def _problem(error: ErrorDetails) -> Problem:
+    parts = [str(part) for part in error["loc"] if part != "[key]"]
+    reason = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    reason = reason.replace("String should", "must").replace("valid dictionary", "object")
+    field = ".".join(one_line(part[:_SHOWN]) for part in parts)
+    return Problem(field or "metadata.json", reason[0].lower() + reason[1:])

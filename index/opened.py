@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from index.location import SCHEMA
 from index.port import State
 from index.ranking.cache import Cache
 from index.ranking.statistics import Statistics
@@ -37,12 +38,12 @@ class Opened:
 
     @cached_property
     def edition(self) -> str:
-        """What decides the lists: the commit, and which of its documents were left out."""
+        """What decides the lists: how they are made, the commit, and which of its documents were left out."""
+        edition = f"{SCHEMA}:{self.state.commit or ''}"
         left_out = self.state.unreadable
         if not left_out:
-            return str(self.state.commit)
-        digest = hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]
-        return f"{self.state.commit} without {digest}"
+            return edition
+        return f"{edition}:{hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]}"
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -53,6 +54,12 @@ class Opened:
         if key not in self._values:
             self._values[key] = self._count(key)
         return self._values[key]
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """Give at most so many terms that a misspelt word may stand for."""
+        from index.ranking.similar import similar
+
+        return similar(self.statistics, word, most)
 
     def _count(self, key: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()

@@ -11,6 +11,7 @@ from workspace.sections import breadcrumb
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
+    from workspace.taxonomy import Values
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,9 @@ class Page:
     sections: tuple[Section, ...]
 
     @classmethod
-    def of(cls, document: Document, blob: str) -> Page:
+    def of(cls, document: Document, blob: str, facets: Values | None = None) -> Page:
         """The page of a parsed document; one with neither title nor text has no sections."""
-        facets: dict[str, tuple[str, ...]] = {"type": (document.type,)} if document.type else {}
-        if document.tags:
-            facets["tags"] = document.tags
-        return cls(document.path, blob, document.title, facets, document.data, document.sections)
+        return cls(document.path, blob, document.title, facets or {}, document.data, document.sections)
 
     @cached_property
     def by_key(self) -> tuple[Section, ...]:

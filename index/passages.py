@@ -1,13 +1,16 @@
 """`get_doc`: a chunk by its id, with its neighbours in the file, and the text form with its delimiters.
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
+
+What follows a delimiter is the source of its chunk; where that was cut at a line, the last line says so.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
 
 from index.page import chunk_id
 from workspace.addresses import (
@@ -17,15 +20,29 @@ from workspace.addresses import (
     resolve_section,
     split_address,
 )
-from workspace.document import Document, Section
+from workspace.config import DOCUMENT_SUFFIXES
 from workspace.errors import WorkspaceError
-from workspace.snapshot import Snapshot
+from workspace.paths import CONTROL
 
-MAX_ID = 2_000
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from workspace.document import Document, Section
+    from workspace.moves import Move, Moves
+    from workspace.snapshot import Snapshot
+
+MAX_ID = 20_000
+"""Characters of an id that is looked for further where no section has it as its own."""
+
 _SHOWN = 200
 _COMPARED = 2_000
+_MEANINGS = 4  # ways to part an id that are looked for in the history
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_FENCE = re.compile(
+    r"^(?P<before>(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t])*+)(?P<mark>`{3,}+|~{3,}+)(?P<rest>[^\n]*)$",
+    re.MULTILINE,
+)
+_BULLET = re.compile(r"[^ \t>]")
 # Every character that some reader of lines takes for the end of one.
 _IMITATION = re.compile("(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(---[ \t]*Chunk:)")
 
@@ -44,75 +61,157 @@ class InvalidChunkId(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class PassageChunk:
-    """One chunk of a passage. `offset` is 0 for the target, -n and +n for its neighbours; `text` is exact."""
+    """One chunk of a passage. `offset` is 0 for the target, -n and +n for its neighbours.
 
-    chunk_id: str
+    `text` is exact: the source, or the beginning of it where the passage was shortened; `size` counts the
+    characters of all of it.
+    """
+
+    path: str
+    key: str
     position: int
     total: int
     offset: int
     text: str
+    size: int
+
+    @property
+    def chunk_id(self) -> str:
+        """The address of the section."""
+        return chunk_id(self.path, self.key)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the rest of the source is left out."""
+        return len(self.text) < self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
+    """A chunk and its neighbours in the file. `moved` says how an old address led to the chunk."""
+
     commit: str | None
     chunks: tuple[PassageChunk, ...]
+    moved: Move | None = None
 
-    def text(self) -> str:
-        """Write the passage in the delimiter grammar; a line that imitates a delimiter gets a space."""
-        return "\n\n".join(f"{_delimiter(chunk)}\n{_harmless(chunk.text)}" for chunk in self.chunks)
+    @property
+    def target(self) -> PassageChunk:
+        """The chunk that was asked for."""
+        return next(chunk for chunk in self.chunks if chunk.offset == 0)
 
-    def shortened(self, size: int) -> Passage:
-        """The same passage with each chunk's text cut to some number of characters."""
-        return replace(self, chunks=tuple(replace(chunk, text=chunk.text[:size]) for chunk in self.chunks))
+    def text(self, rest: Callable[[PassageChunk], str] = lambda chunk: "") -> str:
+        """Write the passage in the delimiter grammar; a line that imitates a delimiter gets a space.
+
+        `rest` says where the rest of a chunk is to be had that was cut.
+        """
+        return "\n\n".join(f"{_delimiter(chunk)}\n{_body(chunk, rest)}" for chunk in self.chunks)
+
+    def shortened(self, most: int) -> Passage:
+        """The same passage in so many characters of text: the longest chunks are cut, each after a line."""
+        share = _fair_share([chunk.size for chunk in self.chunks], most)
+        return replace(
+            self, chunks=tuple(replace(chunk, text=_lines_within(chunk.text, share)) for chunk in self.chunks)
+        )
 
 
-def passage(snapshot: Snapshot, wanted: str, context: int = 0) -> Passage:
-    """Read a chunk and up to `context` chunks before and after it. Raises ChunkNotFound, InvalidChunkId."""
-    document, target = _find(snapshot, wanted)
+def passage(
+    snapshot: Snapshot, wanted: str, context: int = 0, moves: Callable[[], Moves] | None = None
+) -> Passage:
+    """Read a chunk and up to `context` chunks before and after it, by its id or by one that it had before.
+
+    `moves` tells where old ids lead. Raises ChunkNotFound, InvalidChunkId.
+    """
+    path, fragment = split_address(wanted, snapshot.documents)
+    if not path or fragment == "":
+        raise _invalid(wanted)
+    found = _section(snapshot, path, fragment)
+    if found is None and (len(wanted) > MAX_ID or CONTROL.search(wanted)):
+        raise _invalid(wanted)
+    moved: Move | None = None
+    found = found or _answering(snapshot, path, fragment)
+    if found is None and moves is not None:
+        moved = next(_moved(snapshot, wanted, moves()), None)
+        found = _section(snapshot, moved.path, moved.fragment) if moved else None
+    if found is None:
+        raise _not_found(wanted, _near(snapshot, path, fragment))
+    document, target = found
     total = len(document.sections)
     first, last = max(0, target.position - context), min(total, target.position + context + 1)
+    sources = [
+        (section, document.text(section.start, section.end)) for section in document.sections[first:last]
+    ]
     return Passage(
         snapshot.commit,
         tuple(
             PassageChunk(
-                chunk_id=chunk_id(document.path, section.key),
+                path=document.path,
+                key=section.key,
                 position=section.position + 1,
                 total=total,
                 offset=section.position - target.position,
-                text=document.source(section).decode("utf-8", "replace"),
+                text=text,
+                size=len(text),
             )
-            for section in document.sections[first:last]
+            for section, text in sources
         ),
+        moved,
     )
 
 
-def _find(snapshot: Snapshot, wanted: str) -> tuple[Document, Section]:
-    if len(wanted) > MAX_ID or _CONTROL.search(wanted):
-        raise _invalid(wanted)
-    path, fragment = split_address(wanted, snapshot.documents)
-    if not path or fragment == "":
-        raise _invalid(wanted)
+def _section(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
+    """A document's section by its key; without one its first section."""
     if path not in snapshot.documents:
-        raise _not_found(wanted, _near_paths(path, snapshot.documents))
+        return None
     document = snapshot.document(path)
     if fragment is None:
-        if not document.sections:
-            raise _not_found(wanted, [])
-        return document, document.sections[0]
+        return (document, document.sections[0]) if document.sections else None
     section = document.section_by_key(fragment)
-    if section is None:
-        try:
-            section = resolve_section(document, fragment)
-        except (SectionNotFound, InvalidAddress):
-            keys = [section.key for section in document.sections]
-            near = nearest(fragment, keys) or keys[:5]
-            raise _not_found(wanted, [chunk_id(path, key) for key in near]) from None
-    return document, section
+    return (document, section) if section else None
 
 
-def _near_paths(path: str, paths: object) -> list[str]:
-    known = list(paths)  # type: ignore[call-overload]
+def _answering(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
+    """A document's section by another name that it answers to. Raises AmbiguousAddress."""
+    if fragment is None or path not in snapshot.documents:
+        return None
+    document = snapshot.document(path)
+    try:
+        return document, resolve_section(document, fragment)
+    except (SectionNotFound, InvalidAddress):
+        return None
+
+
+def _moved(snapshot: Snapshot, wanted: str, moves: Moves) -> Iterator[Move]:
+    """What an id leads to that names nothing now."""
+    for path, fragment in islice(_parted(snapshot, wanted), _MEANINGS):
+        move = moves.find(snapshot, path, fragment)
+        if move is not None:
+            yield move
+
+
+def _parted(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]:
+    """Each way to part an id into the path that a document may have had and a fragment."""
+    path, fragment = split_address(wanted, snapshot.documents)
+    if path in snapshot.documents:
+        yield path, fragment
+        return
+    if wanted.lower().endswith(DOCUMENT_SUFFIXES):
+        yield wanted, None
+    for mark in re.finditer("#", wanted):
+        if wanted[: mark.start()].lower().endswith(DOCUMENT_SUFFIXES):
+            yield wanted[: mark.start()], wanted[mark.end() :]
+
+
+def _near(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
+    """The ids that are most like one that does not exist."""
+    if path not in snapshot.documents:
+        return _near_paths(path, snapshot.documents)
+    keys = [section.key for section in snapshot.document(path).sections]
+    near = (nearest(fragment, keys) or keys[:5]) if fragment is not None else []
+    return [chunk_id(path, key) for key in near]
+
+
+def _near_paths(path: str, paths: Iterable[str]) -> list[str]:
+    known = list(paths)
     name = path.rsplit("/", 1)[-1].lower()
     same_name = [other for other in known if other.rsplit("/", 1)[-1].lower() == name]
     # Comparing spellings costs too much to do it with every path of a large workspace.
@@ -128,7 +227,7 @@ def _not_found(wanted: str, near: list[str]) -> ChunkNotFound:
 
 
 def _invalid(wanted: str) -> InvalidChunkId:
-    shown = _CONTROL.sub("�", wanted[:_SHOWN])
+    shown = CONTROL.sub("�", wanted[:_SHOWN])
     return InvalidChunkId(
         f"Chunk ID '{shown}' is not valid: it must be a file path, or a file path, '#' and a heading path",
         fix="For example 'guides/retries.md#backoff-strategy', as search_docs returns it.",
@@ -140,5 +239,46 @@ def _delimiter(chunk: PassageChunk) -> str:
     return f"--- Chunk: {chunk.chunk_id} (Chunk {chunk.position} of {chunk.total}) ({role}) ---"
 
 
-def _harmless(text: str) -> str:
-    return _IMITATION.sub(r"\1 \2", text.strip("\r\n"))
+def _body(chunk: PassageChunk, rest: Callable[[PassageChunk], str]) -> str:
+    text = _IMITATION.sub(r"\1 \2", chunk.text.strip("\r\n"))
+    if not chunk.is_cut:
+        return text
+    fence = _open_fence(text)
+    closed = f"{text}\n{fence}" if fence else text
+    within = " within a code block" if fence else ""
+    note = f"[cut{within} after {len(chunk.text):,} of {chunk.size:,} characters. {rest(chunk)}".rstrip()
+    return f"{closed}\n\n{note}]"
+
+
+def _open_fence(text: str) -> str | None:
+    """The line that would close the code block in which a text ends; None if it ends in none."""
+    opened: re.Match[str] | None = None
+    for line in _FENCE.finditer(text):
+        if opened is None:
+            opened = line if line["mark"][0] == "~" or "`" not in line["rest"] else None
+        elif line["mark"].startswith(opened["mark"]) and not line["rest"].strip():
+            opened = None
+    return _BULLET.sub(" ", opened["before"]) + opened["mark"] if opened else None
+
+
+def _fair_share(sizes: Iterable[int], most: int) -> int:
+    """The most that each may have, so that all of them together have at most `most`."""
+    share, left = most, most
+    ascending = sorted(sizes)
+    for taken, size in enumerate(ascending):
+        share = max(left, 0) // (len(ascending) - taken)
+        if size > share:
+            break
+        left -= size
+    return share
+
+
+def _lines_within(text: str, most: int) -> str:
+    """The lines of a text that fit; part of one where they would leave half of the room unused."""
+    if len(text) <= most:
+        return text
+    for end in ("\n", "\r"):
+        place = text.rfind(end, most // 2, most)
+        if place != -1:
+            return text[: place + 1]
+    return text[:most]

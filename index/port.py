@@ -9,6 +9,8 @@ who follow the branch (`index.live`), never looks into Git by itself, and forget
     apply     go from one commit to the next: a compare-and-set on the base, in one step
     rebuild   take in a whole commit beside what serves, and swap
     search    the best sections for a query, in a fixed order
+    values    how many sections have each value of a taxonomy key
+    similar   what a misspelt word may stand for
     health    whether the index can be read, every byte of it
     drop      remove the index
     close     let go of what is open; the next call opens it again
@@ -179,6 +181,14 @@ class Engine(Protocol):
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the sections that have each value of a taxonomy key."""
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """Give at most so many terms of live sections that a folded word may have meant, its own left out.
+
+        They are one edit away if there are such, else two: the stems of words one edit away, and terms with
+        the first two letters of its own, as far from this as `index.spelling.reach` says. Those that most
+        sections hold come first, then by the alphabet.
+        """
 
     def drop(self) -> None: ...
 

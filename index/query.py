@@ -28,10 +28,10 @@ MAX_TERMS = 256
 """The different index terms that a query asks for or excludes; an identifier has several."""
 
 MAX_PHRASES = 16
+"""The different phrases of a query."""
 
 MAX_PATH = 1_000
 """The length of a path or glob to filter by."""
-"""The different phrases of a query."""
 
 _FEWER_WORDS = "Ask with the few words that matter most, such as 'retry backoff'."
 

@@ -5,36 +5,22 @@ Start-up time counts, so what reads and writes indexes is imported when the firs
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.hints import Hint
-    from index.live import LiveIndex
+    from index.live import Followed, LiveIndex
     from index.metadata import Metadata
-    from index.page import Record
     from index.passages import Passage
     from index.port import Progress, Query, Results, Scored, State
     from index.status import Status
     from workspace.workspace import Workspace
-
-
-class UnknownFilter(WorkspaceError):
-    """A filter by a key that the taxonomy does not have."""
-
-    code: ClassVar[str] = "UNKNOWN_FILTER"
-
-
-class UnknownFilterValue(WorkspaceError):
-    """A filter value that no document has; `details` has the nearest and the known values."""
-
-    code: ClassVar[str] = "UNKNOWN_FILTER_VALUE"
 
 
 class Hit(NamedTuple):
@@ -79,6 +65,11 @@ class SearchIndex:
         self._workspace = workspace
         self._location = location
 
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace whose sections these are."""
+        return self._workspace
+
     @cached_property
     def _live(self) -> LiveIndex:
         from index.live import LiveIndex
@@ -97,9 +88,10 @@ class SearchIndex:
     ) -> SearchPage:
         """Find the sections that answer a query, best first.
 
-        `index.query` says what a query may hold. `filters` are by `type` and `tags`, and `path` is a folder
-        or a glob. Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor,
-        StaleCursor; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
+        `index.query` says what a query may hold. `filters` has a value for each of some keys of the taxonomy,
+        and `path` is a document, a folder or a glob. Raises EmptyQuery, QueryTooBroad, UnknownFilter,
+        UnknownFilterValue, InvalidCursor, StaleCursor; IndexBusy, IndexUnwritable or IndexDamaged if there is
+        no index to ask.
         """
         from index.cursors import read_cursor, search_digest, write_cursor
         from index.keys import user_key
@@ -110,15 +102,14 @@ class SearchIndex:
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(user_key(), cursor, search=search)
-        followed = self._live.follow(progress)
-        results = self._ask(followed.state, question, offset, limit, generation, progress)
+        followed, results, hint = self._explained(query, question, offset, limit, generation, progress)
         end = offset + len(results.hits)
         return SearchPage(
             hits=self._hits(results.hits, question),
             next_cursor=write_cursor(user_key(), generation=results.generation, search=search, offset=end)
             if results.more
             else None,
-            hint=None if results.hits or offset else self._hint(question),
+            hint=hint,
             commit=results.state.commit,
             stale=followed.is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
@@ -133,10 +124,13 @@ class SearchIndex:
         self._live.warm()
 
     def get(self, chunk_id: str, context: int = 0) -> Passage:
-        """Read a section at the tip with its neighbours in the file. Raises ChunkNotFound, InvalidChunkId."""
+        """Read a section at the tip with its neighbours in the file; an old address leads to where it moved.
+
+        Raises ChunkNotFound, InvalidChunkId.
+        """
         from index.passages import passage
 
-        return passage(self._workspace.snapshot(), chunk_id, context)
+        return passage(self._workspace.snapshot(), chunk_id, context, self._workspace.moves)
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Bring the index to the tip of the branch, and give the commit that it then stands for."""
@@ -150,6 +144,27 @@ class SearchIndex:
         """Give the last `metadata.json` of this branch; None before the first index. Never waits."""
         return self._live.metadata()
 
+    def description(self) -> str:
+        """Say in one line what the documents are; before the first index, as its `metadata.json` will say."""
+        from index.describing import corpus_description
+
+        if (told := self.metadata()) is not None:
+            return corpus_description(told.corpus_description, self._workspace.name)
+        try:
+            configured = self._workspace.snapshot().config.corpus.description
+        except WorkspaceError:  # whoever asks for a document will be told
+            configured = None
+        return corpus_description(configured, self._workspace.name)
+
+    def keys(self) -> Mapping[str, str | None]:
+        """The keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""
+        return self._workspace.snapshot().config.taxonomy_keys
+
+    def values(self) -> Mapping[str, Mapping[str, int]]:
+        """Count the sections that have each value of each key, by the index as it is, if there is one."""
+        state = self._live.engine.serving()
+        return self._live.values(state) if state is not None else {}
+
     def sweep(self) -> int:
         """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
         return self._live.sweep()
@@ -161,6 +176,27 @@ class SearchIndex:
     def close(self) -> None:
         """Let go of the index's files."""
         self._live.close()
+
+    def _explained(
+        self,
+        query: str,
+        question: Query,
+        offset: int,
+        limit: int,
+        generation: str | None,
+        progress: Progress | None,
+    ) -> tuple[Followed, Results, Hint | None]:
+        """Ask, and explain an empty list by asking again at its own generation; twice if that is gone."""
+        for _ in range(2):
+            followed = self._live.follow(progress)
+            results = self._ask(followed.state, question, offset, limit, generation, progress)
+            if results.hits or offset:
+                return followed, results, None
+            from index.explaining import UNEXPLAINED, explained
+
+            if hint := explained(self._live, query, question, results.generation):
+                return followed, results, hint
+        return followed, results, UNEXPLAINED
 
     def _ask(
         self,
@@ -177,7 +213,7 @@ class SearchIndex:
 
         try:
             try:
-                self._check(question)
+                self._check(question, followed)
                 return self._live.search(question, offset, limit, generation)
             except IndexDamaged:
                 self._live.replace(followed, progress)
@@ -185,28 +221,11 @@ class SearchIndex:
         except GenerationGone as gone:
             raise stale_cursor(generation, gone) from gone
 
-    def _hint(self, question: Query) -> Hint:
-        from index.hints import SAMPLE, hint
+    def _check(self, question: Query, followed: State) -> None:
+        if question.filters:
+            from index.filters import check_filters
 
-        def ask(other: Query) -> list[Record]:
-            return [scored.record for scored in self._live.search(other, 0, SAMPLE).hits]
-
-        return hint(question, ask)
-
-    def _check(self, question: Query) -> None:
-        if not question.filters:
-            return
-        values = self._live.values()
-        for key, value in question.filters.items():
-            if key not in values:
-                raise UnknownFilter(
-                    f"there is no filter '{_plain(key)}'",
-                    fix=f"Filter by {' or '.join(values)}.",
-                    nearest=difflib.get_close_matches(_plain(key), values, n=1),
-                    known=list(values),
-                )
-            if value not in values[key]:
-                raise _unknown_value(key, value, values[key])
+            check_filters(question.filters, self._live.values(followed))
 
     def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:
         from index.snippets import snippet
@@ -228,24 +247,3 @@ class SearchIndex:
             )
             for record, score in found
         )
-
-
-def _unknown_value(key: str, value: str, known: Mapping[str, int]) -> UnknownFilterValue:
-    from index.metadata import is_listable
-
-    shown = [name for name in sorted(known, key=lambda name: (-known[name], name)) if is_listable(name)]
-    folded = {name.casefold(): name for name in shown[:2_000]}
-    close = difflib.get_close_matches(_plain(value).casefold(), folded, n=5, cutoff=0.5)
-    near = [folded[name] for name in close]
-    if shown:
-        fix = "Did you mean " + " or ".join(f"'{name}'" for name in near or shown[:5]) + "?"
-    else:
-        fix = f"No document has {key}: leave this filter out."
-    return UnknownFilterValue(
-        f"no document has {key} '{_plain(value)}'", fix=fix, nearest=near, known=shown[:50]
-    )
-
-
-def _plain(text: str) -> str:
-    """Shorten a caller's text for a message, without characters that cannot be encoded."""
-    return text[:100].encode("utf-8", "replace").decode()

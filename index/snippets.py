@@ -5,57 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
+from index.fences import Fence, fences
 from index.matches import Match, Matcher
 
 LENGTH = 260
 """Characters in a snippet, more or less a word or an added mark."""
 
-_READ = 100_000
+_STRETCH = 100_000
+_MOST = 2_000_000
 _LEAD = 80
+_LONG = 30  # nobody writes a longer mark, or a longer name of a language
 
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|\{#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
     re.DOTALL,
 )
-# What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
-_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
 _START = re.compile(r"\n\s*|[.!?:;]\s+")
 _EDGE = re.compile(r"\s")
+_VISIBLE = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
-
-
-class _Fence(NamedTuple):
-    """A fenced block: [start, body) is its opening line, [end, close) its closing one."""
-
-    start: int
-    body: int
-    end: int
-    close: int
-    mark: str
-    info: str
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has no closing line, and so runs to the end."""
-        return self.end == self.close
 
 
 def snippet(text: str, terms: Collection[str]) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
 
-    `text` is the section without its heading; the first 100,000 characters are looked at. A text that is no
-    longer than a snippet is shown whole. A window that begins or ends inside a code fence gets the fence's
-    opening or closing mark, so that it reads as the code that it is.
+    `text` is the section without its heading. Of a long one, the first stretch of 100,000 characters that
+    holds a term is looked at, as far as the first two million go. A text that is no longer than a snippet is
+    shown whole. A window that begins or ends inside a code fence gets the fence's opening or closing mark, so
+    that it reads as the code that it is.
     """
-    text = _shown(text[:_READ])
-    fences = _fences(text) if "```" in text or "~~~" in text else []
+    text = _shown(text[:_MOST])
     if len(text) <= LENGTH:
-        return _marked(text, 0, len(text), fences)
-    match = _best(_matcher(frozenset(terms)).matches(text))
-    start = _outside_marks(_start(text, match, fences), fences)
-    return _marked(text, start, _end(text, start), fences)
+        return _marked(text, 0, len(text), fences(text, 0, len(text)))
+    match = _match(text, _matcher(frozenset(terms)))
+    near = fences(text, max(0, match - _LEAD), match + LENGTH)
+    start = _outside_marks(text, _start(text, match, near), near)
+    return _marked(text, start, _end(text, start), near)
 
 
 @lru_cache(maxsize=4)
@@ -68,6 +54,14 @@ def _shown(text: str) -> str:
     if "<" in text or "{#" in text:
         text = _HIDDEN.sub("", text)
     return text.strip("\r\n").rstrip()
+
+
+def _match(text: str, matcher: Matcher) -> int:
+    """Find where the best window's first match is; 0 without one."""
+    for start in range(0, len(text), _STRETCH):
+        if matches := matcher.matches(text[start : start + _STRETCH]):
+            return start + _best(matches)
+    return 0
 
 
 def _best(matches: Sequence[Match]) -> int:
@@ -91,7 +85,7 @@ def _best(matches: Sequence[Match]) -> int:
     return found
 
 
-def _start(text: str, match: int, fences: list[_Fence]) -> int:
+def _start(text: str, match: int, fences: Sequence[Fence]) -> int:
     """Begin at the sentence or line of the match, else at a word a little before it."""
     fence = next((fence for fence in fences if fence.start <= match < fence.close), None)
     floor = max(0, match - _LEAD)
@@ -106,13 +100,14 @@ def _start(text: str, match: int, fences: list[_Fence]) -> int:
     return edge.end() if edge else match
 
 
-def _outside_marks(start: int, fences: list[_Fence]) -> int:
-    """Move a start out of the middle of a fence's own lines."""
+def _outside_marks(text: str, start: int, fences: Sequence[Fence]) -> int:
+    """Move a start out of a fence's opening line, to its beginning, and out of a closing line, behind it."""
     for fence in fences:
         if fence.start < start < fence.body:
             return fence.start
-        if fence.end < start < fence.close:
-            return fence.close
+        if fence.end <= start < fence.close:
+            behind = _VISIBLE.search(text, fence.close)
+            start = behind.start() if behind else start
     return start
 
 
@@ -124,41 +119,36 @@ def _end(text: str, start: int) -> int:
     return edge if edge > 0 else end
 
 
-def _marked(text: str, start: int, end: int, fences: list[_Fence]) -> str:
-    first = last = None
-    for fence in fences:
-        if fence.body <= start < fence.end:
-            first = first or fence
-        if fence.start < end and (end < fence.close or fence.is_open):
-            last = last or fence
+def _marked(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
+    """Give a window with what shows that it is a part, and a part of which code."""
+    first = next((fence for fence in fences if fence.body <= start < fence.end), None)
+    last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
     if last and end < last.body:
         end, last = last.start, None
     elif last:
         end = min(end, last.end)
     end = start + len(text[start:end].rstrip())
-    if first:
-        opening = f"{first.mark}{first.info}\n"
-    else:
-        opening = "" if start == 0 else "…\n" if any(fence.start == start for fence in fences) else "… "
+    shown = text[start:end]
     if last:
-        closing = f"\n{last.mark}"
-    else:
-        closing = "" if end == len(text) else "\n…" if any(fence.close == end for fence in fences) else " …"
-    return _BLANK_LINES.sub("\n", opening + text[start:end] + closing)
+        shown += f"\n{last.prefix[:_LONG]}{last.mark[:_LONG]}"
+    elif end < len(text):
+        shown += "\n…" if any(fence.close == end for fence in fences) else " …"
+    if first:
+        shown = _opened(shown, first)
+    elif start > 0:
+        shown = ("…\n" if any(fence.start == start for fence in fences) else "… ") + shown
+    return _BLANK_LINES.sub("\n", shown)
 
 
-def _fences(text: str) -> list[_Fence]:
-    """Find the fenced blocks, by CommonMark 0.31 §4.5 as far as blocks at the top level go."""
-    fences: list[_Fence] = []
-    opened: re.Match[str] | None = None
-    for line in _FENCE.finditer(text):
-        if opened is None:
-            opened = line
-        elif line[1][0] == opened[1][0] and len(line[1]) >= len(opened[1]) and not line[2]:
-            fences.append(
-                _Fence(opened.start(), opened.end() + 1, line.start(), line.end(), opened[1], opened[2])
-            )
-            opened = None
-    if opened is not None:
-        fences.append(_Fence(opened.start(), opened.end() + 1, len(text), len(text), opened[1], opened[2]))
-    return fences
+def _goes_on(fence: Fence, place: int) -> bool:
+    return place < fence.close or (fence.is_open and place == fence.close)
+
+
+def _opened(code: str, fence: Fence) -> str:
+    """Begin a window inside a fence with its opening line, both at the margin of the text around them."""
+    prefix = fence.prefix.lstrip()[:_LONG]
+    if indent := len(fence.prefix) - len(fence.prefix.lstrip()):
+        code = re.sub(rf"^[ \t]{{1,{indent}}}", "", code, flags=re.MULTILINE)
+    if prefix and not code.startswith(">"):
+        code = prefix + code
+    return f"{prefix}{fence.mark[:_LONG]}{fence.info[:_LONG]}\n{code}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from typing import NamedTuple
 
 from index.page import Page, Unreadable
 from workspace.config import LimitExceeded
 from workspace.document import Document
 from workspace.git import DamagedRepository, GitReader
 from workspace.snapshot import NotADocument, Snapshot, check_pointer
+from workspace.taxonomy import Taxonomy
 
 
 class GitSource:
@@ -18,11 +19,12 @@ class GitSource:
     What the commit holds is listed here once and goes with it, so that no other process walks its trees.
     """
 
-    def __init__(self, folder: Path, snapshot: Snapshot) -> None:
-        self._folder = folder
-        self._git: GitReader | None = snapshot.git
+    def __init__(self, snapshot: Snapshot) -> None:
+        folders = (path.rpartition("/")[0] for path in snapshot.manifests)
+        self._reading = _Reading(
+            snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.gathered(folders)
+        )
         self._blobs = dict(snapshot.documents)
-        self._most = snapshot.config.limits.document_bytes
         self.commit = snapshot.commit
 
     def paths(self) -> tuple[str, ...]:
@@ -31,28 +33,32 @@ class GitSource:
 
     def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
         """Read some of the documents, in the order asked for."""
-        if self._git is None:
-            self._git = GitReader(self._folder)
         for path in paths:
-            yield _page(self._git, self._most, path, self._blobs[path])
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_git": None}
+            yield self._reading.page(path, self._blobs[path])
 
 
 def page(snapshot: Snapshot, path: str, blob: str) -> Page | Unreadable:
     """Read one document; one that is too large, or a mere pointer, is a page without sections."""
-    return _page(snapshot.git, snapshot.config.limits.document_bytes, path, blob)
+    limits = snapshot.config.limits
+    return _Reading(snapshot.git, limits.document_bytes, snapshot.taxonomy).page(path, blob)
 
 
-def _page(git: GitReader, most: int, path: str, blob: str) -> Page | Unreadable:
-    try:
-        data = git.blob_within(blob, most)
-        if data is not None:
-            check_pointer(path, data)
-            return Page.of(Document.parse(data, path), blob)
-    except DamagedRepository:
-        return Unreadable(path, blob)
-    except (LimitExceeded, NotADocument):
-        pass
-    return Page(path, blob, "", {}, b"", ())
+class _Reading(NamedTuple):
+    """Where documents are read, up to how many bytes, and what their values are taken from."""
+
+    git: GitReader
+    most: int
+    taxonomy: Taxonomy
+
+    def page(self, path: str, blob: str) -> Page | Unreadable:
+        try:
+            data = self.git.blob_within(blob, self.most)
+            if data is not None:
+                check_pointer(path, data)
+                document = Document.parse(data, path)
+                return Page.of(document, blob, self.taxonomy.values(path, document.front_matter))
+        except DamagedRepository:
+            return Unreadable(path, blob)
+        except (LimitExceeded, NotADocument):
+            pass
+        return Page(path, blob, "", {}, b"", ())

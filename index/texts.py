@@ -14,7 +14,7 @@ REMEMBERED = 32_000_000
 
 
 class Texts:
-    """Stretches of blobs as text. Safe to use from threads.
+    """Stretches of blobs. Safe to use from threads.
 
     `read` gives a blob's bytes by its id; what it raises goes to whoever asked.
     """
@@ -24,11 +24,11 @@ class Texts:
         self._blobs = Cache(remembered)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
-    def text(self, blob: str, start: int, end: int) -> str:
-        """Give the bytes [start, end) of a blob as text; what is not UTF-8 becomes U+FFFD."""
+    def data(self, blob: str, start: int, end: int) -> bytes:
+        """Give the bytes [start, end) of a blob."""
         last, data = self._last
         if last != blob:
             data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
             # The next question is often about the same page, which may be too large to be remembered.
             self._last = blob, data
-        return str(data[start:end], "utf-8", "replace")
+        return bytes(data[start:end])

@@ -8,7 +8,7 @@ manifest or of the pointer to the folder, and what was open before stays readabl
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ from index.port import (
 )
 from index.ranking.cache import Cache
 from index.ranking.lists import best
-from index.segments.generation import Generation
+from index.segments.generation import Generation, Part
 from index.segments.store import Store
 from index.status import Status, leftovers, status_of
 from index.turns import Turns
@@ -141,6 +141,10 @@ class WhooshEngine:
 
         return self._turns.take(anew, progress)
 
+    def adopt(self, parts: Sequence[Part], state: State) -> None:
+        """Serve segments that were opened elsewhere, as an index in memory: nothing is written."""
+        self._commit(Store(None), None, (parts, state))
+
     def search(
         self,
         query: Query,
@@ -167,8 +171,11 @@ class WhooshEngine:
 
     def values(self, key: str) -> Mapping[str, int]:
         """As the port says."""
-        opened = self._current()
-        return opened.values(key) if opened else {}
+        return opened.values(key) if (opened := self._current()) else {}
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """As the port says."""
+        return opened.similar(word, most) if (opened := self._current()) else ()
 
     def drop(self) -> None:
         """Remove the index and all that stands in its home beside the lock. Raises IndexBusy."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from index.analysis.expansion import MAX_TOKEN, is_name, terms_of_raw, terms_of_token
@@ -28,7 +27,6 @@ __all__ = [
     "BREAK",
     "HEADING_ABOVE",
     "HEADING_WEIGHT",
-    "MAX_QUERY_WORDS",
     "MAX_TOKEN",
     "MAX_WEIGHT",
     "STOP_WORDS",
@@ -38,14 +36,10 @@ __all__ = [
     "readable",
     "section_terms",
     "terms_of_heading",
-    "terms_of_query",
     "terms_of_raw",
     "terms_of_text",
     "weigh",
 ]
-
-MAX_QUERY_WORDS = 64
-"""A query is its first 64 words; what follows them is not read."""
 
 HEADING_WEIGHT = 2
 """A word of the own heading counts as this many in the text; a word of the headings above it as one."""
@@ -75,14 +69,6 @@ def terms_of_text(text: str) -> dict[str, int]:
 def terms_of_heading(text: str) -> dict[str, int]:
     """Count the index terms of a heading, stop words kept: "Why not?" can be found by its name."""
     return dict(Counter(_all(_bytes(text))))
-
-
-def terms_of_query(query: str) -> dict[str, int]:
-    """Weigh the index terms of a query's first 64 words.
-
-    Every character that is not part of a word only separates words, so no query has any syntax.
-    """
-    return weigh(match.group() for match in islice(TOKEN.finditer(normalised(query)), MAX_QUERY_WORDS))
 
 
 def weigh(tokens: Iterable[str]) -> dict[str, int]:

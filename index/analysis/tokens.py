@@ -12,8 +12,16 @@ from collections.abc import Sequence
 BREAK = b"\0"
 """The raw token between two texts, which no text holds."""
 
-_KEPT = b"_-'./@+#:" + BREAK
-_SPACED = bytes(byte if byte >= 0x80 or chr(byte).isalnum() or byte in _KEPT else 0x20 for byte in range(256))
+_JOINERS = b"_-'./@+#:"
+
+
+def spaced(kept: bytes = b"") -> bytes:
+    """Give the table that makes a space of each byte that is in no token, but for those to be kept."""
+    kept += _JOINERS
+    return bytes(byte if byte >= 0x80 or chr(byte).isalnum() or byte in kept else 0x20 for byte in range(256))
+
+
+_SPACED = spaced(BREAK)
 
 
 def raw_tokens(texts: Sequence[bytes]) -> list[bytes]:

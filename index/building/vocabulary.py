@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from index.analysis import BREAK, STOP_WORDS
 from index.analysis.bulk import terms_of_raws
 from index.segments.strings import encoded, ranges
+from index.segments.terms import TEXT, term_name
 
 LIMIT = 64_000_000
 """Bytes, as estimated, at which a vocabulary is full."""
@@ -92,7 +93,7 @@ class Vocabulary:
     def term(self, field: str, value: str) -> int:
         """Give the number of a field's term, which may be new."""
         with self._lock:
-            return self._terms[f"{field}\0{value}"]
+            return self._terms[term_name(field, value)]
 
     def keys(self, terms: NDArray[np.int64]) -> list[bytes]:
         """Give the keys of numbered terms."""
@@ -111,7 +112,8 @@ class Vocabulary:
             self._spoken.append(spoken)
         start = len(self._stretches)
         self._starts.extend(islice(accumulate(map(len, found), initial=start), len(found)))
-        self._stretches.extend([self._terms["\0" + term] for terms in found for term in terms])
+        beginning = term_name(TEXT, "")
+        self._stretches.extend([self._terms[beginning + term] for terms in found for term in terms])
         self._bytes += sum(map(len, raws))
 
 

@@ -6,6 +6,8 @@ from functools import cache
 
 from whoosh import fields, formats
 
+from index.segments import terms
+
 NAME = "MAIN"
 """What Whoosh calls an index that was given no name."""
 
@@ -27,11 +29,11 @@ def schema() -> fields.Schema:
 
 def key_of(name: str, text: bytes) -> bytes | None:
     """Give the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
-    field = "" if name == TEXT else name.removeprefix(_FACET) if name.startswith(_FACET) else None
-    return None if field is None else field.encode("utf-8", "surrogatepass") + b"\0" + text
+    field = terms.TEXT if name == TEXT else name.removeprefix(_FACET) if name.startswith(_FACET) else None
+    return None if field is None else terms.term_key(field, "") + text
 
 
 def term_of(key: bytes) -> tuple[str, bytes]:
     """Give Whoosh's name of a key's field, and the term."""
-    field, _, text = key.partition(b"\0")
-    return (_FACET + field.decode("utf-8", "surrogatepass") if field else TEXT), text
+    field, text = terms.parted(key)
+    return (TEXT if field == terms.TEXT else _FACET + field), text

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from fnmatch import translate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +11,8 @@ from numpy.typing import NDArray
 from index.ranking.blocks import Block
 from index.ranking.cache import Cache
 from index.ranking.evaluation import Mask
-from index.ranking.postings import facet_key, text_key
+from index.segments.terms import TEXT, term_key
+from workspace.globs import Glob
 
 if TYPE_CHECKING:
     from index.port import Query
@@ -36,9 +35,9 @@ def _left_in(segment: Segment, query: Query, path: str, cache: Cache) -> Mask:
     """The sections that the query leaves in, dead ones included."""
     mask = _at(segment, path, cache) if path else np.ones(segment.size, np.bool_)
     for field, value in query.filters.items():
-        mask &= _flags(segment.size, segment.postings(facet_key(field, value))[0])
+        mask &= _flags(segment.size, segment.postings(term_key(field, value))[0])
     for term in query.excluded:
-        mask[segment.postings(text_key(term))[0]] = False
+        mask[segment.postings(term_key(TEXT, term))[0]] = False
     return mask
 
 
@@ -65,7 +64,6 @@ def _at(segment: Segment, path: str, cache: Cache) -> Mask:
 
 
 def _matching(segment: Segment, pattern: str) -> Mask:
-    """A flag for each page whose whole path matches; `*` crosses folders, and case counts."""
-    matches = re.compile(translate(pattern)).match
-    paths = map(segment.path, range(segment.pages))
-    return np.fromiter((matches(path) is not None for path in paths), np.bool_, segment.pages)
+    """A flag for each page that a glob stands for; case counts."""
+    matches = Glob.compile(pattern).matches
+    return np.fromiter(map(matches, map(segment.path, range(segment.pages))), np.bool_, segment.pages)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.ranking.formula import impacts
+from index.segments.terms import TEXT, term_key
 
 if TYPE_CHECKING:
     from index.segments.segment import Segment
@@ -36,19 +37,9 @@ class Postings(NamedTuple):
         return own + self.impacts.nbytes + self.best.nbytes + self.peaks.nbytes
 
 
-def text_key(term: str) -> bytes:
-    """The key of a term of the text in a segment."""
-    return b"\0" + term.encode("utf-8", "surrogatepass")
-
-
-def facet_key(field: str, value: str) -> bytes:
-    """The key of a value of a taxonomy key in a segment."""
-    return f"{field}\0{value}".encode("utf-8", "surrogatepass")
-
-
 def postings(segment: Segment, term: str, average: float) -> Postings | None:
     """Make the list of a term ready for one average length; None if no section of the segment holds it."""
-    ids, weights = segment.postings(text_key(term))
+    ids, weights = segment.postings(term_key(TEXT, term))
     if not len(ids):
         return None
     return ready(ids, impacts(weights, segment.lengths[ids], average))

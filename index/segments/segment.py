@@ -29,6 +29,7 @@ from index.page import Record
 from index.segments.flat import Arrays, Flat, map_flat, write_flat
 from index.segments.strings import Pool, decoded, encoded, offsets
 from index.segments.tables import COLUMNS, SHORTENED
+from index.segments.terms import term_key
 
 if TYPE_CHECKING:
     from index.building.inversion import Inverted
@@ -42,8 +43,8 @@ class Segment:
 
     `size` counts the sections, `pages` the documents, `total` is the sum of `lengths`. `lengths` and
     `page_of` have one number for each section, `ids` and `weights` the posting lists of all terms. `stamp` is
-    its file as it was when its `checksum` was right; both are None if it has no file. Raises IndexDamaged if
-    the arrays do not fit each other.
+    its file as it was when its sum was right, `checksum` that sum where an index keeps it; in memory it has
+    neither. Raises IndexDamaged if the arrays do not fit each other.
     """
 
     def __init__(self, id: str, flat: Flat, stamp: Stamp | None = None, checksum: Sum | None = None) -> None:
@@ -92,7 +93,7 @@ class Segment:
         return cls(secrets.token_hex(8), Flat(arrays, {"total": total}))
 
     @classmethod
-    def load(cls, folder: Path, id: str, stamp: Stamp, checksum: Sum) -> Segment:
+    def load(cls, folder: Path, id: str, stamp: Stamp, checksum: Sum | None = None) -> Segment:
         """Map a segment whose file was found to be right. Raises IndexDamaged."""
         return cls(id, map_flat(folder / file_name(id)), stamp, checksum)
 
@@ -118,12 +119,17 @@ class Segment:
 
     def terms(self, field: str) -> Iterator[tuple[str, int, int]]:
         """Give each term of a field in order, with the range of its list in `ids` and `weights`."""
-        prefix = encoded(field) + b"\0"
+        prefix = term_key(field, "")
         for number in range(self._terms.at_or_after(prefix), len(self._terms)):
             key = self._terms.raw(number)
             if not key.startswith(prefix):
                 return
             yield decoded(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
+
+    def terms_from(self, field: str, beginning: str) -> list[str]:
+        """List the terms of a field that begin with some characters, in order."""
+        start = len(term_key(field, ""))
+        return [decoded(key[start:]) for key in self._terms.starting(term_key(field, beginning))]
 
     def term_keys(self) -> list[bytes]:
         """List the keys of all terms, ascending."""

@@ -71,7 +71,7 @@ class Store:
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
-        dead_pages = [(part.segment.id, _written(part.dead_pages)) for part in parts]
+        dead_pages = [(part.segment.id, write_pages(part.dead_pages)) for part in parts]
         manifest = Manifest(number, files, asdict(state), dead_pages)
         with writing():
             write_file(self.folder / toc_name(number), contents, self._durable)
@@ -85,7 +85,7 @@ class Store:
         manifest.check(folder, toc_name(number))
         parts: list[Part] = []
         for id, written in manifest.parts:
-            part, dead_pages = opened.get(id), _dead_pages(written)
+            part, dead_pages = opened.get(id), read_pages(written)
             if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
                 parts.append(part)
                 continue
@@ -95,7 +95,7 @@ class Store:
                 stamp = manifest.check(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
             parts.append(Part.of(segment, dead_pages))
-        state = _state(manifest.state)
+        state = read_state(manifest.state)
         if sum(part.size for part in parts) != state.chunks:
             raise IndexDamaged.because("the state does not fit the index")
         return Generation(number, state, tuple(parts))
@@ -114,19 +114,21 @@ def toc_name(number: int) -> str:
     return f"_MAIN_{number}.toc"
 
 
-def _written(pages: Iterable[int]) -> str:
+def write_pages(pages: Iterable[int]) -> str:
     """Write the numbers of pages in ASCII."""
     return b64encode(np.array(sorted(pages), "<u4").tobytes()).decode()
 
 
-def _dead_pages(written: str) -> frozenset[int]:
+def read_pages(written: str) -> frozenset[int]:
+    """Read the numbers of pages that were written so. Raises IndexDamaged."""
     try:
         return frozenset(np.frombuffer(b64decode(written), "<u4").tolist())
     except ValueError as error:
         raise IndexDamaged.because("a list of pages is not one") from error
 
 
-def _state(values: Mapping[str, object]) -> State:
+def read_state(values: Mapping[str, object]) -> State:
+    """Read a state that was written with `asdict`. Raises IndexDamaged."""
     try:
         return State(**values)  # type: ignore[arg-type]
     except TypeError as error:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 _ERRORS = "surrogatepass"
 _MOST = 0xFFFF_FFFF
+_ABOVE = b"\xff"  # no string has this byte
 
 
 class Pool:
@@ -51,6 +52,13 @@ class Pool:
         """Give the number of a string in an ascending pool; None if it is not there."""
         number = self.at_or_after(wanted)
         return number if number < len(self) and self.raw(number) == wanted else None
+
+    def starting(self, prefix: bytes) -> list[bytes]:
+        """List the strings of an ascending pool that begin with some bytes of UTF-8."""
+        first, last = self.at_or_after(prefix), self.at_or_after(prefix + _ABOVE)
+        start, *ends = self._offsets[first : last + 1].tolist()
+        data = bytes(self._data[start : ends[-1] if ends else start])
+        return [data[one - start : other - start] for one, other in pairwise((start, *ends))]
 
     def all(self) -> list[bytes]:
         """List the bytes of every string."""

@@ -15,6 +15,7 @@ from index.segments.merging import merge
 from index.segments.segment import Segment
 from index.segments.tables import Tables
 from workspace.document import Document
+from workspace.taxonomy import BUILT_IN, Taxonomy
 
 WORDS = ("alpha", "beta", "gamma", "delta", "omega", "RateLimitError", "snake_case", "the")
 PATHS = ("a.md", "b.md", "docs/a.md", "docs/b.md", "docs/deep/a.md", "docs-b.md", "docs0.md", "é/[x].md")
@@ -22,7 +23,20 @@ TYPES = ("guide", "note")
 TAGS = ("network", "sdk", "é")
 
 TERMS = (*dict.fromkeys(term for word in WORDS for term in expand(word)), "rare1", "nowhere")
-PATTERNS = ("docs", "docs/", "docs/a.md", "d*", "*/a.md", "docs/deep", "é/[x].md", "[é]/*", "none", "/")
+PATTERNS = (
+    "docs",
+    "docs/",
+    "docs/a.md",
+    "d*",
+    "*/a.md",
+    "docs/deep",
+    "é/[x].md",
+    "[é]/*",
+    "none",
+    "/",
+    "**/a.md",
+    "d*/deep",
+)
 
 
 def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> Page:
@@ -32,8 +46,9 @@ def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] =
         lines.append(f"tags: [{', '.join(tags)}]")
     if lines:
         text = "\n".join(("---", *lines, "---", text))
-    data = text.encode()
-    return Page.of(Document.parse(data, path), hashlib.sha1(data).hexdigest())
+    document = Document.parse(text.encode(), path)
+    facets = Taxonomy(dict.fromkeys(BUILT_IN), {}.get).values(path, document.front_matter)
+    return Page.of(document, hashlib.sha1(document.data).hexdigest(), facets)
 
 
 def segment(pages: Iterable[Page]) -> Segment:

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import NamedTuple
 
 from index.analysis import section_terms
+from index.analysis.stemming import stem
 from index.page import Page, Record, Unreadable
 from index.phrases import Phrases, required_terms
 from index.port import (
@@ -28,6 +30,7 @@ from index.port import (
     State,
 )
 from index.ranking import formula
+from index.spelling import is_word, stems_of_edits
 from workspace.document import Section
 
 
@@ -118,6 +121,25 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
     return listed, partial
 
 
+def edits_between(word: str, other: str) -> int:
+    """The fewest letters put in, taken out, replaced, or exchanged with a neighbour."""
+
+    @cache
+    def between(i: int, j: int) -> int:
+        if not (i and j):
+            return i + j
+        fewest = min(
+            between(i - 1, j) + 1,
+            between(i, j - 1) + 1,
+            between(i - 1, j - 1) + (word[i - 1] != other[j - 1]),
+        )
+        if i > 1 and j > 1 and word[i - 2 : i] == other[j - 2 : j][::-1]:
+            fewest = min(fewest, between(i - 2, j - 2) + 1)
+        return fewest
+
+    return between(len(word), len(other))
+
+
 def _place(item: Ranked) -> tuple[float, tuple[str, str]]:
     return -item.score, item.entry.address
 
@@ -132,7 +154,12 @@ def _is_allowed(entry: Entry, query: Query) -> bool:
 
 
 def _is_at(path: str, wanted: str) -> bool:
-    return path == wanted or path.startswith(wanted + "/") or fnmatchcase(path, wanted)
+    globs = {wanted, wanted.replace("**/", "")}  # which may stand for no folder
+    return (
+        path == wanted
+        or path.startswith(wanted + "/")
+        or any(fnmatchcase(path, glob) or fnmatchcase(path, glob + "/*") for glob in globs)
+    )
 
 
 def _has_phrases(entry: Entry, query: Query) -> bool:
@@ -228,6 +255,20 @@ class PlainEngine:
 
     def values(self, key: str) -> Mapping[str, int]:
         return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        if not is_word(word):
+            return ()
+        counts = Counter(term for entry in self._entries() for term in entry.terms)
+        own, near = stem(word), stems_of_edits(word)
+        edits = {term: 1 if term in near else edits_between(own, term) for term in counts if term != own}
+        found = {
+            term: edits[term]
+            for term in edits
+            if term in near or (term[:2] == own[:2] and edits[term] <= (2 if len(word) >= 6 else 1))
+        }
+        nearest = [term for term in found if found[term] == min(found.values())]
+        return tuple(sorted(nearest, key=lambda term: (-counts[term], term))[:most])
 
     def drop(self) -> None:
         self._begin()

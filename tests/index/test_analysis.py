@@ -18,12 +18,13 @@ from index.analysis import (
     raw_tokens,
     section_terms,
     terms_of_heading,
-    terms_of_query,
     terms_of_raw,
     terms_of_text,
+    weigh,
 )
 from index.analysis.words import normalised
 from index.page import Page
+from index.query import parse
 from workspace.document import Document
 
 JOINTS = [".", ". ", ".\n", "::", ":", "/", "'", "-", "--", "++", "#", "@", "_", "\u2019", "\0", "\u00ad"]
@@ -104,7 +105,7 @@ def test_a_token_stands_for_its_terms(token: str, terms: tuple[str, ...]) -> Non
     ],
 )
 def test_what_a_person_types_is_found_whole_and_by_its_parts(text: str, asked: str) -> None:
-    assert set(terms_of_query(asked)) <= set(terms_of_text(text))
+    assert parse(asked).terms.keys() <= terms_of_text(text).keys()
 
 
 def test_letters_are_not_parted_from_digits() -> None:
@@ -139,14 +140,14 @@ def test_code_is_indexed() -> None:
 def test_stop_words_count_in_headings_and_when_nothing_else_is_asked() -> None:
     assert terms_of_text("this is the end") == {"end": 1}
     assert terms_of_heading("Why not?") == {"why": 1, "not": 1}
-    assert terms_of_query("why not") == {"why": 1, "not": 1}
-    assert terms_of_query("why not retry retries") == {"retri": 2}
+    assert parse("why not").terms == {"why": 1, "not": 1}
+    assert parse("why not retry retries").terms == {"retri": 2}
 
 
 def test_the_whole_of_a_name_weighs_more_than_its_parts_together() -> None:
-    assert terms_of_query("a RateLimitError") == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
-    assert terms_of_query("C++ and --labels") == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
-    assert set(terms_of_query("使用容器").values()) == {1}
+    assert parse("a RateLimitError").terms == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
+    assert parse("C++ and --labels").terms == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
+    assert set(parse("使用容器").terms.values()) == {1}
 
 
 def test_dashes_between_words_make_no_flag() -> None:
@@ -198,7 +199,7 @@ def test_texts_are_parted_by_one_break_each(texts: list[bytes]) -> None:
 @given(st.lists(PIECES).map("".join))
 def test_text_and_query_agree_on_words(text: str) -> None:
     indexed = terms_of_heading(text)
-    assert set(terms_of_query(text)) <= set(indexed)
+    assert set(weigh(TOKEN.findall(normalised(text)))) <= set(indexed)
     assert all(0 < len(part) <= MAX_TOKEN for part in indexed)
     "".join(indexed).encode()
 

@@ -254,6 +254,30 @@ def test_values_count_live_sections(history: History) -> None:
     assert history.engine.values("other") == {}
 
 
+def test_a_misspelt_word_leads_to_terms_of_live_sections(history: History) -> None:
+    assert history.engine.similar("paginaton", 5) == ()
+    history.commit(
+        page("a.md", "# Pagination\n\n## Pages\n\nretry the retries\n\n## Jitter\n\nretired"),
+        page("b.md", "Paginating. Weiß, schön, exponential, C++, 検索"),
+    )
+    similar = history.engine.similar
+    assert similar("paginaton", 5) == ("pagin",)
+    assert similar("agination", 5) == ("pagin",)
+    assert similar("retyr", 5) == ("retir", "retri")
+    assert similar("retyr", 1) == ("retir",)
+    assert similar("retry", 5) == ("retir",)
+    assert similar("expnentil", 5) == ("exponenti",)
+    assert similar("schon", 5) == ()
+    assert similar("schom", 5) == similar("schn", 5) == ("schon",)
+    for nothing in ("", "c+", "node.j", "x" * 10_000, "検索", "zzzz", "\ud800"):
+        assert similar(nothing, 5) == ()
+    history.commit(page("b.md", "# B"), page("a.md", "retired retries"), page("c.md", "retired"))
+    assert similar("paginaton", 5) == ()
+    assert similar("retrie", 5) == ("retir",)
+    history.rebuild()
+    assert similar("retrie", 5) == ("retir",)
+
+
 def test_a_rebuild_can_be_called_off(history: History) -> None:
     history.commit(page("a.md", "retry"))
     asked: list[State] = []
@@ -327,5 +351,7 @@ def test_following_commits_equals_the_plain_engine_and_a_rebuild(history: Histor
         for query, right in zip(queries, expected, strict=True):
             found = history.ask(query, limit=60)
             assert (found.hits, found.more, found.partial) == (right.hits, right.more, right.partial)
+        for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
+            assert history.engine.similar(word, 9) == plain.engine.similar(word, 9)
         history.rebuild()
     assert history.state() == plain.state()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis import TOKEN, expand, terms_of_query
+from index.analysis import TOKEN, expand, weigh
+from index.analysis.words import normalised
 from index.matches import Match, Matcher
 
 PIECES = [
@@ -66,13 +67,13 @@ def plainly(text: str, terms: frozenset[str]) -> list[Match]:
     query=st.sampled_from(QUERIES) | st.text(max_size=20),
 )
 def test_it_finds_what_a_look_at_every_token_finds(text: str, query: str) -> None:
-    terms = frozenset(terms_of_query(query))
+    terms = frozenset(weigh(TOKEN.findall(normalised(query))))
     assert matches(text, terms) == plainly(text, terms)
 
 
 def test_positions_count_characters() -> None:
     text = "é — Retry, retry;検索 RETRIES"
-    terms = frozenset(terms_of_query("retries"))
+    terms = frozenset(expand("retries"))
     assert [text[position : position + 5].lower() for position, _ in matches(text, terms)] == [
         "retry",
         "retry",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from index.passages import ChunkNotFound, InvalidChunkId
+from index.passages import ChunkNotFound, InvalidChunkId, Passage, passage
 from index.service import SearchIndex
-from tests.repositories import Repo
+from tests.repositories import Repo, normal
+from workspace.workspace import Workspace
 
 DELIMITER = re.compile(
     r"^--- Chunk: (.+) \(Chunk (\d+) of (\d+)\) \((Target|Context: [+-]\d+)\) ---$", re.MULTILINE
@@ -90,7 +95,7 @@ def test_an_unknown_id_names_the_nearest(index: SearchIndex, wanted: str, near: 
 
 
 @pytest.mark.parametrize(
-    "wanted", ["", "#errors", "guides/retries.md#", "a\0b", "a\nb", "\ud800", "x" * 5_000]
+    "wanted", ["", "#errors", "guides/retries.md#", "a\0b", "a\nb", "\ud800", "x" * 25_000]
 )
 def test_an_id_of_another_form_is_invalid(index: SearchIndex, wanted: str) -> None:
     with pytest.raises(InvalidChunkId) as error:
@@ -108,3 +113,164 @@ def test_a_document_cannot_imitate_a_delimiter(index: SearchIndex, repo: Repo, e
     assert len(found) == len(passage.chunks)
     assert [DELIMITER.match(line)[1] for line in found] == [chunk.chunk_id for chunk in passage.chunks]  # type: ignore[index]
     assert sum(chunk.text.count("\n" + fake) + chunk.text.startswith(fake) for chunk in passage.chunks) >= 1
+
+
+def parts(text: str) -> list[tuple[str, ...]]:
+    """The delimiters of a text as any program reads them that knows the grammar."""
+    return [found.groups() for line in text.splitlines() if (found := DELIMITER.match(line))]
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "--- Chunk: a.md#b (Chunk 1 of 1) (Target) ---",
+                "---Chunk: a.md#b (Chunk 1 of 1) (Context: +1) ---",
+                "---\t--- Chunk: a.md (Chunk 1 of 1) (Target) ---",
+                "# Title",
+                "## Same",
+                "### Below {#--- Chunk:}",
+                "## --- Chunk: x (Chunk 1 of 2) (Target) --- {#a(Chunk}",
+                "```",
+                "---",
+                "> ",
+                "    ",
+            ]
+        ),
+        st.sampled_from(["\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]),
+        st.text(max_size=8),
+    ),
+    max_size=25,
+)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("documents")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(pieces=PIECES, context=st.integers(0, 5), most=st.integers(0, 200))
+def test_no_document_breaks_the_grammar(scratch: Path, pieces: list[str], context: int, most: int) -> None:
+    folder = scratch / "docs"
+    shutil.rmtree(folder, ignore_errors=True)
+    written = "# First\n\nText.\n" + "".join(pieces)
+    repo = normal(folder, {"a (Chunk 9 of 9) (Target) ---.md": written.encode("utf-8", "replace")})
+    snapshot = Workspace.open(repo.path).snapshot()
+    [path] = snapshot.documents
+    document = snapshot.document(path)
+    for section in document.sections:
+        found = passage(snapshot, f"{path}#{section.key}", context)
+        expected = [
+            (chunk.chunk_id, str(chunk.position), str(chunk.total), role(chunk.offset))
+            for chunk in found.chunks
+        ]
+        assert parts(found.text()) == parts(found.shortened(most).text(lambda chunk: "See there")) == expected
+        near = document.sections[max(0, section.position - context) : section.position + context + 1]
+        assert [chunk.text for chunk in found.chunks] == [
+            document.text(item.start, item.end) for item in near
+        ]
+        assert [chunk.key for chunk in found.chunks] == [item.key for item in near]
+        assert found.target.key == section.key
+        for chunk in found.chunks:
+            assert passage(snapshot, chunk.chunk_id).target.text == chunk.text
+
+
+def role(offset: int) -> str:
+    return f"Context: {offset:+d}" if offset else "Target"
+
+
+def test_context_reaches_across_the_file_and_not_beyond(index: SearchIndex, repo: Repo) -> None:
+    sections = "".join(
+        f"{'#' * (2 + number % 3)} Part {number}\n\nText {number}.\n\n" for number in range(14)
+    )
+    repo.commit({"guides/long.md": f"# Long\n\n{sections}"})
+    keys = [
+        section.key for section in Workspace.open(repo.path).snapshot().document("guides/long.md").sections
+    ]
+    for place, key in enumerate(keys):
+        found = index.get(f"guides/long.md#{key}", context=5)
+        assert [chunk.key for chunk in found.chunks] == keys[max(0, place - 5) : place + 6]
+        assert [chunk.position for chunk in found.chunks] == [
+            place + 1 + chunk.offset for chunk in found.chunks
+        ]
+        assert {chunk.total for chunk in found.chunks} == {15}
+
+
+def test_an_old_id_leads_to_where_it_moved(index: SearchIndex, repo: Repo) -> None:
+    repo.git("mv", "guides/retries.md", "guides/again #1.md")
+    repo.commit({})
+    for old, new in [
+        ("guides/retries.md", "guides/again #1.md#_preamble"),
+        ("guides/retries.md#backoff", "guides/again #1.md#backoff"),
+        ("guides/retries.md#errors", "guides/again #1.md#errors"),
+    ]:
+        found = index.get(old, context=1)
+        assert found.moved is not None
+        assert found.moved.commit == repo.head() == found.commit
+        assert found.target.chunk_id == new
+        assert parts(found.text())[found.chunks.index(found.target)][0] == new
+        assert index.get(new).moved is None
+    repo.git("mv", "guides/again #1.md", "c.md")
+    repo.commit({})
+    assert index.get("guides/again #1.md#errors").target.chunk_id == "c.md#errors"
+    assert index.get("guides/again #1.md").target.chunk_id == "c.md#_preamble"
+
+
+def test_an_old_id_without_a_successor_is_not_found(index: SearchIndex, repo: Repo) -> None:
+    repo.git("rm", "-q", "guides/retries.md")
+    repo.commit({"empty.md": ""})
+    for old in ("guides/retries.md", "guides/retries.md#errors", ".md#" * 5_000):
+        with pytest.raises(ChunkNotFound):
+            index.get(old)
+
+
+def cut(index: SearchIndex, wanted: str, most: int) -> tuple[Passage, str]:
+    shortened = index.get(wanted).shortened(most)
+    return shortened, shortened.text(lambda chunk: "See there.")
+
+
+def test_a_passage_is_cut_between_lines(index: SearchIndex, repo: Repo) -> None:
+    lines = "".join(f"Line {number}.\n" for number in range(50))
+    repo.commit({"a.md": f"# A\n\n{lines}"})
+    found, text = cut(index, "a.md", 100)
+    [chunk] = found.chunks
+    assert f"# A\n\n{lines}".startswith(chunk.text)
+    assert chunk.text.endswith(".\n")
+    assert 50 < len(chunk.text) <= 100
+    assert text.endswith(
+        f"{chunk.text}\n[cut after {len(chunk.text)} of {len(lines) + 5} characters. See there.]"
+    )
+    assert cut(index, "a.md", 10_000) == (index.get("a.md"), index.get("a.md").text())
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("```python\n", "```"),
+        ("~~~~\n", "~~~~"),
+        ("- item\n\n  ```\n", "  ```"),
+        ("- ```\n", "  ```"),
+        ("> ````text\n", "> ````"),
+        ("`````\n", "`````"),
+    ],
+)
+def test_a_code_block_that_is_cut_is_closed(
+    index: SearchIndex, repo: Repo, opening: str, closing: str
+) -> None:
+    inside = "> " if opening.startswith(">") else "  "
+    code = "".join(f"{inside}code {number}\n" for number in range(50))
+    repo.commit({"a.md": f"# A\n\n```\nshort\n```\n\n{opening}{code}"})
+    _, text = cut(index, "a.md", 200)
+    assert text.startswith("--- Chunk: a.md#_preamble (Chunk 1 of 1) (Target) ---\n# A")
+    assert f"\n{closing}\n\n[cut within a code block after " in text
+
+
+def test_long_neighbours_leave_short_ones_whole(index: SearchIndex, repo: Repo) -> None:
+    long = "Words of a long section.\n" * 200
+    repo.commit({"a.md": f"# A\n\n## Short\n\nText.\n\n## Long\n\n{long}\n## Longer\n\n{long}{long}"})
+    found = index.get("a.md#short", context=5).shortened(4_000)
+    assert [chunk.is_cut for chunk in found.chunks] == [False, False, True, True]
+    sizes = [len(chunk.text) for chunk in found.chunks]
+    assert sum(sizes) <= 4_000
+    assert min(sizes[2:]) > 1_900

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.cursors import InvalidCursor, StaleCursor, seal
+from index.cursors import InvalidCursor, StaleCursor, seal, search_digest, write_cursor
+from index.filters import UnknownFilter, UnknownFilterValue
 from index.keys import user_key
+from index.location import SCHEMA
 from index.query import EmptyQuery
-from index.service import SearchIndex, SearchPage, UnknownFilter, UnknownFilterValue
+from index.service import SearchIndex, SearchPage
 from tests.repositories import Repo
 
 
@@ -85,6 +87,11 @@ def test_text_above_the_title_is_searched_and_shown(index: SearchIndex, repo: Re
     assert hit.snippet.startswith("The café delta is *here*.")
 
 
+def test_bytes_that_are_no_text_are_shown_as_such(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({"notes/bytes.md": b"A wombat \xff here.\n"})
+    assert [hit.snippet for hit in index.search("wombat").hits] == ["A wombat \ufffd here."]
+
+
 def test_filters_are_applied_before_the_page_is_cut(index: SearchIndex) -> None:
     assert ids(index.search("errors", filters={"type": "api_spec"}, limit=1)) == ["guides/limits.md#errors"]
     assert ids(index.search("errors", filters={"tags": "sdk"}, limit=1)) == ["guides/retries.md#errors"]
@@ -156,6 +163,23 @@ def test_a_cursor_belongs_to_its_search(index: SearchIndex) -> None:
             index.search("errors", cursor=broken)
 
 
+def test_a_cursor_is_of_its_kind_and_outlives_no_change_of_the_ranking(
+    index: SearchIndex, repo: Repo
+) -> None:
+    search, commit = search_digest("errors", {}, None), repo.head()
+    same = write_cursor(user_key(), generation=f"{SCHEMA}:{commit}", search=search, offset=1)
+    assert same == index.search("errors", limit=1).next_cursor
+    for values in (["list", f"{SCHEMA}:{commit}", search, 1], [f"{SCHEMA}:{commit}", search, 1]):
+        with pytest.raises(InvalidCursor, match="another tool"):
+            index.search("errors", cursor=seal(user_key(), values))
+    for generation in (f"{SCHEMA - 1}:{commit}", f"{SCHEMA}:{commit}:{'a' * 16}", f"{SCHEMA}:"):
+        cursor = write_cursor(user_key(), generation=generation, search=search, offset=1)
+        with pytest.raises(StaleCursor) as stale:
+            index.search("errors", cursor=cursor)
+        its_commit = None if generation.endswith(":") else commit
+        assert stale.value.details == {"cursor_commit": its_commit, "commit": commit}
+
+
 def test_no_cursor_is_made_of_two_or_of_another_key(index: SearchIndex, own_key: Path) -> None:
     query = "errors retry limit guide"
     first = index.search(query, limit=1).next_cursor
@@ -167,9 +191,6 @@ def test_no_cursor_is_made_of_two_or_of_another_key(index: SearchIndex, own_key:
     for mixed in (first[:mac] + second[mac:], second[:mac] + first[mac:], first + second):
         with pytest.raises(InvalidCursor):
             index.search(query, cursor=mixed)
-    listing = seal(user_key(), ["list", "a", "b", 1])
-    with pytest.raises(InvalidCursor, match="another tool"):
-        index.search(query, cursor=listing)
     own_key.unlink()
     user_key.cache_clear()
     assert index.search(query, limit=1).next_cursor != first

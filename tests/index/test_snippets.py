@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis import terms_of_query
+from index.query import parse
 from index.snippets import LENGTH, snippet
 
 
 def cut(text: str, query: str) -> str:
-    return snippet(text, terms_of_query(query))
+    return snippet(text, parse(query).terms)
 
 
 def test_a_short_text_is_shown_whole() -> None:
@@ -48,6 +49,96 @@ def test_a_window_inside_code_says_so() -> None:
     assert found.startswith("```python\nline_")
     assert found.endswith("\n```")
     assert "line_50 = compute(50)" in found
+
+
+CODE = "\n".join(f"line_{i} = compute({i})" for i in range(100))
+
+
+def indented(text: str, by: str) -> str:
+    return "\n".join(by + line for line in text.splitlines())
+
+
+def test_a_window_inside_code_of_a_list_says_so() -> None:
+    item = indented(f"```python\n{CODE}\n```", "    ")
+    found = cut(f"1.  First.\n\n{item}\n\n2.  Second.\n", "line_50")
+    assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", found)
+    assert "line_50 = compute(50)" in found
+
+
+def test_a_window_inside_quoted_code_says_so() -> None:
+    quoted = indented(f"```python\n{CODE}\n```", "> ")
+    found = cut(f"> Quoted.\n>\n{quoted}\n\nAfter.\n", "line_50")
+    assert re.fullmatch(r"> ```python\n(> line_\d+.*\n)+> ```", found)
+
+
+def test_a_window_that_begins_above_code_of_a_list_closes_it_there() -> None:
+    found = cut(f"- Zebra.\n\n  ```sh\n{indented(CODE, '  ')}\n  ```\n", "zebra")
+    assert found.startswith("- Zebra.\n  ```sh\n  line_0 = compute(0)\n")
+    assert found.endswith("\n  ```")
+
+
+def test_a_list_ends_the_code_in_it() -> None:
+    found = cut(f"- Item.\n\n  ```\n  code\n\n{'Plain words follow. ' * 30} Zebra. {'More. ' * 60}", "zebra")
+    assert "```" not in found
+
+
+@pytest.mark.parametrize("mark", ["", "- One.\n\n  ```\n  x\n  ```\n\n"])
+def test_code_far_down_a_long_text_says_so(mark: str) -> None:
+    filler = "\n\n".join(["Words of no interest stand here."] * 4_000)
+    assert len(filler) > 100_000
+    found = cut(f"{mark}{filler}\n\n```python\n{CODE}\n\n{CODE}\n```\n\n{filler}", "line_50 compute")
+    assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", found)
+    found = cut(f"{mark}{filler}\n\n- a\n\n  ```py\n{indented(CODE, '  ')}\n  ```\n\n{filler}", "line_50")
+    assert re.fullmatch(r"```py\n(line_\d+.*\n)+```", found)
+
+
+@pytest.mark.parametrize(
+    "fence", ["`" * 50_000, "~~~" + "x" * 50_000, "> " * 90 + "```", " " * 90 + "- ```", ">" * 50_000 + "```"]
+)
+def test_a_snippet_is_short_whatever_marks_its_code(fence: str) -> None:
+    for text in (f"{fence}\n zebra\n", f"{'zebra ' * 50}\n\n{fence}\n{'quagga ' * 90}\n"):
+        for query in ("zebra", "quagga", "absent"):
+            assert len(cut(text, query)) <= LENGTH + 150
+
+
+def test_a_word_far_down_a_long_text_is_shown() -> None:
+    found = cut("Words of no interest stand here. " * 10_000 + "The zebra is here.", "zebra")
+    assert found.startswith("… ")
+    assert found.endswith("The zebra is here.")
+
+
+CONTAINERS = ("", "> ", "- ", "1.  ", "> - ", "- > ", "> > ", "- 1. ")
+
+
+@st.composite
+def nested(draw: st.DrawFn) -> str:
+    """Prose and fenced code in lists and quotations; every line of code begins with `code`."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 6))):
+        opening = draw(st.sampled_from(CONTAINERS))
+        rest = re.sub(r"\d\.|-", lambda found: " " * len(found[0]), opening)
+        mark = draw(st.sampled_from(("```", "~~~~")))
+        block = [f"prose {'zebra ' * draw(st.integers(0, 9))}", "", f"{mark}py"]
+        block += [f"code {'quagga ' * draw(st.integers(0, 9))}" for _ in range(draw(st.integers(1, 8)))]
+        block += [mark, "", f"prose {'word ' * draw(st.integers(0, 40))}"]
+        lines += [(rest if number else opening) + line for number, line in enumerate(block)]
+        lines += ["", "margin", ""]
+    return "\n".join(lines)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=nested(), query=st.sampled_from(["zebra", "quagga", "word", "absent", "margin"]))
+def test_code_in_lists_and_quotations_is_always_marked(text: str, query: str) -> None:
+    inside = False
+    for line in cut(text, query).splitlines():
+        words = re.sub(r"^(?:[ \t>]|[-…]|1\.)*", "", line)
+        if re.match(r"```|~~~~", words):
+            inside = not inside
+        elif words and not inside:
+            assert not words.startswith(("code", "quagga"))
+        elif words:
+            assert words.startswith(("code", "quagga"))
+    assert not inside
 
 
 @settings(max_examples=200, deadline=None)

@@ -11,9 +11,15 @@ from index.cursors import StaleCursor
 from index.service import SearchIndex
 from tests.index.lists import is_true
 from tests.repositories import Repo
+from workspace.snapshot import Snapshot
+from workspace.workspace import Workspace
 
 Open = Callable[[], SearchIndex]
 LOST = "guides/limits.md"
+
+
+def snapshot(repo: Repo) -> Snapshot:
+    return Workspace.open(repo.path).snapshot()
 
 
 def loose(repo: Repo, path: str) -> Path:
@@ -70,6 +76,23 @@ def test_it_is_tried_again_with_each_commit(index: SearchIndex, repo: Repo) -> N
     repo.commit({"notes/new.md": "# New\n"})
     assert len(index.search("quagga").hits) == 1
     assert is_true(index, repo)
+
+
+def test_a_lost_manifest_says_nothing_until_the_index_is_built_anew(open_index: Open, repo: Repo) -> None:
+    manifest = "guides/.taxonomy.toml"
+    repo.commit({manifest: "[metadata]\ntype = 'guide'\n", "guides/new.md": "# New\n\nAn okapi.\n"})
+    whole = spoil(loose(repo, manifest), "missing")
+    index = open_index()
+    page = index.search("okapi")
+    assert (page.unreadable, page.hits[0].metadata) == ((), {})
+    index.rebuild()
+    assert index.search("okapi").hits[0].metadata == {}
+    assert [error.details["path"] for error in snapshot(repo).manifest_problems()] == [manifest]
+
+    loose(repo, manifest).write_bytes(whole)
+    index = open_index()
+    index.rebuild()
+    assert index.search("okapi").hits[0].metadata == {"type": "guide"}
 
 
 def test_it_is_forgotten_when_the_document_goes(index: SearchIndex, repo: Repo) -> None:

@@ -33,6 +33,12 @@ def test_an_ascending_pool_is_searched(strings: set[bytes], wanted: bytes) -> No
     assert found.find(wanted) == (ascending.index(wanted) if wanted in strings else None)
 
 
+@given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
+def test_strings_that_begin_alike_are_listed(strings: set[bytes], prefix: bytes) -> None:
+    ascending = sorted(strings)
+    assert pool(ascending).starting(prefix) == [one for one in ascending if one.startswith(prefix)]
+
+
 @given(st.lists(POOL, min_size=1, max_size=4), st.data())
 def test_pools_are_joined_and_gathered(pools: list[list[bytes]], data: st.DataObject) -> None:
     made = []

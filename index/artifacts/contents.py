@@ -1,0 +1,233 @@
+"""What an artifact is made of: the documents of a commit or of a folder, and the tree that holds them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from workspace.config import ANY_NAME, CONFIG_PATH, WorkspaceConfig
+from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository, GitReader
+from workspace.globs import Glob
+from workspace.moves import renamed_documents
+from workspace.objects import FILE_MODE, TREE_MODE, Entry, blob_id, object_id, tree_bytes
+from workspace.paths import InvalidPath, check_path, written_out
+from workspace.snapshot import Snapshot
+from workspace.trees import walk
+
+LARGEST = 100_000_000
+"""Bytes of a file that is read from a folder; one of more is left out."""
+
+
+class EmptyCorpus(WorkspaceError):
+    """There is no document to make an artifact of."""
+
+    code: ClassVar[str] = "EMPTY_CORPUS"
+
+
+class UnreadableFolder(WorkspaceError):
+    """A folder to build from, or a file in it, cannot be read, or changed meanwhile. `path` names it."""
+
+    code: ClassVar[str] = "UNREADABLE_FOLDER"
+
+
+class Choice(NamedTuple):
+    """Which documents are taken: those below a folder, of `include` if it names any, less `exclude`."""
+
+    below: str = ""
+    include: tuple[Glob, ...] = ()
+    exclude: tuple[Glob, ...] = ()
+
+    def takes(self, path: str, root: str) -> bool:
+        """Whether a document is taken; globs are for its whole path, or for what follows a folder of it."""
+        if self.below and not path.startswith(f"{self.below}/"):
+            return False
+        # What stands in such a folder leaves no place for the settings.
+        if path.startswith(f"{CONFIG_PATH}/"):
+            return False
+        if not self.include and not self.exclude:
+            return True
+        names = {path, path.removeprefix(f"{root}/"), path.removeprefix(f"{self.below}/")}
+        included = not self.include or _matches(self.include, names)
+        return included and not _matches(self.exclude, names)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The files of an artifact before they are in it: the blob of each, by path, in order.
+
+    `manifests` are those that govern a document. `name` describes the corpus if nothing else does, and
+    `commit` is None outside Git. `left_out` names documents whose paths or sizes no artifact can hold. `read`
+    gives the bytes of a file, and may raise DamagedRepository or UnreadableFolder. `moves` tells of documents
+    that have moved: where they were, and are.
+    """
+
+    name: str
+    commit: str | None
+    config: WorkspaceConfig
+    documents: Mapping[str, str]
+    manifests: Mapping[str, str]
+    left_out: tuple[str, ...]
+    read: Callable[[str], bytes]
+    moves: Mapping[str, str] = field(default_factory=dict)
+
+
+class Tree(NamedTuple):
+    """The id of a root tree, and the bytes of it and of all trees below, by id."""
+
+    id: str
+    trees: Mapping[str, bytes]
+
+
+def of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Contents:
+    """Choose from the documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
+    snapshot = Snapshot(git, commit)
+    root = snapshot.config.root
+    documents = {path: blob for path, blob in snapshot.documents.items() if choice.takes(path, root)}
+    blobs = {**snapshot.manifests, **documents}
+
+    def read(path: str) -> bytes:
+        try:
+            return git.blob(blobs[path])
+        except DamagedRepository as error:
+            message = f"{written_out(path)} cannot be read: {error.message}"
+            raise DamagedRepository(message, fix=error.fix, path=written_out(path)) from None
+
+    names = ((path, written_out(path)) for path, _ in walk(git, git.commit(commit).tree))
+    left_out = tuple(
+        shown
+        for path, shown in names
+        if path != shown and snapshot.config.is_document(shown) and choice.takes(shown, root)
+    )
+    renamed = renamed_documents(git, commit)
+    moves = {old: new for old, new in renamed.items() if new in documents}
+    found = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
+    return _checked(found)
+
+
+def of_folder(folder: Path, choice: Choice) -> Contents:
+    """Choose from the files of a folder: regular ones, in folders whose names begin with no dot.
+
+    Raises EmptyCorpus, InvalidConfig, UnreadableFolder.
+    """
+
+    def read(path: str) -> bytes:
+        try:
+            # A string, because this is asked for each file, and a Path costs as much as the reading.
+            with open(f"{folder}/{path}", "rb", buffering=0) as stream:
+                return stream.readall()
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    settings = folder / CONFIG_PATH
+    is_set = settings.is_file() and not settings.is_symlink()
+    config = WorkspaceConfig.read(read(CONFIG_PATH) if is_set else None)
+    documents: dict[str, str] = {}
+    manifests: dict[str, str] = {}
+    left_out: list[str] = []
+
+    def takes(path: str) -> bool:
+        return config.is_document(path) and choice.takes(path, config.root)
+
+    for path, size in _files(folder, config.root, lambda prefix: takes(prefix + ANY_NAME)):
+        is_document = takes(written_out(path))
+        if not is_document and not config.is_manifest(path):
+            continue
+        if size > LARGEST or not _is_storable(path):
+            left_out.append(written_out(path))
+        else:
+            (documents if is_document else manifests)[path] = blob_id(read(path))
+    documents = dict(sorted(documents.items()))
+    name = folder.name or "documents"
+    return _checked(Contents(name, None, config, documents, manifests, tuple(sorted(left_out)), read))
+
+
+def compose(files: Mapping[str, str]) -> Tree:
+    """Make the tree that has these blobs at these paths, none of which leads through another."""
+    entries: dict[str, list[Entry]] = {folder: [] for path in files for folder in _above(path)}
+    for path, id in files.items():
+        folder, _, name = path.rpartition("/")
+        entries[folder].append(Entry(name, id, FILE_MODE))
+    trees: dict[str, bytes] = {}
+    id = ""
+    for folder in sorted(entries, key=_depth, reverse=True):
+        data = tree_bytes(entries[folder])
+        id = object_id("tree", data)
+        trees[id] = data
+        if folder:
+            above, _, name = folder.rpartition("/")
+            entries[above].append(Entry(name, id, TREE_MODE))
+    return Tree(id, trees)
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders in which a path stands, the root ("") included."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _depth(folder: str) -> int:
+    return folder.count("/") + 1 if folder else 0
+
+
+def _checked(found: Contents) -> Contents:
+    """Leave out the manifests that govern nothing. Raises EmptyCorpus."""
+    if not found.documents:
+        raise EmptyCorpus(
+            "there is no Markdown to build from",
+            fix="Name a folder that holds .md or .markdown files, which in a repository must be committed; "
+            f"--include, --exclude, and `root` and `exclude` in {CONFIG_PATH} choose among them.",
+        )
+    folders = {folder for path in found.documents for folder in _above(path)}
+    manifests = {
+        path: blob for path, blob in sorted(found.manifests.items()) if path.rpartition("/")[0] in folders
+    }
+    return replace(found, manifests=manifests)
+
+
+def _files(folder: Path, root: str, matters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+    """The regular files of a folder, each with its size; links and folders with a dot are not entered.
+
+    `matters` says of a folder that cannot be read, such as "guides/", whether it might hold a document.
+    """
+    waiting = [""]
+    while waiting:
+        prefix = waiting.pop()
+        try:
+            with os.scandir(folder / prefix) as entries:
+                found = [(entry, entry.stat(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            if prefix and not matters(prefix):
+                continue
+            raise _unreadable(prefix or ".", error) from error
+        for entry, status in found:
+            path = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name[0] != "." or f"{root}/".startswith(f"{path}/"):
+                    waiting.append(f"{path}/")
+            elif stat.S_ISREG(status.st_mode):
+                yield path, status.st_size
+
+
+def _is_storable(path: str) -> bool:
+    try:
+        return check_path(path) == path
+    except InvalidPath:
+        return False
+
+
+def _unreadable(path: str, error: OSError) -> UnreadableFolder:
+    return UnreadableFolder(
+        f"{written_out(path)} cannot be read: {error.strerror or type(error).__name__}",
+        fix="Mend its permissions, or leave it out with --exclude.",
+        path=written_out(path),
+    )
+
+
+def _matches(globs: Iterable[Glob], names: Iterable[str]) -> bool:
+    return any(glob.matches(name) for glob in globs for name in names)

@@ -1,0 +1,273 @@
+"""Which files are an artifact: the manifest of its folder, and the seal of whoever built it.
+
+    <first 16 digits of SHA-256(metadata.json)>.manifest
+        {"format": 1, "metadata": SHA-256, "schema": n, "tree": id, "state": value,
+         "parts": [[id, dead pages], ...], "files": {name: [bytes, SHA-256], ...},
+         "check": SHA-256 of all but itself and the seal, "seal": HMAC-SHA-256 of the same, or null}
+
+A `metadata.json` names its manifest by its own digest, so replacing that one file replaces the artifact, and
+there is no moment at which the two disagree. Sums find damage. Against forgery stands the seal alone: it is
+made with a key that builder and reader share, and without it nothing is taken from `index/`.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from index.files import write_atomically
+from index.integrity import Stamp
+from index.location import METADATA
+from workspace.errors import WorkspaceError
+
+FORMAT = 1
+INDEX = "index"
+
+_MOVES = re.compile(r"moves-[0-9a-f]{16}\.json")
+_NAME = re.compile(
+    rf"index/MAIN_[0-9a-f]{{16}}\.flat|objects/pack/pack-[0-9a-f]{{40}}\.(?:pack|idx)|{_MOVES.pattern}"
+)
+_ID = re.compile(r"[0-9a-f]{40}")
+_BUFFER = 1 << 20
+_MOST = 64_000_000  # bytes of a manifest, which lists a few dozen files and the documents that were left out
+
+
+class NotAnArtifact(WorkspaceError):
+    """The folder holds no artifact, or only a part of one. `file` is what is missing."""
+
+    code: ClassVar[str] = "NOT_AN_ARTIFACT"
+
+
+class ArtifactDamaged(WorkspaceError):
+    """A file of the artifact is not what was written. `file` names it."""
+
+    code: ClassVar[str] = "ARTIFACT_DAMAGED"
+
+    @classmethod
+    def at(cls, file: str, reason: str) -> ArtifactDamaged:
+        return cls(
+            f"the artifact is damaged at {file}: {reason}",
+            fix="Copy the whole folder again, or build it again with `docyard build`.",
+            file=file,
+        )
+
+
+class UnsupportedArtifact(WorkspaceError):
+    """The artifact's format is of a later `version` than this program reads."""
+
+    code: ClassVar[str] = "UNSUPPORTED_ARTIFACT"
+
+
+class FileSum(NamedTuple):
+    """What a file must be: its length in bytes, and the SHA-256 of them in hexadecimal."""
+
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, file: Path) -> FileSum:
+        """Sum a regular file, which takes about a millisecond for each megabyte. Raises OSError."""
+        digest, size = hashlib.sha256(), 0
+        buffer = memoryview(bytearray(_BUFFER))
+        with _opened(file) as stream:
+            while count := stream.readinto(buffer):
+                digest.update(buffer[:count])
+                size += count
+        return cls(size, digest.hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactManifest:
+    """The files of an artifact, by name, and what its index stands for.
+
+    `schema` is the version of the index (`index.location.SCHEMA`), `tree` the id of the root tree of the
+    documents, `state` the index's state as a JSON value whose commit is that tree. `parts` names the segments
+    in order, each with its dead pages as the store of segments writes them. `seal` is what was read with it.
+    """
+
+    schema: int
+    tree: str
+    state: Mapping[str, object]
+    parts: Sequence[tuple[str, str]]
+    files: Mapping[str, FileSum]
+    seal: str | None = field(default=None, compare=False)
+
+    @property
+    def moves(self) -> str | None:
+        """The name of the file that says where documents are that have moved; None if there is none."""
+        return next(filter(_MOVES.fullmatch, self.files), None)
+
+
+def manifest_name(metadata: bytes) -> str:
+    """Name the manifest that belongs to the bytes of a `metadata.json`."""
+    return f"{hashlib.sha256(metadata).hexdigest()[:16]}.manifest"
+
+
+def read(folder: Path, metadata: bytes) -> ArtifactManifest:
+    """Read the manifest of a `metadata.json`. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
+    name = manifest_name(metadata)
+    try:
+        data = read_file(folder / name)
+    except FileNotFoundError:
+        raise NotAnArtifact(
+            f"metadata.json has no manifest beside it: {name} is missing",
+            fix="One of the two is damaged or was not copied; copy the whole folder again.",
+            file=name,
+        ) from None
+    except OSError as error:
+        raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
+    try:
+        values = json.loads(data)
+        version = values["format"]
+        if type(version) is int and version > FORMAT:
+            raise UnsupportedArtifact(
+                f"the artifact is of format {version}; this version reads formats up to {FORMAT}",
+                fix="Upgrade docyard, or build the artifact again with this version.",
+                version=version,
+            )
+        if version != FORMAT:
+            raise ValueError("there is no such format")
+        check, seal = values.pop("check"), values.pop("seal")
+        digest = hashlib.sha256(_canonical(values)).hexdigest()
+        if check != digest or values["metadata"] != hashlib.sha256(metadata).hexdigest():
+            raise ValueError("the sum is wrong")
+        return _manifest(values, seal)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ArtifactDamaged.at(name, "it cannot be read as it was written") from error
+
+
+def write(
+    folder: Path,
+    metadata: bytes,
+    manifest: ArtifactManifest,
+    key: bytes | None = None,
+    *,
+    durable: bool = False,
+) -> str:
+    """Write the manifest of a `metadata.json` that is to be written next; return its name.
+
+    With a key it is sealed. Raises OSError.
+    """
+    values = _values(metadata, manifest)
+    sealed = {
+        **values,
+        "check": hashlib.sha256(_canonical(values)).hexdigest(),
+        "seal": _seal(metadata, manifest, key) if key else None,
+    }
+    name = manifest_name(metadata)
+    write_atomically(folder / name, json.dumps(sealed, indent=1).encode(), durable)
+    return name
+
+
+def is_sealed(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> bool:
+    """Whether a manifest that was read carries the seal of this key."""
+    seal = manifest.seal
+    return seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())
+
+
+def check_files(
+    folder: Path, manifest: ArtifactManifest, names: Iterable[str] | None = None
+) -> tuple[Stamp, ...]:
+    """Sum every file, or those that are named; give each as it was then.
+
+    Raises ArtifactDamaged for the first that is not what was written.
+    """
+    return tuple(_checked(folder, name, manifest.files[name]) for name in sorted(names or manifest.files))
+
+
+def read_metadata_bytes(folder: Path) -> bytes:
+    """Read the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
+    try:
+        return read_file(folder / METADATA)
+    except OSError as error:
+        raise no_metadata(error) from None
+
+
+def read_file(file: Path) -> bytes:
+    """Read a file that is not large, and not what stands in its place, such as a pipe. Raises OSError."""
+    with _opened(file) as stream:
+        return stream.read(_MOST)
+
+
+def no_metadata(error: OSError) -> NotAnArtifact:
+    """The error for a folder whose `metadata.json` cannot be read."""
+    reason = "there is no metadata.json in it"
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        reason = f"its metadata.json cannot be read: {error.strerror}"
+    return NotAnArtifact(
+        f"the folder is no artifact: {reason}",
+        fix="Name the folder that `docyard build --out` wrote.",
+        file=METADATA,
+    )
+
+
+def _checked(folder: Path, name: str, wanted: FileSum) -> Stamp:
+    file = folder / name
+    try:
+        stamp = Stamp.of(file)
+        if stamp.size != wanted.size:
+            raise ArtifactDamaged.at(name, f"it has {stamp.size:,} bytes instead of {wanted.size:,}")
+        if FileSum.of(file) != wanted:
+            raise ArtifactDamaged.at(name, "its sum is wrong")
+    except FileNotFoundError:
+        raise ArtifactDamaged.at(name, "it is missing") from None
+    except OSError as error:
+        raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
+    return stamp
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BufferedReader]:
+    """Open a regular file. A pipe in its place must not keep us waiting. Raises OSError."""
+    with open(file, "rb", opener=_at_once) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        yield stream
+
+
+def _at_once(file: str, flags: int) -> int:
+    return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "metadata": hashlib.sha256(metadata).hexdigest(),
+        "schema": manifest.schema,
+        "tree": manifest.tree,
+        "state": dict(manifest.state),
+        "parts": [list(part) for part in manifest.parts],
+        "files": {name: list(sum) for name, sum in sorted(manifest.files.items())},
+    }
+
+
+def _manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
+    """A manifest whose check was right. Raises ValueError and its like for one of another shape."""
+    files = {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()}
+    # A name could lead anywhere, and what it leads to would be read.
+    if not all(map(_NAME.fullmatch, files)) or not _ID.fullmatch(values["tree"]):
+        raise ValueError("a name is not one")
+    parts = tuple((str(id), str(dead)) for id, dead in values["parts"])
+    schema = int(values["schema"])
+    return ArtifactManifest(
+        schema, values["tree"], dict(values["state"]), parts, files, seal if isinstance(seal, str) else None
+    )
+
+
+def _seal(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> str:
+    return hmac.digest(key, b"docyard artifact\0" + _canonical(_values(metadata, manifest)), "sha256").hex()
+
+
+def _canonical(values: Mapping[str, object]) -> bytes:
+    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

@@ -1,0 +1,84 @@
+"""The documents of an artifact as Git objects: which packs stay, and what is written beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from pathlib import Path
+
+from index.artifacts.contents import Contents, Tree, UnreadableFolder
+from index.port import Progress
+from workspace.config import CONFIG_PATH
+from workspace.git.packing import ObjectChanged, Packed, packed_ids, write_pack
+from workspace.objects import blob_id
+
+PACKS = "objects/pack"
+
+FEW = 8
+"""With more packs than this, all but the largest become one."""
+
+
+_TOLD = 100  # objects from one report of progress to the next
+
+
+def store(
+    out: Path,
+    contents: Contents,
+    settings: bytes,
+    tree: Tree,
+    packs: Iterable[str],
+    progress: Progress | None,
+    durable: bool,
+) -> list[str]:
+    """Store what those of `packs` that stay do not hold yet; give the names of the files of all.
+
+    `packs` are the names of sound packs, without a suffix. Raises OSError, and what `contents` raises.
+    """
+    folder = out / PACKS
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {id: path for path, id in [*contents.manifests.items(), *contents.documents.items()]}
+    wanted = {*paths, *tree.trees, blob_id(settings)}
+    held = {name: packed_ids(folder / f"{name}.idx") for name in packs}
+    kept = keep(held, wanted)
+    missing = wanted.difference(*(held[name] for name in kept))
+    if missing:
+        try:
+            objects = _objects(contents, settings, tree, paths, missing)
+            told = _telling(objects, len(missing), progress)
+            kept.append(write_pack(folder, told, len(missing), durable))
+        except ObjectChanged as error:
+            raise UnreadableFolder(
+                "the folder changed while it was read",
+                fix="Run the command again.",
+                path=paths.get(error.id, CONFIG_PATH),
+            ) from error
+    return [f"{PACKS}/{name}.{suffix}" for name in kept for suffix in ("pack", "idx")]
+
+
+def _telling(objects: Iterable[Packed], total: int, progress: Progress | None) -> Iterator[Packed]:
+    for number, one in enumerate(objects):
+        if progress and number % _TOLD == 0:
+            progress(number, total, "Storing documents")
+        yield one
+
+
+def keep(packs: Mapping[str, Set[str]], wanted: Set[str]) -> list[str]:
+    """Choose the packs that stay, by the ids that they hold and those that are wanted.
+
+    One of which more than half is not wanted any more goes, so that packs hold twice what they must at most.
+    """
+    live = {name: len(ids & wanted) for name, ids in packs.items()}
+    kept = sorted(name for name, ids in packs.items() if live[name] and 2 * live[name] >= len(ids))
+    return kept if len(kept) <= FEW else [max(kept, key=lambda name: live[name])]
+
+
+def _objects(
+    contents: Contents, settings: bytes, tree: Tree, paths: Mapping[str, str], missing: Set[str]
+) -> Iterator[Packed]:
+    for id, path in paths.items():
+        if id in missing:
+            yield Packed("blob", id, contents.read(path))
+    if (id := blob_id(settings)) in missing and id not in paths:
+        yield Packed("blob", id, settings)
+    for id, data in tree.trees.items():
+        if id in missing:
+            yield Packed("tree", id, data)

@@ -1,0 +1,98 @@
+"""Where code fences are in a section's text, in lists and quotations too (CommonMark 0.31 §4.5, §5).
+
+A regular expression finds those that stand at the margin. Where one is indented or quoted, only the parser
+can tell, and reads the text from the last place above which no list or quotation is open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import NamedTuple
+
+from workspace.markdown import code_fences
+
+# What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
+_WITHIN = re.compile(r"^(?=[ \t>+*\d-])[ \t]*+(?:(?:[>+*-]|\d{1,9}[.)])[ \t]*+)*+(?:```|~~~)", re.MULTILINE)
+# After a blank line, what stands at the margin is in no list and no quotation, or begins one.
+_MARGIN = re.compile(r"\n[ \t\r]*\n(?=[^\s>+*\d-])")
+_LINE_END = re.compile(r"\r\n?|\n")
+_LIST_MARK = re.compile(r"[-+*]|\d{1,9}[.)]")
+
+_READ_BEFORE = 5_000
+"""Characters above a place that are read to tell in which fence it is, if there are more of them."""
+
+
+class Fence(NamedTuple):
+    """A fenced block: [start, body) is its opening line, [end, close) its closing one.
+
+    `mark` are its ticks or tildes, `info` is the first word after them, and `prefix` what each of its lines
+    begins with: blanks in a list, a `>` in a quotation.
+    """
+
+    start: int
+    body: int
+    end: int
+    close: int
+    mark: str
+    info: str
+    prefix: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no closing line."""
+        return self.end == self.close
+
+
+def fences(text: str, first: int, last: int) -> list[Fence]:
+    """Find the fences of a text, or at least those between two places or around them, in order."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    if not _WITHIN.search(text, 0, last):
+        return list(takewhile(lambda fence: fence.start <= last, _at_margin(text, len(text))))
+    begin = 0
+    if first > _READ_BEFORE:
+        begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
+        begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
+    around = next((fence for fence in _at_margin(text, begin) if fence.close == begin), None)
+    line_end = text.find("\n", last)
+    return list(_parsed(text, begin, line_end + 1 or len(text), around))
+
+
+def _at_margin(text: str, end: int) -> Iterator[Fence]:
+    """Find the fences that are indented by three spaces at most; the last may be open."""
+    opened: re.Match[str] | None = None
+    for line in _FENCE.finditer(text, 0, end):
+        if opened is None:
+            opened = line
+        elif line[1][0] == opened[1][0] and len(line[1]) >= len(opened[1]) and not line[2]:
+            yield Fence(opened.start(), opened.end() + 1, line.start(), line.end(), opened[1], opened[2])
+            opened = None
+    if opened is not None:
+        yield Fence(opened.start(), opened.end() + 1, end, end, opened[1], opened[2])
+
+
+def _parsed(text: str, begin: int, end: int, around: Fence | None) -> Iterator[Fence]:
+    """Find the fences that begin in a stretch of lines, and the one around its beginning if there is one."""
+    starts = [begin, *(line.end() for line in _LINE_END.finditer(text, begin, end)), end]
+    stretch = text[begin:end]
+    if around is not None:
+        stretch = f"{around.mark}{around.info}\n{stretch}"
+        starts.insert(0, around.start)
+    for (line, after), mark, info, size in code_fences(stretch):
+        start, body, close = starts[line], starts[line + 1], starts[after]
+        prefix = _prefix(text[start:body], mark)
+        word = next(iter(info.split()), "")
+        if after - line - 1 > size:
+            last = starts[after - 1]
+            end_of_last = last + len(text[last:close].rstrip("\r\n"))
+            yield Fence(start, body, last, end_of_last, mark, word, prefix)
+        else:
+            close = len(text) if close == end else close
+            yield Fence(start, body, close, close, mark, word, prefix)
+
+
+def _prefix(opening: str, mark: str) -> str:
+    return _LIST_MARK.sub(lambda found: " " * len(found[0]), opening[: opening.index(mark)])

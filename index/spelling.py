@@ -1,0 +1,72 @@
+"""Which terms a misspelt word may stand for, as far as letters go: words that differ by few edits.
+
+An edit puts in a letter, takes one out, puts another in its place, or lets two neighbours change places.
+Terms are stems, and a slip in a word's ending hides what the stemmer would have taken off. So the edits of
+the word itself are stemmed too: "paginaton" is far from "pagin", but one edit away from "pagination".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_lowercase
+from unicodedata import category
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.analysis.stemming import stems
+
+ALIKE = 2
+"""Letters at the beginning of a word that are right in all but the nearest terms."""
+
+_LONG = 6
+_LONGEST = 32
+
+
+def is_word(word: str) -> bool:
+    """Whether a folded word is one whose spelling is looked at: letters alone, and not too many.
+
+    Vowel signs and other marks on a letter belong to it, as in Devanagari.
+    """
+    return len(word) <= _LONGEST and word[:1].isalpha() and all(category(sign)[0] in "LM" for sign in word)
+
+
+def reach(word: str) -> int:
+    """Say how many edits away a term may be: two for a word of six letters or more, else one."""
+    return 2 if len(word) >= _LONG else 1
+
+
+def stems_of_edits(word: str) -> frozenset[str]:
+    """Give the stems of all words that are one edit away, made of its own letters and the Latin ones."""
+    letters = sorted({*ascii_lowercase, *word})
+    parts = [(word[:cut], word[cut:]) for cut in range(len(word) + 1)]
+    words = {head + tail[1:] for head, tail in parts if tail}
+    words |= {head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1}
+    words |= {head + letter + tail[1:] for head, tail in parts if tail for letter in letters}
+    words |= {head + letter + tail for head, tail in parts for letter in letters}
+    words -= {word, ""}
+    return frozenset(stems(list(words)))
+
+
+def distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
+    """Count the edits from a word to each term; no letter is edited twice (optimal string alignment).
+
+    All terms are worked on at once, place by place.
+    """
+    sizes = np.fromiter(map(len, terms), np.intp, len(terms))
+    longest, count = int(sizes.max(initial=1)), len(terms)
+    # A row for each place in the terms; what follows a shorter term does not reach back to it.
+    letters = np.array(terms, f"U{longest}").view(np.uint32).reshape(count, longest).T.copy()
+    codes = list(map(ord, word))
+    above: list[NDArray[np.int8]] = []
+    row = [np.full(count, place, np.int8) for place in range(longest + 1)]
+    for number, code in enumerate(codes):
+        before, above, row = above, row, [np.full(count, number + 1, np.int8)]
+        for place in range(longest):
+            here = np.minimum(above[place] + (letters[place] != code), above[place + 1] + 1)
+            np.minimum(here, row[place] + 1, out=here)
+            if number and place:
+                swapped = (letters[place - 1] == code) & (letters[place] == codes[number - 1])
+                here = np.where(swapped, np.minimum(here, before[place - 1] + 1), here)
+            row.append(here)
+    return np.array(row)[sizes, np.arange(count)]

@@ -1,0 +1,48 @@
+"""A small artifact of each test's own, and the key it is sealed with."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from index.artifacts.building import build
+from index.artifacts.contents import Choice, of_commit
+from index.keys import KEY_BYTES
+from tests.index.conftest import GUIDES
+from tests.repositories import Repo
+from workspace.git import GitReader
+
+Build = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def key() -> bytes:
+    return secrets.token_bytes(KEY_BYTES)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def build_out(repo: Repo, out: Path, key: bytes) -> Build:
+    """Commit files, and build the sealed artifact of that commit; gives the commit."""
+
+    def built(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
+        commit = repo.commit(files)
+        contents = of_commit(GitReader(repo.path), commit, "docs", Choice())
+        build(contents, out, description="Guides", key=key, durable=False)
+        return commit
+
+    return built
+
+
+@pytest.fixture
+def artifact(build_out: Build, out: Path) -> Path:
+    """A sealed artifact of the guides."""
+    build_out()
+    return out

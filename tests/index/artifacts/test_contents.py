@@ -1,0 +1,219 @@
+"""What goes into an artifact: chosen documents of a commit or of a folder, and the tree that holds them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.artifacts.contents import (
+    Choice,
+    EmptyCorpus,
+    UnreadableFolder,
+    compose,
+    of_commit,
+    of_folder,
+)
+from tests.repositories import Repo, normal
+from workspace.git import DamagedRepository, GitReader
+from workspace.git.packed import PackedReader
+from workspace.git.packing import Packed, write_pack
+from workspace.globs import Glob
+from workspace.objects import blob_id
+from workspace.paths import written_out
+from workspace.trees import walk
+
+FILES = {
+    "README.md": "# Site\n",
+    "docyard.toml": 'exclude = ["drafts"]\n[taxonomy.language]\n',
+    ".taxonomy.toml": '[metadata]\nlanguage = "en"\n',
+    "docs/guide.md": "# Guide\n",
+    "docs/go/.taxonomy.toml": '[metadata]\nlanguage = "go"\n',
+    "docs/go/intro.markdown": "# Go\n",
+    "docs/picture.png": "no document",
+    "drafts/.taxonomy.toml": "[metadata]\n",
+    "drafts/idea.md": "# Idea\n",
+    "other/.taxonomy.toml": "[metadata]\n",
+    ".github/notes.md": "# Hidden\n",
+}
+
+paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
+
+
+def written(folder: Path) -> Path:
+    Repo(folder).write(FILES)
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "site", FILES)
+
+
+def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Path) -> None:
+    commit = of_commit(GitReader(repo.path), repo.head(), "site", Choice())
+    folder = of_folder(written(tmp_path / "copy"), Choice())
+    assert list(commit.documents) == ["README.md", "docs/go/intro.markdown", "docs/guide.md"]
+    assert list(commit.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
+    assert (commit.documents, commit.manifests) == (folder.documents, folder.manifests)
+    assert (commit.commit, folder.commit) == (repo.head(), None)
+    assert all(
+        blob_id(commit.read(path)) == id == blob_id(folder.read(path))
+        for path, id in folder.documents.items()
+    )
+
+
+def test_only_what_was_committed_counts(repo: Repo) -> None:
+    repo.write({"docs/guide.md": "# Changed\n", "docs/new.md": "# New\n"})
+    found = of_commit(GitReader(repo.path), repo.head(), "site", Choice())
+    assert found.read("docs/guide.md") == b"# Guide\n"
+    assert "docs/new.md" not in found.documents
+
+
+def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
+    first = repo.head()
+    repo.commit({"docs/guide.md": "# Changed\n"})
+    assert of_commit(GitReader(repo.path), first, "site", Choice()).read("docs/guide.md") == b"# Guide\n"
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (Choice(below="docs"), ["docs/go/intro.markdown", "docs/guide.md"]),
+        (Choice(below="docs/go"), ["docs/go/intro.markdown"]),
+        (Choice(include=(Glob.compile("docs"),)), ["docs/go/intro.markdown", "docs/guide.md"]),
+        (Choice(exclude=(Glob.compile("docs/go/*"),)), ["README.md", "docs/guide.md"]),
+        (Choice(below="docs", include=(Glob.compile("go"),)), ["docs/go/intro.markdown"]),
+        (Choice(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)), ["docs/guide.md"]),
+    ],
+)
+def test_the_choice(repo: Repo, choice: Choice, expected: list[str]) -> None:
+    assert list(of_commit(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
+
+
+def test_a_manifest_above_the_folder_still_governs_it(repo: Repo) -> None:
+    found = of_commit(GitReader(repo.path), repo.head(), "site", Choice(below="docs/go"))
+    assert list(found.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
+
+
+def test_documents_that_moved_are_told(repo: Repo) -> None:
+    repo.git("mv", "docs/guide.md", "docs/handbook.md")
+    repo.commit({})
+    assert of_commit(GitReader(repo.path), repo.head(), "site", Choice()).moves == {
+        "docs/guide.md": "docs/handbook.md"
+    }
+
+
+@pytest.mark.parametrize("choice", [Choice(below="other"), Choice(exclude=(Glob.compile("*"),))])
+def test_without_a_document_there_is_nothing_to_build(repo: Repo, choice: Choice) -> None:
+    with pytest.raises(EmptyCorpus):
+        of_commit(GitReader(repo.path), repo.head(), "site", choice)
+
+
+def test_an_empty_folder_is_nothing_to_build_from(tmp_path: Path) -> None:
+    with pytest.raises(EmptyCorpus):
+        of_folder(tmp_path, Choice())
+
+
+def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("# Secret\n")
+    folder = written(tmp_path / "site")
+    (folder / "link.md").symlink_to(secret)
+    (folder / "above").symlink_to(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe.md")
+    assert list(of_folder(folder, Choice()).documents) == [
+        "README.md",
+        "docs/go/intro.markdown",
+        "docs/guide.md",
+    ]
+
+
+def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
+    folder = written(tmp_path / "site")
+    (folder / "docyard.toml").rename(tmp_path / "elsewhere.toml")
+    (folder / "docyard.toml").symlink_to(tmp_path / "elsewhere.toml")
+    assert "drafts/idea.md" in of_folder(folder, Choice()).documents
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.parametrize("name", ["line\nbreak.md", "back\\slash.md", "CON.md", os.fsdecode(b"\xff.md")])
+def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name: str) -> None:
+    folder = written(tmp_path / "site")
+    (folder / name).write_text("# Odd\n")
+    found = of_folder(folder, Choice())
+    assert name not in found.documents
+    assert "README.md" in found.documents
+    assert found.left_out == (written_out(name),)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_name_that_no_answer_can_hold_is_left_out_of_a_commit_and_told(repo: Repo) -> None:
+    commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
+    found = of_commit(GitReader(repo.path), commit, "site", Choice())
+    assert found.left_out == ("docs/line\\nbreak.md",)
+    assert of_commit(GitReader(repo.path), commit, "site", Choice("docs/go")).left_out == ()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
+def test_a_folder_that_cannot_be_read_stops_only_what_might_need_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "site")
+    part = "d" * 200
+    monkeypatch.chdir(folder)
+    for _ in range(25):  # more than the system takes in one path
+        os.mkdir(part)
+        os.chdir(part)
+    Path("deep.md").write_text("# Deep\n")
+    assert "README.md" in of_folder(folder, Choice()).documents
+
+
+def test_a_document_that_is_left_out_is_told(tmp_path: Path) -> None:
+    folder = written(tmp_path / "site")
+    (folder / "CON.md").write_text("# Odd\n")
+    assert of_folder(folder, Choice()).left_out == ("CON.md",)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    found = of_folder(written(tmp_path / "site"), Choice())
+    (tmp_path / "site" / "README.md").unlink()
+    with pytest.raises(UnreadableFolder) as caught:
+        found.read("README.md")
+    assert caught.value.details["path"] == "README.md"
+    assert str(tmp_path) not in caught.value.message
+
+
+def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
+    found = of_commit(GitReader(repo.path), repo.head(), "site", Choice())
+    blob = found.documents["docs/guide.md"]
+    (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(DamagedRepository, match=r"docs/guide\.md"):
+        found.read("docs/guide.md")
+
+
+def test_a_folder_in_the_place_of_the_settings_is_left_out(tmp_path: Path) -> None:
+    Repo(tmp_path).write({"docyard.toml/odd.md": "# Odd\n", "plain.md": "# Plain\n"})
+    assert list(of_folder(tmp_path, Choice()).documents) == ["plain.md"]
+
+
+def test_the_tree_is_the_one_that_git_makes(repo: Repo) -> None:
+    listed = [line.split() for line in repo.git("ls-tree", "-r", "HEAD").splitlines()]
+    assert compose({path: id for _, _, id, path in listed}).id == repo.git("rev-parse", "HEAD^{tree}").strip()
+
+
+@given(st.sets(paths.map(lambda path: f"{path}/x.md"), min_size=1, max_size=20))
+def test_a_tree_holds_the_files_it_was_made_of(
+    tmp_path_factory: pytest.TempPathFactory, names: set[str]
+) -> None:
+    files = {name: blob_id(name.encode()) for name in names}
+    tree = compose(files)
+    out = tmp_path_factory.mktemp("tree")
+    (out / "objects" / "pack").mkdir(parents=True)
+    objects = [Packed("tree", id, data) for id, data in tree.trees.items()]
+    write_pack(out / "objects" / "pack", objects, len(objects))
+    assert {path: entry.id for path, entry in walk(PackedReader(out, tree.id), tree.id)} == files

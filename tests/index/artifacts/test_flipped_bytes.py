@@ -1,0 +1,76 @@
+"""One changed byte in any file of an artifact: it is refused or built again, never answered wrongly."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from index.artifacts.frozen import FrozenIndex
+from index.artifacts.opening import open_artifact
+from index.artifacts.swapping import Artifacts
+from index.service import SearchIndex
+from tests.index.artifacts.test_opening import files, lists
+from workspace.errors import WorkspaceError
+
+FLIPS = 200
+
+
+def flips(out: Path, count: int) -> list[tuple[Path, int, int]]:
+    """Places of all files alike, so that small ones are hit as often as large ones."""
+    chance = random.Random(5)
+    found = files(out)
+    return [
+        (file := found[number % len(found)], chance.randrange(file.stat().st_size), chance.randrange(1, 256))
+        for number in range(count)
+    ]
+
+
+def flip(file: Path, place: int, mask: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[place] ^= mask
+    file.write_bytes(data)
+
+
+def texts(index: SearchIndex) -> list[str]:
+    return [index.get(hit.chunk_id).text() for hit in index.search("retries errors").hits]
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_at_start(artifact: Path, key: bytes, has_key: bool) -> None:
+    given = key if has_key else None
+    whole = FrozenIndex(open_artifact(artifact, key))
+    right, said = lists(whole), texts(whole)
+    told = json.dumps(whole.metadata().model_dump())
+    refused = 0
+    for file, place, mask in flips(artifact, FLIPS):
+        flip(file, place, mask)
+        try:
+            index = FrozenIndex(open_artifact(artifact, given))
+            assert lists(index) == right
+            assert texts(index) == said
+            assert json.dumps(index.metadata().model_dump()) == told
+        except WorkspaceError:
+            refused += 1
+        flip(file, place, mask)
+    assert refused > FLIPS * 0.9  # what is left are the spaces between the values of a manifest, and its seal
+    assert lists(FrozenIndex(open_artifact(artifact, given))) == right
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_under_a_reader(artifact: Path, key: bytes, has_key: bool) -> None:
+    served = Artifacts(artifact, key if has_key else None)
+    right, said = lists(served.current()), texts(served.current())
+    refused = 0
+    for file, place, mask in flips(artifact, FLIPS // 4):
+        flip(file, place, mask)
+        try:
+            assert lists(served.current()) == right
+            assert texts(served.current()) == said
+        except WorkspaceError:
+            refused += 1
+        flip(file, place, mask)
+    assert refused
+    assert lists(served.current()) == right

@@ -1,0 +1,154 @@
+"""Which files are an artifact, and whose seal it carries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from index.artifacts import manifest as manifests
+from index.artifacts.manifest import (
+    ArtifactDamaged,
+    ArtifactManifest,
+    FileSum,
+    NotAnArtifact,
+    UnsupportedArtifact,
+)
+from index.keys import KEY_BYTES
+from workspace.errors import WorkspaceError
+
+METADATA = b'{"metadata_version": "1.1.0"}\n'
+SEGMENT = f"index/MAIN_{'0a' * 8}.flat"
+
+
+def manifest(folder: Path) -> ArtifactManifest:
+    file = folder / SEGMENT
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"postings")
+    state = {"commit": "a" * 40, "files": 1, "chunks": 2}
+    return ArtifactManifest(4, "a" * 40, state, (("0a" * 8, ""),), {SEGMENT: FileSum.of(file)})
+
+
+def test_what_is_written_is_read(tmp_path: Path, key: bytes) -> None:
+    written = manifest(tmp_path)
+    name = manifests.write(tmp_path, METADATA, written, key)
+    assert name == manifests.manifest_name(METADATA)
+    read = manifests.read(tmp_path, METADATA)
+    assert read == written
+    assert [stamp.size for stamp in manifests.check_files(tmp_path, read)] == [len(b"postings")]
+
+
+def test_a_seal_is_of_one_key_one_manifest_and_one_metadata(tmp_path: Path, key: bytes) -> None:
+    manifests.write(tmp_path, METADATA, manifest(tmp_path), key)
+    read = manifests.read(tmp_path, METADATA)
+    assert manifests.is_sealed(METADATA, read, key)
+    assert not manifests.is_sealed(METADATA, read, bytes(KEY_BYTES))
+    assert not manifests.is_sealed(METADATA + b" ", read, key)
+    assert not manifests.is_sealed(METADATA, replace(read, tree="b" * 40), key)
+    forged = {SEGMENT: FileSum(8, "0" * 64)}
+    assert not manifests.is_sealed(METADATA, replace(read, files=forged), key)
+    manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    assert not manifests.is_sealed(METADATA, manifests.read(tmp_path, METADATA), key)
+
+
+def test_another_metadata_has_no_manifest(tmp_path: Path) -> None:
+    manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    with pytest.raises(NotAnArtifact) as caught:
+        manifests.read(tmp_path, METADATA.replace(b"1.1.0", b"1.1.1"))
+    assert str(caught.value.details["file"]).endswith(".manifest")
+
+
+def test_a_manifest_under_the_name_of_another_is_refused(tmp_path: Path) -> None:
+    other = METADATA + b"\n"
+    name = manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    (tmp_path / name).rename(tmp_path / manifests.manifest_name(other))
+    with pytest.raises(ArtifactDamaged):
+        manifests.read(tmp_path, other)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_a_changed_byte_is_refused_or_changes_nothing(
+    tmp_path: Path, key: bytes, data: st.DataObject
+) -> None:
+    written = manifest(tmp_path)
+    file = tmp_path / manifests.write(tmp_path, METADATA, written, key)
+    content = bytearray(file.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    file.write_bytes(content)
+    try:
+        assert manifests.read(tmp_path, METADATA) == written
+    except WorkspaceError as error:
+        assert isinstance(error, ArtifactDamaged | UnsupportedArtifact)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "index/../../x", "index/MAIN_x.flat", "index/_MAIN_1.toc", "lock"]
+)
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    manifests.write(tmp_path, METADATA, replace(manifest(tmp_path), files={name: FileSum(1, "0" * 64)}))
+    with pytest.raises(ArtifactDamaged):
+        manifests.read(tmp_path, METADATA)
+
+
+def test_a_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
+    file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "format": 2}))
+    with pytest.raises(UnsupportedArtifact) as caught:
+        manifests.read(tmp_path, METADATA)
+    assert caught.value.details["version"] == 2
+
+
+@pytest.mark.parametrize(
+    "changed", [{"format": 0}, {"format": "1"}, {"files": {SEGMENT: [float("inf"), ""]}}]
+)
+def test_values_that_are_none_are_damage(tmp_path: Path, changed: dict[str, object]) -> None:
+    file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    values = {**json.loads(file.read_bytes()), **changed}
+    values.update(check="", seal=None)
+    summed = {name: value for name, value in values.items() if name not in ("check", "seal")}
+    canonical = json.dumps(summed, sort_keys=True, separators=(",", ":")).encode()
+    file.write_text(json.dumps({**values, "check": hashlib.sha256(canonical).hexdigest()}))
+    with pytest.raises(ArtifactDamaged):
+        manifests.read(tmp_path, METADATA)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"7", b"[" * 100_000, b"\xff\xfe"])
+def test_what_is_no_manifest_is_damage(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / manifests.manifest_name(METADATA)).write_bytes(content)
+    with pytest.raises(ArtifactDamaged):
+        manifests.read(tmp_path, METADATA)
+
+
+def test_each_wrong_file_is_named(tmp_path: Path) -> None:
+    read = manifest(tmp_path)
+    file = tmp_path / SEGMENT
+    for content, reason in ((b"posting", "7 bytes instead of 8"), (b"Postings", "sum is wrong")):
+        file.write_bytes(content)
+        with pytest.raises(ArtifactDamaged, match=reason) as caught:
+            manifests.check_files(tmp_path, read)
+        assert caught.value.details["file"] == SEGMENT
+    file.unlink()
+    with pytest.raises(ArtifactDamaged, match="missing"):
+        manifests.check_files(tmp_path, read)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+    read = replace(manifest(tmp_path), files={SEGMENT: FileSum(0, "0" * 64)})
+    (tmp_path / SEGMENT).unlink()
+    os.mkfifo(tmp_path / SEGMENT)
+    with pytest.raises(ArtifactDamaged):
+        manifests.check_files(tmp_path, read)
+    os.mkfifo(tmp_path / "metadata.json")
+    with pytest.raises(NotAnArtifact):
+        manifests.read_metadata_bytes(tmp_path)
+    os.mkfifo(tmp_path / manifests.manifest_name(b"{}"))
+    with pytest.raises(ArtifactDamaged):
+        manifests.read(tmp_path, b"{}")

@@ -1,0 +1,159 @@
+"""What an index takes in between two commits: what changed, and what a manifest says anew."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from index import difference as module
+from index.difference import Difference, difference
+from index.service import SearchIndex
+from tests.repositories import Repo
+from workspace.git import GitReader
+from workspace.snapshot import Snapshot
+from workspace.workspace import Workspace
+
+DECLARED = "[taxonomy.language]\n[taxonomy.scope]\n"
+
+
+def at(repo: Repo, commit: str | None = None) -> Snapshot:
+    return Snapshot(GitReader(repo.path), commit or repo.head())
+
+
+def between(repo: Repo, base: str) -> Difference | None:
+    return difference(at(repo, base), at(repo))
+
+
+def taken_in(repo: Repo, base: str) -> list[str]:
+    found = between(repo, base)
+    assert found is not None
+    return sorted(found.upserts)
+
+
+@pytest.fixture
+def base(repo: Repo) -> str:
+    return repo.commit({"docyard.toml": DECLARED, "a.md": "# A\n", "guides/deep/b.md": "# B\n"})
+
+
+def test_documents_that_changed_or_went(repo: Repo, base: str) -> None:
+    repo.git("rm", "-q", "guides/limits.md")
+    repo.commit({"a.md": "# Other\n", "c.md": "# C\n"})
+    found = between(repo, base)
+    assert found == Difference(
+        {path: at(repo).documents[path] for path in ("a.md", "c.md")}, ("guides/limits.md",)
+    )
+
+
+def test_a_manifest_brings_only_what_it_says_anew(repo: Repo, base: str) -> None:
+    repo.commit({"guides/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
+    below = ["guides/deep/b.md", "guides/limits.md", "guides/retries.md"]
+    assert taken_in(repo, base) == below
+
+    before = repo.commit({"guides/deep/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
+    assert taken_in(repo, base) == below
+
+    repo.commit({"guides/.taxonomy.toml": "# other words\n[metadata]\nlanguage = 'go'\n"})
+    assert taken_in(repo, before) == []
+
+    override = "[[override]]\nmatch = 'l*'\nmetadata = { scope = 'x' }\n"
+    repo.commit({"guides/.taxonomy.toml": f"[metadata]\nlanguage = 'go'\n{override}"})
+    assert taken_in(repo, before) == ["guides/limits.md"]
+
+    before = repo.head()
+    repo.git("rm", "-q", "guides/.taxonomy.toml")
+    repo.commit({})
+    assert taken_in(repo, before) == ["guides/limits.md", "guides/retries.md"]
+
+
+def test_the_top_manifest_governs_all(repo: Repo, base: str) -> None:
+    repo.commit({".taxonomy.toml": "[metadata]\nscope = 'x'\n", "guides/deep/.taxonomy.toml": ""})
+    assert taken_in(repo, base) == [path for path in at(repo).documents if path != "guides/deep/b.md"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_rebuilt"),
+    [
+        (DECLARED + "[taxonomy.more]\n", True),
+        ("[taxonomy.language]\n", True),
+        (DECLARED + "[limits]\ndocument_bytes = 5000\n", True),
+        (DECLARED + "[limits]\nheadings = 500\n", True),
+        (DECLARED + "description = 'other words'\n", False),
+        ("[taxonomy.scope]\n[taxonomy.language]\n", False),
+        (DECLARED + "[corpus]\ndescription = 'All'\n", False),
+    ],
+)
+def test_settings_that_change_what_is_read_ask_for_a_rebuild(
+    repo: Repo, base: str, settings: str, is_rebuilt: bool
+) -> None:
+    repo.commit({"docyard.toml": settings})
+    found = between(repo, base)
+    assert found is None if is_rebuilt else found == Difference({}, ())
+
+
+def test_what_is_no_longer_selected_goes(repo: Repo, base: str) -> None:
+    repo.commit({"docyard.toml": 'exclude = ["guides"]\n' + DECLARED})
+    assert between(repo, base) == Difference(
+        {}, ("guides/deep/b.md", "guides/limits.md", "guides/retries.md")
+    )
+
+
+def test_over_a_third_of_many_is_built_anew(repo: Repo, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})
+    assert taken_in(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
+    monkeypatch.setattr(module, "_FEW", 2)
+    assert between(repo, base) is None
+
+
+def test_a_description_alone_is_told_without_taking_anything_in(repo: Repo, base: str) -> None:
+    index = SearchIndex(Workspace.open(repo.path))
+    index.follow()
+    segments = index.status().segments
+    repo.commit({"docyard.toml": "[taxonomy.language]\ndescription = 'By language.'\n[taxonomy.scope]\n"})
+    index.follow()
+    told = index.metadata()
+    assert told is not None
+    assert told.taxonomy["language"].description == "By language."
+    assert told.stats.source_commit == repo.head()
+    assert index.status().segments == segments
+
+
+def chunks(index: SearchIndex) -> tuple[object, object]:
+    """Every section with its values, and the values of every key with their numbers."""
+    hits = index.search("common", limit=50).hits
+    return sorted((hit.chunk_id, tuple(hit.metadata.items())) for hit in hits), {
+        key: dict(values) for key, values in index.values().items()
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_index_that_followed_has_the_values_of_one_built_anew(repo: Repo, seed: int) -> None:
+    """Documents, manifests and settings change at random; after each commit the two are the same."""
+    chance = Random(seed)
+    folders = ("", "guides/", "guides/deep/", "notes/")
+    repo.commit({"docyard.toml": DECLARED})
+    index = SearchIndex(Workspace.open(repo.path))
+    index.follow()
+    for _ in range(10):
+        values = [
+            f"{key} = '{chance.choice('xyz')}'" for key in ("language", "scope") if chance.random() < 0.6
+        ]
+        folder = chance.choice(folders)
+        own = "\n".join(("---", *(line.replace(" =", ":") for line in values), "---", "# T", "", "common"))
+        manifest = "\n".join(["[metadata]", *values])
+        if chance.random() < 0.4:
+            manifest += "\n[[override]]\nmatch = '*deep'\nmetadata = { scope = 'o' }\n"
+        match chance.randrange(6):
+            case 0 | 1:
+                repo.commit({f"{folder}{chance.choice('ab')}.md": own})
+            case 2 | 3 | 4:
+                repo.commit({f"{folder}.taxonomy.toml": chance.choice((manifest, manifest, "[broken"))})
+            case _:
+                (repo.path / folder / ".taxonomy.toml").unlink(missing_ok=True)
+                settings = chance.choice((DECLARED, "[taxonomy.scope]\n", 'exclude = ["notes"]\n' + DECLARED))
+                repo.commit({"docyard.toml": settings})
+        if chance.random() < 0.7:
+            index.follow()
+    followed = chunks(index)
+    assert index.rebuild() == repo.head()
+    assert chunks(index) == followed

@@ -1,0 +1,230 @@
+"""When nothing is found: what is said is true, for each thing it suggests was asked before."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from index.hints import Hint
+from index.port import Query, Results
+from index.service import SearchIndex
+from tests.index.conftest import GUIDES
+from tests.repositories import Repo
+
+SLIPS = ("exponentail", "backof", "herdes", "prevnt", "jiter", "erors", "requsts", "secnd", "strategi")
+
+
+def hint_of(
+    index: SearchIndex, query: str, *, path: str | None = None, filters: dict[str, str] | None = None
+) -> Hint:
+    """The hint of a search that finds nothing, all of whose suggestions find something."""
+    page = index.search(query, path=path, filters=filters)
+    assert page.hits == ()
+    assert page.hint is not None
+    for suggested in page.hint.suggested_queries:
+        assert index.search(suggested, path=path, filters=filters).hits
+    for key, values in page.hint.suggested_filters.items():
+        for value in values:
+            if key == "path":
+                assert index.search(query, path=value, filters=filters).hits
+            else:
+                assert index.search(query, path=path, filters={**(filters or {}), key: value}).hits
+    return page.hint
+
+
+def test_a_path_is_blamed_like_a_filter(index: SearchIndex) -> None:
+    hint = hint_of(index, "jitter", path="notes")
+    assert hint.message == (
+        "0 results found for path 'notes'. Leave it out, or use one of suggested_filters."
+    )
+    assert hint.suggested_filters == {"path": ("guides",)}
+
+
+def test_folders_that_are_named_alike_come_first(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({f"a{number}/x.md": "jitter jitter" for number in range(12)} | {"top.md": "jitter"})
+    hint = hint_of(index, "jitter", path="/guidez/")
+    assert hint.suggested_filters["path"][0] == "guides"
+    assert len(hint.suggested_filters["path"]) == 10
+    assert "top.md" in hint_of(index, "jitter", path="tap.md").suggested_filters["path"]
+
+
+def test_a_filter_and_a_path_are_blamed_each(index: SearchIndex) -> None:
+    hint = hint_of(index, "jitter", path="guides/l*", filters={"type": "api_spec"})
+    assert (
+        hint.message
+        == "0 results found for type 'api_spec' and path 'guides/l*' together. Leave these filters out."
+    )
+    hint = hint_of(index, "second", path="notes", filters={"type": "api_spec"})
+    assert hint.message.startswith("0 results found for path 'notes'.")
+    hint = hint_of(index, "errors", path="guides/limits.md", filters={"type": "runbook"})
+    assert hint.message.startswith("0 results found for type 'runbook' and for path 'guides/limits.md'.")
+    assert hint.suggested_filters == {"type": ("api_spec",), "path": ("guides",)}
+
+
+def test_folders_with_the_signs_of_globs_are_named_as_they_are(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({"[a]*?/[b].md": "wombat", "[c].md": "wombat"})
+    assert hint_of(index, "wombat", path="guides").suggested_filters == {"path": ("[a]*?", "[c].md")}
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_path_that_leaves_nothing_out_is_not_blamed(index: SearchIndex, path: str) -> None:
+    assert "path" not in hint_of(index, "quagga", path=path).suggested_filters
+
+
+def test_a_message_shows_no_control_characters(index: SearchIndex) -> None:
+    message = hint_of(index, "jitter", path="no\n\u202ewhere\ud800" + "x" * 900).message
+    assert message.isprintable()
+    assert len(message) < 250
+    assert hint_of(index, "quagga", path="no\nwhere").message.isprintable()
+
+
+def test_a_misspelt_word_is_suggested_as_documents_write_it(index: SearchIndex) -> None:
+    hint = hint_of(index, "exponentail")
+    assert hint.suggested_queries == ("exponential",)
+    assert hint.message == (
+        "0 results found: no section holds a word as it is spelt. Did you mean 'exponential'?"
+    )
+    assert hint_of(index, "ratelimiteror").suggested_queries == ("RateLimitError",)
+    assert hint_of(index, "RATELIMITEROR zzzzz").suggested_queries == ("RateLimitError zzzzz",)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("аутентификацыя", "аутентификация"),
+        ("αρχιτεκτονκη", "αρχιτεκτονική"),
+        ("Größenänderng", "Größenänderung"),
+        ("kayttolittyma", "Käyttöliittymä"),
+        ("الخوارزمبة", "الخوارزمية"),
+        ("प्रमाणिकरण", "प्रमाणीकरण"),
+    ],
+)
+def test_a_word_of_any_script_is_suggested(index: SearchIndex, repo: Repo, word: str, meant: str) -> None:
+    repo.commit({"notes/words.md": f"# Words\n\nOne is {meant}, another is not.\n"})
+    assert hint_of(index, word).suggested_queries == (meant,)
+
+
+def test_several_words_are_corrected_at_once(index: SearchIndex) -> None:
+    assert hint_of(index, "exponentail jiter").suggested_queries == ("exponential jitter",)
+    assert hint_of(index, "the  “exponentail\nbackof” -zzz").suggested_queries == (
+        "the “exponential backoff” -zzz",
+    )
+
+
+def test_a_word_of_a_phrase_is_corrected_before_the_quotes_are_blamed(index: SearchIndex) -> None:
+    hint = hint_of(index, '"exponentail backoff"')
+    assert hint.suggested_queries == ('"exponential backoff"',)
+    assert "Leave the quotes out" in hint_of(index, '"backoff exponential"').message
+    assert "Leave the quotes out" in hint_of(index, '"jiter backoff"').message
+
+
+def test_suggestions_keep_the_filters(index: SearchIndex) -> None:
+    assert hint_of(index, "jiter", path="guides", filters={"type": "runbook"}).suggested_queries == (
+        "jitter",
+    )
+    for path, filters in (("notes", None), (None, {"type": "api_spec"})):
+        hint = hint_of(index, "jiter", path=path, filters=filters)
+        assert hint.suggested_queries == ()
+        assert "no section holds any of these words" in hint.message
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "jit",
+        "jiter2",
+        "ji_ter",
+        "jiter\ud800",
+        "jiter " * 50,
+        "jiter exponentail prevnt secnd erors",
+        "x" * 40,
+    ],
+)
+def test_some_queries_are_left_as_they_are(index: SearchIndex, query: str) -> None:
+    assert hint_of(index, query).suggested_queries == ()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    words=st.lists(st.sampled_from(SLIPS), min_size=1, max_size=4),
+    marks=st.sampled_from(["{}", '"{}"', "({}),", "{} -zzz", "+{}*", "x {}"]),
+    path=st.sampled_from([None, "guides", "notes", "guides/*"]),
+    filters=st.sampled_from([None, {"type": "runbook"}, {"tags": "network", "type": "api_spec"}]),
+)
+def test_all_that_is_suggested_finds_something(
+    index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
+) -> None:
+    if not index.search(query := marks.format(" ".join(words)), path=path, filters=filters).hits:
+        hint_of(index, query, path=path, filters=filters)
+
+
+def test_words_that_are_there_are_not_said_to_be_missing(index: SearchIndex) -> None:
+    for query in ("jitter -herds", '"applied jitter"', '"applied jitter" -herds'):
+        message = hint_of(index, query, filters={"type": "api_spec"}).message
+        assert message == (
+            "0 results found: the words are there, but not with these filters and marks. "
+            "Leave filters, quotes and dashes out."
+        )
+        assert "the words are there" in hint_of(index, query, path="notes").message
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    words=st.lists(st.sampled_from(["jitter", "herds", "zzz", "backoff", "nothing"]), min_size=1, max_size=3),
+    marks=st.sampled_from(["{}", '"{}"', "{} -herds", '"{}" -jitter', "{} -exponential -jitter -nothing"]),
+    path=st.sampled_from([None, "guides", "notes", "nowhere"]),
+    filters=st.sampled_from([None, {"type": "runbook"}, {"tags": "network", "type": "api_spec"}]),
+)
+def test_what_is_said_to_be_nowhere_is_nowhere(
+    index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
+) -> None:
+    page = index.search(marks.format(" ".join(words)), path=path, filters=filters)
+    if page.hint and "no section holds any" in page.hint.message:
+        assert not index.search(" ".join(words)).hits
+
+
+def test_words_with_a_slip_are_mostly_found(index: SearchIndex) -> None:
+    chance, found = random.Random(1), 0
+    words = sorted(
+        {word for text in GUIDES.values() for word in text.split() if word.isalpha() and len(word) > 6}
+    )
+    for word in words:
+        place = chance.randrange(2, len(word))
+        hint = index.search(word[:place] + word[place + 1 :]).hint
+        found += hint is None or word in hint.suggested_queries
+    assert found >= 0.9 * len(words)
+
+
+class Restless:
+    """What follows a branch, with a person who commits whenever an empty list is being explained."""
+
+    def __init__(self, index: SearchIndex, repo: Repo, commits: int) -> None:
+        self._live, self._repo, self._left = index._live, repo, commits
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._live, name)
+
+    def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
+        if generation is not None and self._left:
+            self._left -= 1
+            self._repo.commit({f"new{self._left}.md": "# New\n"})
+            self._live.follow()
+        return self._live.search(query, offset, limit, generation)
+
+
+def test_a_hint_is_about_the_commit_that_it_comes_with(index: SearchIndex, repo: Repo) -> None:
+    index.search("errors")
+    index.__dict__["_live"] = Restless(index, repo, 1)
+    page = index.search("jitter", path="notes")
+    assert page.commit == repo.head()
+    assert page.hint is not None
+    assert page.hint.suggested_filters == {"path": ("guides",)}
+    index.__dict__["_live"] = Restless(index, repo, 2)
+    page = index.search("jitter", path="notes")
+    assert page.hint is not None
+    assert page.hint.message == (
+        "0 results found: the documents are changing just now. Search again in a moment."
+    )

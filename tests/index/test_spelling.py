@@ -1,0 +1,47 @@
+"""Edits between words are counted as a plain recursion counts them, and every slip is undone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.analysis.stemming import stem
+from index.spelling import distances, is_word, reach, stems_of_edits
+from tests.index.plain import edits_between
+
+WORDS = st.text("abé", max_size=6)
+LATIN = st.text("abcdxyz", min_size=1, max_size=8)
+
+
+@given(WORDS, st.lists(WORDS, max_size=8))
+def test_distances_are_the_fewest_edits(word: str, terms: list[str]) -> None:
+    assert distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
+
+
+def test_distances_of_known_words() -> None:
+    assert distances("retyr", ["retry", "retri", "retyr", "", "rye"]).tolist() == [1, 2, 0, 5, 3]
+    assert distances("ca", ["abc"]).tolist() == [3]  # no letter is edited twice
+    assert distances("", []).tolist() == []
+
+
+@given(LATIN, st.data())
+def test_every_word_that_is_one_edit_away_is_thought_of(word: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(word)))
+    letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz"))
+    head, tail = word[:place], word[place:]
+    slips = {head + letter + tail, head + letter + tail[1:], head + tail[1:], head + tail[1::-1] + tail[2:]}
+    assert {stem(slip) for slip in slips - {word, ""}} <= stems_of_edits(word)
+
+
+def test_an_edit_shows_what_the_stemmer_would_have_taken_off() -> None:
+    assert "pagin" in stems_of_edits("paginaton")
+    assert "straß" in stems_of_edits("straß" + "x")
+
+
+def test_what_is_a_word() -> None:
+    assert [word for word in ("retry", "é", "検索", "", "v2", "a_b", "c++", "x" * 33) if is_word(word)] == [
+        "retry",
+        "é",
+        "検索",
+    ]
+    assert [reach("a" * size) for size in (5, 6)] == [1, 2]
