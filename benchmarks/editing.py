@@ -37,7 +37,7 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     whole: list[float] = []
     commits: list[float] = []
     processor: list[float] = []
-    for number, (path, slug) in enumerate(_places(workspace, count + _WARM_UP, SEED + durable)):
+    for number, (path, slug) in enumerate(places(workspace, count + _WARM_UP, SEED + durable)):
         word = f"zq{'d' * durable}{number}edit"
         operation = AppendContent(file=path, slug=slug, content=f"A sentence with {word} in it.")
         start = time.process_time()
@@ -59,7 +59,7 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     return result | {"before": spread(before), "after": spread(after), "lists": list(map(best, queries))}
 
 
-def _places(workspace: Workspace, count: int, seed: int) -> Iterator[tuple[str, str]]:
+def places(workspace: Workspace, count: int, seed: int) -> Iterator[tuple[str, str]]:
     """Documents in an order drawn by chance, over again if there are too few, and a section of each."""
     chance = random.Random(seed)
     documents = workspace.snapshot().documents

@@ -31,7 +31,7 @@ def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
     )
 
     def build() -> None:
-        engine.rebuild(GitSource(workspace.git.common_dir, workspace.snapshot()))
+        engine.rebuild(GitSource(workspace.snapshot()))
 
     start = os.times()
     elapsed = seconds(build)

@@ -116,7 +116,7 @@ def _verdict(groups: Mapping[str, Sequence[Figure]]) -> str:
 
 
 def _same_lists(results: Results) -> str:
-    compared = sum(results.get(name, {}).get("same_lists", 0) for name in ("queries", "edits"))
+    compared = sum(results.get(name, {}).get("same_lists", 0) for name in ("queries", "edits", "artifact"))
     return (
         f"{compared:,} lists were compared with those of other processes and builds: all the same."
         if compared

@@ -52,6 +52,11 @@ def _not_first(kind: str) -> Value:
     return lambda results: 100 * (asked(results) - first(results)) / asked(results)
 
 
+def _again(results: Results) -> float:
+    built = results["artifact"]
+    return float(built["again_s"] / max(1.0, built["full_s"] / 10))
+
+
 _BEST = at("queries", "best", "p50_ms")
 
 QUERIES = (
@@ -196,6 +201,21 @@ SERVING = (
     Row("definitions of the default tools", "bytes", at("start", "definitions_bytes"), (12_000, 12_000)),
 )
 
+ARTIFACTS = (
+    Row(
+        "artifact opened with its key, new process",
+        "ms",
+        at("artifact", "open_ms"),
+        (300.0, 300.0),
+        Yardstick.BOTH,
+    ),
+    Row("  imports before it", "ms", at("artifact", "import_ms")),
+    Row("artifact built from a commit", "s", at("artifact", "full_s")),
+    Row("  built again after 10 changed files", "s", at("artifact", "again_s")),
+    Row("  that by a second, or by a tenth of the first", "x", _again, (1.0, 1.0)),
+    Row("artifact by the bytes of Markdown", "x", by_size("artifact")),
+)
+
 NASTY = (Row("the slowest of the nasty queries", "ms", at("bombs", "worst_ms"), (200.0, 200.0)),)
 
 FINDING = (
@@ -209,4 +229,5 @@ GROUPS = {
     "Building": BUILDING,
     "Following": FOLLOWING,
     "Serving": SERVING,
+    "Artifacts": ARTIFACTS,
 }

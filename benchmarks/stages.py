@@ -153,6 +153,20 @@ def _edits(bench: Bench) -> Results:
     return {"edits": edits | {"same_lists": compared}, "durable_edits": durable}
 
 
+def _artifact(bench: Bench) -> Results:
+    """An artifact of the repository; what it answers is what the repository answers. Raises ListsDiffer."""
+    place = {"out": bench.home / "artifact", "key": bench.home / "artifact.key"}
+    built = bench.measure("artifact", **place)
+    opened = [
+        measure("artifact_opening", bench.home, queries=bench.queries, **place) for _ in range(PROCESSES)
+    ]
+    fresh = bench.measure("querying", queries=bench.queries, warm=False)
+    lists = {"the repository": fresh["lists"], "its artifact": opened[0]["lists"]}
+    compared = check_same(bench.queries, lists)
+    typical = {key: median(one[key] for one in opened) for key in ("import_ms", "open_ms")}
+    return {"artifact": built | typical | {"same_lists": compared}}
+
+
 def _git(bench: Bench) -> Results:
     return {"git": measure("committing", bench.home, folder=bench.home, count=EDITS)}
 
@@ -177,6 +191,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "start": ("Starting servers", _start),
     "trips": ("Round trips over stdio", _trips),
     "edits": ("Edits", _edits),
+    "artifact": ("Artifacts", _artifact),
     "git": ("Commits among 100,000 files", _git),
     "checkout": ("A work tree of 10,000 files", _checkout),
 }

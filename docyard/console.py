@@ -46,11 +46,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from tools.answers import visible
+
     drawn = Table(box=SIMPLE_HEAD)
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+        # A document, or a file from elsewhere, may hold what the terminal would obey.
+        drawn.add_row(*(Text(visible(cell)) for cell in row))
     console().print(drawn)
 
 
@@ -70,7 +73,7 @@ def progress(title: str) -> Iterator[Progress | None]:
             if time.monotonic() - started < _PATIENCE:
                 return
             bar, task = _bar(title, total)
-        bar.update(task, completed=done, total=total)
+        bar.update(task, completed=done, total=total, description=message or title)
 
     try:
         yield report

@@ -24,6 +24,8 @@ class CannotError(WorkspaceError):
 
 
 def complain(message: str, fix: str = "") -> None:
-    """Write an error, and what to do next, to standard error."""
-    sys.stderr.write(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else ""))
+    """Write an error, and what to do next, to standard error, with invisible characters written out."""
+    from tools.answers import visible
+
+    sys.stderr.write(visible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
     sys.stderr.flush()

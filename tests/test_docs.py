@@ -13,6 +13,9 @@ from docyard.reference import stale
 from templates import builtin_types, parse_type
 from tools.registry import all_tools
 from workspace.config import WorkspaceConfig
+from workspace.frontmatter import read
+from workspace.manifests import read_manifest
+from workspace.taxonomy import Taxonomy
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -66,6 +69,42 @@ def test_the_settings_in_the_readme_are_the_defaults() -> None:
     shown = WorkspaceConfig.model_validate(settings)
     assert shown == WorkspaceConfig()
     assert settings.keys() == WorkspaceConfig.model_fields.keys()
+
+
+def test_the_example_of_a_manifest_is_one() -> None:
+    settings, manifest = blocks("docs/taxonomy.md", "toml")
+    config = WorkspaceConfig.read(settings.encode())
+    [front_matter] = blocks("docs/taxonomy.md", "markdown")
+    own = read(front_matter.strip("-\n"))
+    taxonomy = Taxonomy(
+        config.taxonomy_keys,
+        {"docs": read_manifest(manifest.encode(), ".taxonomy.toml", tuple(config.taxonomy_keys))}.get,
+    )
+    assert taxonomy.values("docs/a.md", own) == {
+        "language": ("go",),
+        "scope": ("global-guide", "sdk specific"),
+        "tags": ("network", "sdk"),
+        "type": ("runbook",),
+    }
+    text = (ROOT / "docs" / "taxonomy.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(docs/[^`]+)` \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) == 3
+    for path, cells in rows:
+        said = dict(zip(("scope", "tags", "language"), cells.split("|"), strict=True))
+        stated = {key: tuple(re.findall("`([^`]+)`", cell)) for key, cell in said.items()}
+        assert taxonomy.values(path, {}) == {key: values for key, values in stated.items() if values}
+
+
+@pytest.mark.parametrize("package", ["workspace", "index", "tools", "docyard"])
+def test_every_module_has_its_place_in_the_architecture(package: str) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    [room] = re.findall(rf"^## [^\n]*\(`{package}/`\)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", room))
+    modules = {path.name for path in (ROOT / package).glob("[!_]*.py")}
+    folders = {f"{path.parent.name}/" for path in (ROOT / package).glob("*/__init__.py")}
+    assert modules | folders <= named
+    there = {path.name for path in (ROOT / package).rglob("*.py")}
+    assert {name for name in named if name.endswith(".py") and "/" not in name} <= there
 
 
 def test_the_built_in_types_are_listed_with_their_sections() -> None:

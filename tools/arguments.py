@@ -104,27 +104,33 @@ def without_nulls(given: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def read(model: type[Model], given: Mapping[str, object]) -> Model:
-    """Validates arguments. Raises InvalidArguments with the field, and the nearest to an unknown one."""
+def read(model: type[Model], given: Mapping[str, object], others: Sequence[str] | None = None) -> Model:
+    """Validates arguments. Raises InvalidArguments with the field, and the nearest to an unknown one.
+
+    `others` are fields that this workspace adds; they are not in `given`, and the error lists all then.
+    """
     try:
         return model.model_validate(without_nulls(given))
     except ValidationError as error:
         problems = error.errors(include_url=False)
         # A field of another name is often the one that is missing.
         first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-        raise explain(first, model) from error
+        raise explain(first, model, others) from error
 
 
-def explain(problem: ErrorDetails, model: type[BaseModel]) -> InvalidArguments:
+def explain(
+    problem: ErrorDetails, model: type[BaseModel], others: Sequence[str] | None = None
+) -> InvalidArguments:
     """The error for the first thing that validation found."""
     field = ".".join(str(part) for part in problem["loc"]) or "arguments"
     shown = field if len(field) <= 80 else field[:80] + "…"
-    known = list(model.model_fields)
+    known = [*model.model_fields, *(others or ())]
     match problem["type"]:
         case "extra_forbidden":
             near = nearest_field(field, known)
             fix = f"Did you mean '{near[0]}'?" if near else f"Known fields: {', '.join(known)}."
-            return InvalidArguments(f"unknown field '{shown}'", fix=fix, field=shown, nearest=near)
+            listed = {} if others is None else {"known": known}
+            return InvalidArguments(f"unknown field '{shown}'", fix=fix, field=shown, nearest=near, **listed)
         case "missing":
             return InvalidArguments(f"'{shown}' is missing", fix=f"Give '{shown}'.", field=shown)
         case _:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -90,28 +92,54 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
     return tuple(dict.fromkeys(chosen))
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a call is answered from, to its end."""
+
+    workspace: Workspace
+    index: SearchIndex
+
+
 class Toolbox:
     """The tools that one server offers; `toolsets` None are the defaults, read-only keeps what only reads."""
 
     def __init__(
         self, workspace: Workspace, index: SearchIndex, toolsets: Iterable[str] | None, read_only: bool
     ) -> None:
-        self._workspace = workspace
-        self._index = index
+        self._last = Served(workspace, index)
+        self._current: Callable[[], Served] = lambda: self._last
+        self._latest = self._current
         chosen = set(toolsets) if toolsets is not None else set(DEFAULT_TOOLSETS)
         tools = [tool for tool in all_tools() if tool.toolset in chosen and not (read_only and tool.writes)]
         if read_only and toolsets is None:
             tools = [tool for tool in tools if tool.name in _READ_ONLY_TOOLS]
         self._tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+        self._told: list[dict[str, Any]] = []
+
+    @classmethod
+    def following(
+        cls,
+        current: Callable[[], SearchIndex],
+        latest: Callable[[], SearchIndex],
+        toolsets: Iterable[str] | None,
+    ) -> Toolbox:
+        """The tools that read, over whichever index serves when a call begins; a call keeps it to its end.
+
+        `latest` gives the one that serves for a list of tools, which asks nothing of what is in it.
+        """
+        toolbox = cls((first := latest()).workspace, first, toolsets, True)
+        toolbox._current = lambda: _served(current())
+        toolbox._latest = lambda: _served(latest())
+        return toolbox
 
     @cached_property
     def _schemas(self) -> Mapping[str, dict[str, Any]]:
         return {name: input_schema(tool.arguments) for name, tool in self._tools.items()}
 
     def definitions(self) -> list[dict[str, Any]]:
-        """The tools as a client is told them, always in the same order."""
-        context = self._context("")
-        return [
+        """The tools as a client is told them, in the same order; one object as long as it says the same."""
+        context = self._context(self._listed(), "")
+        found = [
             {
                 "name": tool.name,
                 "title": tool.title,
@@ -123,6 +151,20 @@ class Toolbox:
             }
             for name, tool in self._tools.items()
         ]
+        if found != self._told:
+            self._told = found
+        return self._told
+
+    def awaits_taxonomy(self) -> bool:
+        """Whether the workspace declares taxonomy keys of which no index has told the values yet."""
+        served = self._listed()
+        if served.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
+            return False
+        snapshot = _snapshot(served.workspace)
+        try:
+            return snapshot is not None and bool(snapshot.config.taxonomy)
+        except WorkspaceError:  # a call will say what is wrong with the settings
+            return False
 
     def call(
         self,
@@ -140,27 +182,44 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
-        context = self._context(client, progress, sight)
         given: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
+        served = None
         try:
+            served = self._current()
+            context = self._context(served, client, progress, sight)
             if arguments is not None and not isinstance(arguments, Mapping):
                 raise InvalidArguments("the arguments are no object", fix="Send an object of fields.")
             return tool.run(context, given)
         except WorkspaceError as error:
-            return self._failure(tool, error, given)
+            return self._failure(tool, error, given, served)
 
-    def _failure(self, tool: Tool, error: WorkspaceError, given: Mapping[str, object]) -> Answer:
-        snapshot = self._snapshot()
+    def _failure(
+        self, tool: Tool, error: WorkspaceError, given: Mapping[str, object], served: Served | None
+    ) -> Answer:
+        snapshot = _snapshot(served.workspace) if served else None
         data = failure(error, tool, given, snapshot)
         data["commit"] = snapshot.commit if snapshot else None
         text = visible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
-    def _context(self, client: str, progress: Progress | None = None, sight: Sight | None = None) -> Context:
-        return Context(self._workspace, self._index, client, progress, frozenset(self._tools), sight)
+    def _listed(self) -> Served:
+        """What the list of tools tells of: what serves now, else what served when it was listed last."""
+        with suppress(WorkspaceError):
+            self._last = self._latest()
+        return self._last
 
-    def _snapshot(self) -> Snapshot | None:
-        try:
-            return self._workspace.snapshot()
-        except WorkspaceError:
-            return None
+    def _context(
+        self, served: Served, client: str, progress: Progress | None = None, sight: Sight | None = None
+    ) -> Context:
+        return Context(served.workspace, served.index, client, progress, frozenset(self._tools), sight)
+
+
+def _served(index: SearchIndex) -> Served:
+    return Served(index.workspace, index)
+
+
+def _snapshot(workspace: Workspace) -> Snapshot | None:
+    try:
+        return workspace.snapshot()
+    except WorkspaceError:
+        return None

@@ -1,4 +1,4 @@
-"""Checks of what stands at the served commit: document types, and each document."""
+"""Checks of what stands at the served commit: document types, manifests, and each document."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from docyard.checkup.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
+from docyard.checkup.taxonomy import check_manifests
+from workspace.config import DOCUMENT_SUFFIXES
 from workspace.git import DamagedRepository, GitReader, GitStore, durable_objects
 from workspace.objects import blob_id
+from workspace.paths import is_nameable, written_out
 from workspace.snapshot import NotADocument, check_pointer
 from workspace.trees import walk
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 AREA = "repository"
+_SHOWN = 200
 
 Progress = Callable[[float, float | None, str | None], None]
 
@@ -26,6 +30,7 @@ def check_documents(
 ) -> Iterator[Finding]:
     """What is wrong with the types and documents of a commit, whose settings are known to be right."""
     yield from _types(snapshot)
+    yield from check_manifests(snapshot)
     yield from _root(snapshot)
     yield from _others(snapshot)
     yield from _contents(snapshot, writable, progress)
@@ -46,17 +51,23 @@ def _root(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _others(snapshot: Snapshot) -> Iterator[Finding]:
-    others = [
-        path
-        for path, entry in (walk(snapshot.git, snapshot.tree) if snapshot.tree else ())
-        if not entry.is_blob and snapshot.config.is_document(path)
-    ]
+    found = list(walk(snapshot.git, snapshot.tree)) if snapshot.tree else []
+    others = [path for path, entry in found if not entry.is_blob and snapshot.config.is_document(path)]
+    unnameable = [path for path, _ in found if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
     if others:
         yield Finding(
             Severity.NOTE,
             AREA,
             f"{count(others, 'path is', 'paths are')} named like documents, but links or submodules, so not "
             f"read: {some(others)}",
+        )
+    if unnameable:
+        shown = [written_out(path[:_SHOWN]) for path in unnameable]
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"no answer can name {count(unnameable, 'file', 'files')}, so not read: {some(shown)}",
+            "Rename them, without control characters, in UTF-8, and commit that.",
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from docyard.checkup.disks import check_disks
 from docyard.checkup.finding import Finding, Severity, count
+from docyard.checkup.taxonomy import check_values
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -67,6 +68,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             mend=lambda: _swept(index),
         )
     yield from _orphans(workspace, status.folder.parent, status.folder.name, status.schema)
+    if status.is_current:
+        yield from check_values(index)
 
 
 def _rebuilt(index: SearchIndex) -> str:

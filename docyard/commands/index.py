@@ -12,9 +12,11 @@ from docyard import console
 from docyard.checkup.finding import some
 from docyard.commands import options
 from docyard.exits import Exit
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.status import Status
+    from workspace.workspace import Workspace
 
 
 @click.group(name="index", short_help="Look at the search index, or build it anew.")
@@ -37,8 +39,9 @@ def command() -> None:
 def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Say which commit the index stands for, and how large it is. Changes nothing.
 
-    Every checksum is tested. unreadable are the documents that Git could not read, leftovers what a process
-    that died left behind; writing means that one is at work. Exits with 1 if the index is damaged.
+    Every checksum is tested. unreadable are the documents that Git could not read, invalid_manifests the
+    .taxonomy.toml files that are left out, leftovers what a process that died left behind; writing means that
+    one is at work. Exits with 1 if the index is damaged.
 
     \b
     Example:
@@ -46,7 +49,8 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """
     from index.service import SearchIndex
 
-    found = SearchIndex(options.open_workspace(repo, branch)).status()
+    workspace = options.open_workspace(repo, branch)
+    found = SearchIndex(workspace).status()
     state = found.state
     facts: dict[str, object] = {
         "state": _word(found),
@@ -59,6 +63,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "segments": found.segments,
         "bytes": found.size,
         "unreadable": sorted(state.unreadable) if state else [],
+        "invalid_manifests": _invalid_manifests(workspace),
         "leftovers": len(found.leftovers),
         "writing": found.busy,
         "folder": str(found.folder) if found.folder else None,
@@ -108,6 +113,13 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
         if facts["unreadable"]:
             click.echo(f"Left out, since Git cannot read them: {_words(facts['unreadable'])}.")
     return Exit.PROBLEMS if facts["unreadable"] else Exit.DONE
+
+
+def _invalid_manifests(workspace: Workspace) -> list[str]:
+    try:
+        return [error.message for error in workspace.snapshot().manifest_problems()]
+    except WorkspaceError:  # the settings or the repository cannot be read, which is told elsewhere
+        return []
 
 
 def _words(fact: object) -> str:

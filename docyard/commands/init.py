@@ -40,6 +40,11 @@ SETTINGS = """\
 # What the documents are about, in a few words; agents read it in the description of search_docs.
 # description = "the platform team's specifications"
 
+[taxonomy]
+# Keys of front matter to filter searches by, beside type and tags. Where a document has none of its own, a
+# .taxonomy.toml in its folder or above may give its values.
+# language.description = "Filter results by programming language."
+
 [limits]
 # document_bytes = 10000000
 # headings = 10000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from docyard import environment
+from docyard.exits import CannotError
 
 if TYPE_CHECKING:
     from workspace.workspace import Workspace
@@ -47,9 +49,19 @@ def as_json(command: F) -> F:
 
 
 def folder(repo: Path | None) -> Path:
-    """The folder that `-C` names, as an absolute path."""
+    """The folder that `-C` names, as an absolute path. Raises CannotError for one that cannot be."""
     here = environment.current_directory()
-    return here if repo is None else here / repo.expanduser()
+    if repo is None:
+        return here
+    try:
+        named = here / repo.expanduser()
+        named.lstat()
+    except RuntimeError as error:  # the home of a user who is not there
+        raise CannotError("a path begins with ~ and the name of no user", fix="Write it in full.") from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise CannotError("a path is longer than any can be", fix="Name one that is there.") from error
+    return named
 
 
 def open_workspace(

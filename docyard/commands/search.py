@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +22,14 @@ from docyard.exits import Exit
 )
 @click.option("--type", "doc_type", metavar="TYPE", help="Only documents of this type.")
 @click.option("--tag", metavar="TAG", help="Only documents with this tag.")
+@click.option(
+    "--filter",
+    "others",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Only documents with this value of a key that docyard.toml declares; may be given again.",
+)
+@click.option("--path", metavar="GLOB", help="Only this folder, document or glob.")
 @options.as_json
 def command(
     words: tuple[str, ...],
@@ -29,6 +38,8 @@ def command(
     limit: int,
     doc_type: str | None,
     tag: str | None,
+    others: tuple[str, ...],
+    path: str | None,
     as_json: bool,
 ) -> int:
     """Search the committed documents, as an agent would.
@@ -37,16 +48,16 @@ def command(
 
     \b
     Example:
-        docyard search rate limit errors --type api_spec
+        docyard search rate limit errors --type api_spec --filter language=go
         docyard search 'retry "exponential backoff" -draft'
     """
     from index.service import SearchIndex
 
-    filters = {key: value for key, value in (("type", doc_type), ("tags", tag)) if value}
+    filters = _filters((("type", doc_type), ("tags", tag)), others)
     index = SearchIndex(options.open_workspace(repo, branch))
     try:
         with console.progress("Indexing") as progress:
-            page = index.search(" ".join(words), limit=limit, filters=filters, progress=progress)
+            page = index.search(" ".join(words), limit=limit, filters=filters, path=path, progress=progress)
     finally:
         index.close()
     if as_json:
@@ -74,3 +85,18 @@ def command(
     if not as_json and page.unreadable:
         click.echo("Git cannot read every document: docyard doctor names those left out.", err=True)
     return Exit.DONE if page.hits else Exit.PROBLEMS
+
+
+def _filters(named: Iterable[tuple[str, str | None]], others: Iterable[str]) -> dict[str, str]:
+    """The value of each key. Raises BadParameter for what is no KEY=VALUE, and for a key that comes twice."""
+    filters = {key: value for key, value in named if value}
+    for text in others:
+        key, _, value = (part.strip() for part in text.partition("="))
+        if not (key and value):
+            raise click.BadParameter("write KEY=VALUE, such as language=go", param_hint="--filter")
+        if key in filters:
+            raise click.BadParameter(
+                f"{key!r} is given twice, and a search takes one value of each key", param_hint="--filter"
+            )
+        filters[key] = value
+    return filters

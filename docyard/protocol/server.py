@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
 import anyio
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -24,6 +24,7 @@ from mcp_types import (
     Tool,
 )
 
+from docyard.protocol.announcing import Announcer
 from docyard.protocol.answers import encodable
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.stdio import stdio
@@ -36,6 +37,7 @@ Context = ServerRequestContext[Any, Any]
 
 _LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
 _WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for the tools
+_VALUES_WITHIN = 2.0  # seconds in which the first list of tools waits for the values of a declared taxonomy
 _WORKERS = 8
 _CLIENT_LENGTH = 100
 
@@ -53,15 +55,27 @@ _WRITING = (
 
 
 def build_server(
-    toolbox: Toolbox, calls: Calls, workers: Workers, *, version: str, writes: bool, listed: anyio.Event
+    toolbox: Toolbox,
+    calls: Calls,
+    workers: Workers,
+    announcer: Announcer,
+    *,
+    version: str,
+    writes: bool,
+    listed: anyio.Event,
+    indexed: Callable[[], Awaitable[None]],
 ) -> Server[Any]:
-    """A server whose tools are the toolbox's; `listed` is set when a client has asked for them."""
+    """A server whose tools are the toolbox's; `listed` is set when a client has asked for them.
+
+    `indexed` returns when there is an index. The first list waits for it a little, where a taxonomy is
+    declared whose values nobody knows yet: many hosts ask once.
+    """
     schemas: dict[str, Mapping[str, Any]] = {}
 
-    def definitions() -> list[Tool]:
+    def definitions() -> list[dict[str, Any]]:
         found = toolbox.definitions()
         schemas.update((tool["name"], tool["inputSchema"]) for tool in found)
-        return [Tool.model_validate(tool) for tool in found]
+        return found
 
     def schema(name: str) -> Mapping[str, Any] | None:
         if not schemas:
@@ -69,9 +83,13 @@ def build_server(
         return schemas.get(name)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        tools = await workers.run(definitions)
+        if not listed.is_set() and await workers.run(toolbox.awaits_taxonomy):
+            with anyio.move_on_after(_VALUES_WITHIN):
+                await indexed()
+        found = await workers.run(definitions)
+        announcer.told(found, context.session)
         listed.set()
-        return ListToolsResult(tools=tools)
+        return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         wanted = context.meta is not None and "progress_token" in context.meta
@@ -82,6 +100,8 @@ def build_server(
             )
         except UnknownTool as error:
             raise unknown_tool(error) from None
+        finally:
+            announcer.ask()
 
     return Server(
         "docyard",
@@ -91,6 +111,7 @@ def build_server(
         get_tool_input_schema=schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_subscriptions_listen=announcer.listen,
     )
 
 
@@ -130,9 +151,20 @@ async def serve_stdio(
 
     Two things run in a thread before anyone asks for them: `load`, which is short, after the first answer;
     then `warm`, once the tools were listed, or after a second without a question. That never begins while a
-    question waits for its answer.
+    question waits for its answer, but for a list of tools that waits for it.
     """
-    listed = anyio.Event()
+    listed, begun, warmed = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def warm_once() -> None:
+        if not begun.is_set():
+            begun.set()
+            await calls.background(warm)
+            warmed.set()
+            announcer.ask()
+
+    async def indexed() -> None:
+        tasks.start_soon(warm_once)
+        await warmed.wait()
 
     async def warm_up(unanswered: Unanswered) -> None:
         with anyio.move_on_after(_WARM_AFTER):
@@ -140,7 +172,7 @@ async def serve_stdio(
             await calls.background(lambda _: load())
             await listed.wait()
         await unanswered.settled()
-        await calls.background(warm)
+        await warm_once()
 
     async def stop_on_signal(scope: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
@@ -150,13 +182,18 @@ async def serve_stdio(
 
     with Workers(_WORKERS) as workers:
         calls = Calls(toolbox, workers, Sight())
-        server = build_server(toolbox, calls, workers, version=version, writes=writes, listed=listed)
+        announcer = Announcer(toolbox.definitions, workers)
+        server = build_server(
+            toolbox, calls, workers, announcer, version=version, writes=writes, listed=listed, indexed=indexed
+        )
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
         async with anyio.create_task_group() as tasks:
             if sys.platform != "win32":  # the event loop there cannot receive signals
                 tasks.start_soon(stop_on_signal, tasks.cancel_scope)
             async with stdio() as wire:
                 tasks.start_soon(warm_up, wire.unanswered)
-                await server.run(wire.incoming, wire.outgoing, server.create_initialization_options())
+                tasks.start_soon(announcer.run)
+                await server.run(wire.incoming, wire.outgoing, options)
             calls.close()
             tasks.cancel_scope.cancel()
 

@@ -7,6 +7,7 @@ from collections import Counter
 import anyio
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
@@ -22,6 +23,7 @@ class Unanswered:
 
     The SDK answers every request but those that the client cancels, and which those are is read as the SDK
     reads it (1, "1" and "01" are one id to it): a request that stays here for ever would keep the server.
+    So a request to listen counts as answered when it is acknowledged; its result only ends the listening.
     """
 
     def __init__(self) -> None:
@@ -43,12 +45,13 @@ class Unanswered:
     def written(self, message: JSONRPCMessage) -> None:
         """Note a message of the server's."""
         self.first.set()
-        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-            identity = coerce_request_id(message.id)
-            self._counts[identity] -= 1
-            if self._counts[identity] <= 0:
-                del self._counts[identity]
-            self._tell()
+        match message:
+            case JSONRPCResponse(id=identity) | JSONRPCError(id=identity) if identity is not None:
+                self._answered(identity)
+            case JSONRPCNotification(
+                method="notifications/subscriptions/acknowledged", params={"_meta": dict(meta)}
+            ):
+                self._answered(meta[SUBSCRIPTION_ID_META_KEY])
 
     def forget(self) -> None:
         """Wait for no answer any more: there is nobody to get them."""
@@ -59,6 +62,13 @@ class Unanswered:
         """Return when nothing waits for an answer; several may wait for that."""
         while self._counts:
             await self._changed.wait()
+
+    def _answered(self, identity: RequestId) -> None:
+        identity = coerce_request_id(identity)
+        self._counts[identity] -= 1
+        if self._counts[identity] <= 0:
+            del self._counts[identity]
+        self._tell()
 
     def _tell(self) -> None:
         self._changed.set()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -52,10 +52,21 @@ class Server:
         }
 
 
-@contextmanager
-def serving(repo: Path, home: Path, *options: str, era: Era = "auto") -> Iterator[Server]:
+def serving(repo: Path, home: Path, *options: str, era: Era = "auto") -> AbstractContextManager[Server]:
     """A server of a repository, started as a host starts it, with an empty home for its user."""
-    command = ["-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+    return _started(["-C", str(repo), "--no-fsync", *options], home, era)
+
+
+def serving_artifact(
+    out: Path, home: Path, *options: str, era: Era = "auto"
+) -> AbstractContextManager[Server]:
+    """A server of an artifact, started the same way."""
+    return _started(["--index", str(out), "--read-only", *options], home, era)
+
+
+@contextmanager
+def _started(options: Sequence[str], home: Path, era: Era) -> Iterator[Server]:
+    command = ["-m", "docyard", "serve", *options]
     parameters = StdioServerParameters(command=sys.executable, args=command, env=surroundings(home))
     me = Implementation(name=CLIENT, version="1")
     with (

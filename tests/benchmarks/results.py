@@ -49,6 +49,14 @@ def whole_run() -> dict[str, Any]:
             "same_lists": 400,
         },
         "durable_edits": {"whole": times, "commit": times, "processor": times, "segments": 6},
+        "artifact": {
+            "full_s": 2.0,
+            "again_s": 0.3,
+            "bytes": 6_000_000,
+            "open_ms": 40.0,
+            "import_ms": 200.0,
+            "same_lists": 200,
+        },
         "git": {"files": 100_000, "batch": times, "processor": times},
         "checkout": {"checked_out_p50_ms": 5.0, "bare_p50_ms": 2.0, "more_p50_ms": 3.0},
     }

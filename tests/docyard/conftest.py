@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,24 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     pygit2.settings.search_path[pygit2.enums.ConfigLevel.XDG] = str(folder)
     pygit2.settings.search_path[pygit2.enums.ConfigLevel.SYSTEM] = str(folder / "none")
     return folder
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["pipe", "socket"])
+def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """Descriptors to read from and to write to."""
+    if request.param == "pipe":
+        reader, writer = os.pipe()
+    else:
+        reader, writer = (end.detach() for end in socket.socketpair())
+    yield reader, writer
+    for end in (reader, writer):
+        with suppress(OSError):  # a test may have closed it
+            os.close(end)
 
 
 @pytest.fixture

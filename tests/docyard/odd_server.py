@@ -24,6 +24,9 @@ class OddToolbox:
             for name in NAMES
         ]
 
+    def awaits_taxonomy(self) -> bool:
+        return (FOLDER / "awaits").exists()
+
     def call(
         self,
         name: str,

@@ -18,11 +18,6 @@ from tools.registry import Toolbox
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Committing:
     """A toolbox whose one tool reports three times and commits after the first."""
 

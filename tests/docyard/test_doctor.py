@@ -356,6 +356,14 @@ def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
     assert "note | repository | 1 path is named like documents, but links or submodules" in words(repo)
 
 
+def test_files_that_no_answer_can_name_are_listed(repo: Path, git: Git) -> None:
+    (repo / "a\nb.md").write_text("x")
+    (repo / os.fsdecode(b"\xff.md")).write_text("x")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Odd names")
+    assert "no answer can name 2 files, so not read: a\\nb.md, \\udcff.md" in words(repo)
+
+
 def test_what_stands_in_the_way_of_a_commit(repo: Path) -> None:
     (repo / ".git" / "docyard").write_text("")
     assert "docyard in the repository's Git folder is no folder" in words(repo)

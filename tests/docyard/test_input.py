@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -20,26 +18,6 @@ pytestmark = [
 ]
 
 LIMIT = 1_000
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["pipe", "socket"])
-def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """Descriptors to read from and to write to."""
-    if request.param == "pipe":
-        ours, theirs = os.pipe()
-    else:
-        ours, theirs = (end.detach() for end in socket.socketpair())
-    yield ours, theirs
-    for end in (ours, theirs):
-        try:
-            os.close(end)
-        except OSError:
-            continue
 
 
 async def lines_of(source: Input) -> list[bytes | Oversized]:

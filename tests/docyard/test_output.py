@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,26 +14,6 @@ from docyard.protocol.output import Output
 pytestmark = pytest.mark.anyio
 
 SIZES = (0, 1, 4_095, 4_096, 4_097, 60_000, 70_000, 500_000)
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["pipe", "socket"])
-def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """Descriptors to read from and to write to."""
-    if request.param == "pipe":
-        theirs, ours = os.pipe()
-    else:
-        theirs, ours = (end.detach() for end in socket.socketpair())
-    yield theirs, ours
-    for end in (theirs, ours):
-        try:
-            os.close(end)
-        except OSError:
-            continue
 
 
 async def test_lines_of_every_size_arrive_whole_and_in_order(ends: tuple[int, int]) -> None:

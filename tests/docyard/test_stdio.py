@@ -28,11 +28,6 @@ VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=VERSIONS)
 def era(request: pytest.FixtureRequest) -> Era:
     era: Era = request.param

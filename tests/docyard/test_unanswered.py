@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import anyio
 import pytest
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from docyard.protocol.unanswered import Unanswered
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 def asked(identity: RequestId) -> JSONRPCRequest:
@@ -27,6 +23,13 @@ def answered(identity: RequestId) -> JSONRPCResponse:
 def cancelled(identity: object) -> JSONRPCNotification:
     params = {"requestId": identity}
     return JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
+
+
+def acknowledged(identity: RequestId) -> JSONRPCNotification:
+    params = {"_meta": {SUBSCRIPTION_ID_META_KEY: identity}, "notifications": {}}
+    return JSONRPCNotification(
+        jsonrpc="2.0", method="notifications/subscriptions/acknowledged", params=params
+    )
 
 
 async def is_settled(unanswered: Unanswered) -> bool:
@@ -80,6 +83,19 @@ async def test_what_is_cancelled_is_not_waited_for(name: RequestId) -> None:
     assert await is_settled(unanswered)
     unanswered.read(asked(1))
     assert not await is_settled(unanswered)
+
+
+@pytest.mark.parametrize("name", [1, "1", "listen-1"])
+async def test_a_client_that_listens_is_waited_for_until_that_is_acknowledged(name: RequestId) -> None:
+    unanswered = Unanswered()
+    unanswered.read(asked(name))
+    unanswered.read(asked(2))
+    unanswered.written(acknowledged(name))
+    assert not await is_settled(unanswered)
+    unanswered.written(answered(2))
+    assert await is_settled(unanswered)
+    unanswered.written(answered(name))  # the listening ended
+    assert await is_settled(unanswered)
 
 
 async def test_what_says_nothing_of_a_request_changes_nothing() -> None:

@@ -12,11 +12,6 @@ from docyard.protocol.workers import Workers
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def test_work_is_done_in_another_thread_and_its_result_given() -> None:
     with Workers(2) as workers:
         assert await workers.run(threading.get_ident) != threading.get_ident()

@@ -46,14 +46,14 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
             yield from nodes(value)
 
 
-def lint(schema: dict[str, Any]) -> None:
+def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
     """What some host refuses: one such schema can cost a server all of its tools."""
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
     assert set(schema) <= {"type", "properties", "additionalProperties", "required"}
     assert set(schema.get("required", ())) <= set(schema["properties"])
     for name, field in schema["properties"].items():
-        assert re.fullmatch("[a-z0-9_]{1,64}", name)
+        assert re.fullmatch(names, name)
         assert field["type"] in ("string", "integer", "boolean", "array", "object")
         assert set(field) <= KEYWORDS
         assert field["type"] != "array" or field["items"]["type"] in ("string", "object")

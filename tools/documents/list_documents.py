@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workspace.document import Document
     from workspace.errors import WorkspaceError
     from workspace.snapshot import Snapshot
+    from workspace.taxonomy import Values
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
@@ -67,13 +68,14 @@ def _run(context: Context, given: Given) -> Answer:
     snapshot = context.snapshot()
     paths = _paths(snapshot, asked.path)
     search = [asked.path, asked.type, asked.tag, asked.has_open_tasks]
-    last = read_place(asked.cursor, snapshot.commit, search) if asked.cursor is not None else None
+    last = read_place(asked.cursor, snapshot.tree, search) if asked.cursor is not None else None
     found: list[Data] = []
     next_cursor = None
     for path in page_after(paths, last):
         try:
             document = snapshot.document(path)
-            entry = _entry(document) if _matches(document, asked) else None
+            values = snapshot.taxonomy.values(path, document.front_matter)
+            entry = _entry(document, values) if _matches(document, values, asked) else None
         except (LimitExceeded, NotADocument) as error:
             # What is in it is not known, so that only a list without filters holds it.
             entry = (
@@ -84,7 +86,7 @@ def _run(context: Context, given: Given) -> Answer:
         if entry is None:
             continue
         if len(found) == asked.limit:
-            next_cursor = write_place(found[-1]["path"], snapshot.commit, search)
+            next_cursor = write_place(found[-1]["path"], snapshot.tree, search)
             break
         found.append(entry)
     data: Data = {"documents": found, "next_cursor": next_cursor, "commit": snapshot.commit}
@@ -119,23 +121,24 @@ def _paths(snapshot: Snapshot, path: str) -> list[str]:
     return found
 
 
-def _matches(document: Document, asked: ListDocumentsArguments) -> bool:
-    if asked.type is not None and document.type != asked.type:
+def _matches(document: Document, values: Values, asked: ListDocumentsArguments) -> bool:
+    if asked.type is not None and asked.type not in values.get("type", ()):
         return False
-    if asked.tag is not None and asked.tag.casefold() not in {tag.casefold() for tag in document.tags}:
+    tags = {tag.casefold() for tag in values.get("tags", ())}
+    if asked.tag is not None and asked.tag.casefold() not in tags:
         return False
     if asked.has_open_tasks is not None:
         return asked.has_open_tasks == any(not task.is_done for task in document.all_tasks)
     return True
 
 
-def _entry(document: Document) -> Data:
+def _entry(document: Document, values: Values) -> Data:
     data: Data = {"path": document.path}
-    if document.type:
-        data["type"] = document.type
+    if "type" in values:
+        data["type"] = ", ".join(values["type"])
     data["title"] = document.title
-    if document.tags:
-        data["tags"] = list(document.tags)
+    if "tags" in values:
+        data["tags"] = list(values["tags"])
     data["sections"] = sections_in_brief(document)
     if hint := cut_hint(document):
         data["hints"] = [hint]

@@ -12,17 +12,17 @@ from tools.examples import with_chunk
 from tools.reading import MAX_TEXT
 from tools.tool import Tool
 from tools.writing import arguments_of
-from workspace.addresses import PREAMBLE, split_address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from index.passages import Passage
+    from index.passages import Passage, PassageChunk
     from tools.context import Context
     from tools.tool import Given
     from workspace.errors import WorkspaceError
 
 MAX_CONTEXT = 5
+_SAID = 300
 
 
 class GetDocArguments(Arguments):
@@ -56,56 +56,69 @@ def _example(given: Given) -> dict[str, Any]:
 def _run(context: Context, given: Given) -> Answer:
     asked = read(GetDocArguments, given)
     passage = context.index.get(asked.chunk_id, asked.context)
-    chunks = [
-        {
-            "chunk_id": chunk.chunk_id,
-            "position": chunk.position,
-            "total": chunk.total,
-            "offset": chunk.offset,
-            "text": chunk.text,
-        }
-        for chunk in passage.chunks
-    ]
-    data: Data = {"chunks": chunks, "commit": passage.commit, "next_step": _next_step(context, passage)}
     text = passage.text()
-    answer = Answer(data, text=text) if len(text) <= MAX_TEXT else _bounded(context, passage, data)
+    if len(text) > MAX_TEXT:
+        passage = passage.shortened(MAX_TEXT - sum(_overhead(chunk) for chunk in passage.chunks))
+        text = passage.text(lambda chunk: _rest(context, passage, chunk))
+    data: Data = {
+        "chunks": [_shown(chunk) for chunk in passage.chunks],
+        "commit": passage.commit,
+        "next_step": _next_step(context, passage),
+    }
+    if passage.moved is not None:
+        data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.moved.commit}
+    if any(chunk.is_cut for chunk in passage.chunks):
+        data["truncated"] = True
     if context.sight is not None:
-        shown = [chunk["chunk_id"] for chunk in data["chunks"] if "truncated" not in chunk]
-        _remember(context, passage.commit, shown)
-    return answer
+        _remember(context, passage)
+    return Answer(data, text=text)
 
 
-def _remember(context: Context, commit: str | None, whole: Sequence[str]) -> None:
+def _shown(chunk: PassageChunk) -> Data:
+    data: Data = {
+        "chunk_id": chunk.chunk_id,
+        "position": chunk.position,
+        "total": chunk.total,
+        "offset": chunk.offset,
+        "text": chunk.text,
+    }
+    return {**data, "truncated": True} if chunk.is_cut else data
+
+
+def _overhead(chunk: PassageChunk) -> int:
+    """At least the characters of a chunk's delimiter, and of what is said where it is cut."""
+    return 2 * len(chunk.chunk_id) + _SAID
+
+
+def _remember(context: Context, passage: Passage) -> None:
     """The client has seen the chunks that were shown whole."""
-    snapshot = context.workspace.snapshot(commit)
-    for chunk in whole:
-        path, fragment = split_address(chunk, snapshot.documents)
-        document = snapshot.document(path)
-        section = document.section_by_key(fragment or PREAMBLE)
-        if section is not None:
-            context.shows(document, (section,))
+    document = context.workspace.snapshot(passage.commit).document(passage.target.path)
+    whole = [document.section_by_key(chunk.key) for chunk in passage.chunks if not chunk.is_cut]
+    context.shows(document, [section for section in whole if section is not None])
 
 
-def _bounded(context: Context, passage: Passage, data: Data) -> Answer:
-    """A passage that is too long for one answer: each chunk is cut, and the answer says how to read on."""
-    share = MAX_TEXT // len(passage.chunks)
-    for chunk in data["chunks"]:
-        if len(chunk["text"]) > share:
-            chunk["text"] = chunk["text"][:share]
-            chunk["truncated"] = True
-    first = next(chunk for chunk in data["chunks"] if chunk.get("truncated"))
-    path, _, slug = first["chunk_id"].rpartition("#")
-    data["truncated"] = True
+def _rest(context: Context, passage: Passage, chunk: PassageChunk) -> str:
+    """How to have more of a chunk that was cut."""
     if context.offers("view_document"):
-        data["next_step"] = f"Read the rest with {call('view_document', file=path, slug=slug, offset=share)}"
-    elif len(passage.chunks) > 1:
-        data["next_step"] = f"Read it by itself with {call('get_doc', chunk_id=first['chunk_id'])}"
-    return Answer(data, text=passage.shortened(share).text() + f"\n\n[cut: {data['next_step']}]")
+        rest = call("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
+        return f"Read the rest with {rest}"
+    if len(passage.chunks) > 1:
+        return f"Read it by itself with {call('get_doc', chunk_id=chunk.chunk_id)}"
+    return "The rest is not shown"
 
 
 def _next_step(context: Context, passage: Passage) -> str:
-    last = passage.chunks[-1]
-    target = next(chunk for chunk in passage.chunks if chunk.offset == 0)
+    step = _onwards(context, passage)
+    if passage.moved is None:
+        return step
+    return f"Use '{passage.target.chunk_id}' from now on, where this has moved. {step}"
+
+
+def _onwards(context: Context, passage: Passage) -> str:
+    target, last = passage.target, passage.chunks[-1]
+    cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
+    if cut is not None and (context.offers("view_document") or len(passage.chunks) > 1):
+        return _rest(context, passage, cut)
     if last.position < last.total and last.offset < MAX_CONTEXT:
         wider = call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
         return f"Read more around it with {wider}"

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer, Data, call
-from tools.arguments import Arguments, Integer, read
+from tools.arguments import Arguments, Integer, InvalidArguments, read
 from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writing import arguments_of
+from workspace.errors import WorkspaceError
+from workspace.taxonomy import BUILT_IN, KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from index.metadata import Facet
     from index.service import Hit
     from tools.context import Context
     from tools.tool import Given
 
 MAX_LIMIT = 50
-TAXONOMY = ("type", "tags")
-_MAX_VALUES = 512
+_NOT_LISTED = "Not all values are listed: a wrong one is answered with the nearest."
 
 
 class SearchDocsArguments(Arguments):
-    """The input of search_docs; the taxonomy's values are put into the schema as they are indexed."""
+    """The input of search_docs; a workspace adds the keys of its taxonomy, with the values that it has."""
 
     query: str = Field(description="The search query (e.g., 'how to paginate', 'RateLimitError').")
     limit: Integer = Field(
@@ -46,7 +46,7 @@ def _usage(given: Given) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
         "query": 'Words are joined by OR; "exact phrase" must occur or comes first; -word must not',
-        "filters": "Add type, tags or path",
+        "filters": "Add type, tags, path, or another key of the schema, with a value that it lists",
         "pages": "Add cursor: the next_cursor of the page before, with the same query and filters",
     }
 
@@ -56,8 +56,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    asked = read(SearchDocsArguments, given)
-    filters = {key: value for key in TAXONOMY if (value := getattr(asked, key)) is not None}
+    asked, filters = _asked(context, given)
     page = context.index.search(
         asked.query,
         limit=asked.limit,
@@ -67,7 +66,11 @@ def _run(context: Context, given: Given) -> Answer:
         progress=context.progress,
     )
     hint = (
-        {"message": page.hint.message, "suggested_filters": dict(page.hint.suggested_filters)}
+        {
+            "message": page.hint.message,
+            "suggested_filters": dict(page.hint.suggested_filters),
+            "suggested_queries": page.hint.suggested_queries,
+        }
         if page.hint
         else None
     )
@@ -80,6 +83,24 @@ def _run(context: Context, given: Given) -> Answer:
     }
     data |= reservations(page)
     return Answer(data)
+
+
+def _asked(context: Context, given: Given) -> tuple[SearchDocsArguments, dict[str, str]]:
+    """The arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
+    fields = SearchDocsArguments.model_fields
+    keys = context.index.keys() if given.keys() - fields.keys() else BUILT_IN
+    declared = [key for key in keys if key not in fields]
+    asked = read(SearchDocsArguments, {key: given[key] for key in given if key not in declared}, declared)
+    filters = {key: value for key in BUILT_IN if (value := getattr(asked, key)) is not None}
+    for key in declared:
+        value = given.get(key)
+        if isinstance(value, str):
+            filters[key] = value
+        elif value is not None:
+            raise InvalidArguments(
+                f"'{key}': input should be a valid string", fix=f"Give '{key}' as text.", field=key
+            )
+    return asked, filters
 
 
 def _hit(hit: Hit, commit: str | None) -> Data:
@@ -105,31 +126,38 @@ def _next_step(hits: tuple[Hit, ...], next_cursor: str | None) -> str:
 
 
 def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
-    """Puts the values that were indexed last into the schema; without an index a filter is a plain string."""
+    """Puts the keys and values that were indexed last into the schema.
+
+    Before the first index the keys are those of the settings, and each a plain string.
+    """
     metadata = context.index.metadata()
-    if metadata is None:
-        return schema
-    properties = dict(schema["properties"])
-    for key in TAXONOMY:
-        facet = metadata.taxonomy.get(key)
-        if facet is not None:
-            properties[key] = _property(key, facet)
-    return {**schema, "properties": properties}
+    if metadata is not None:
+        found = {
+            key: _property(key, facet.description, facet.listed)
+            for key, facet in metadata.taxonomy.items()
+            if KEY.fullmatch(key)
+        }
+    else:
+        try:
+            found = {key: _property(key, text, None) for key, text in context.index.keys().items()}
+        except WorkspaceError:  # whoever searches will be told
+            found = {}
+    return {**schema, "properties": {**schema["properties"], **found}}
 
 
-def _property(key: str, facet: Facet) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "type": "string",
-        "description": facet.description or f"Filter results by {key}.",
-    }
-    if 0 < len(facet.values) <= _MAX_VALUES:
-        described["enum"] = list(facet.values)
-    return described
+def _property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
+    """The property of a key: an enum of its values, if they are known and there are some to list."""
+    from index.metadata import one_line
+
+    described = one_line(description or "") or f"Filter results by {key}."
+    if values:
+        return {"type": "string", "description": described, "enum": list(values)}
+    hint = "" if values is None else f" {_NOT_LISTED}"
+    return {"type": "string", "description": described + hint}
 
 
 def _describe(context: Context) -> str:
-    metadata = context.index.metadata()
-    corpus = metadata.corpus_description if metadata else f"{context.workspace.name} documentation"
+    corpus = context.index.description()
     return f"Search the {corpus}. Use this to find relevant documentation, guides, or API references."
 
 

@@ -1,0 +1,42 @@
+"""An artifact built, and built again after ten documents have changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import SEED
+from benchmarks.editing import NotFound, places
+from benchmarks.timing import seconds
+from index.artifacts.building import build
+from index.artifacts.contents import Choice, of_commit
+from index.keys import stored_key
+from workspace.edits import AppendContent
+from workspace.git import GitReader
+from workspace.plan import Mode
+from workspace.workspace import Workspace
+
+CHANGED = 10
+"""Documents that are changed, in one commit, before the second build."""
+
+
+def measure(repository: str, out: str, key: str) -> dict[str, Any]:
+    """Seconds of both builds, from the commit to the artifact in its folder, and the bytes of that."""
+    git, place, secret = GitReader(Path(repository)), Path(out), stored_key(Path(key))
+
+    def make() -> None:
+        commit = git.head().commit
+        assert commit is not None
+        build(of_commit(git, commit, "benchmark", Choice()), place, key=secret)
+
+    full = seconds(make)
+    workspace = Workspace.open(Path(repository), durable=False)
+    changes = [
+        AppendContent(file=path, slug=slug, content="A sentence more.")
+        for path, slug in places(workspace, CHANGED, SEED)
+    ]
+    if not workspace.write(changes, mode=Mode.ALL, tool="benchmark", client="benchmark").is_committed:
+        raise NotFound("The documents could not be changed.")
+    again = seconds(make)
+    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    return {"full_s": full, "again_s": again, "bytes": size}

@@ -1,0 +1,38 @@
+"""An artifact opened with its key in a new process, and its lists."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.querying import best_of
+from benchmarks.timing import seconds
+
+ENGINE = ("index.artifacts.frozen", "index.whoosh_engine", "index.query", "index.snippets", "index.cursors")
+"""What is imported before an artifact is opened; it takes the same time for any."""
+
+
+def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
+    """Milliseconds to import, and to sum every file and map every segment; the lists of all queries."""
+    imported = seconds(lambda: [import_module(name) for name in ENGINE])
+    from index.artifacts.frozen import FrozenIndex
+    from index.artifacts.key_file import read_key
+    from index.artifacts.opening import open_artifact
+
+    opened: list[FrozenIndex] = []
+
+    def open_it() -> None:
+        index = FrozenIndex(open_artifact(Path(out), read_key(Path(key))))
+        index.follow()
+        opened.append(index)
+
+    took = seconds(open_it)
+    [index] = opened
+    if not index.artifact.trusted:
+        raise ValueError("the artifact does not carry the seal of its key")
+    return {
+        "import_ms": imported * 1e3,
+        "open_ms": took * 1e3,
+        "lists": list(map(best_of(index), queries)),
+    }

@@ -1,0 +1,209 @@
+"""`docyard build`: an artifact that is served without a repository."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard import console
+from docyard.checkup.finding import some
+from docyard.commands import options
+from docyard.exits import CannotError, Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from index.artifacts.building import Built
+    from index.artifacts.contents import Choice, Contents
+    from workspace.globs import Glob
+
+
+@click.command(name="build", short_help="Build an artifact that is served without a repository.")
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path())
+@options.repository
+@click.option(
+    "--out", metavar="OUT", type=click.Path(path_type=Path), required=True, help="The folder to build into."
+)
+@click.option("--ref", metavar="REF", help="The branch, tag or commit to build. [default: HEAD]")
+@click.option(
+    "--description",
+    metavar="TEXT",
+    help="What the documents are about, which hosts are told. [default: as docyard.toml says, else the name]",
+)
+@click.option(
+    "--taxonomy",
+    metavar="KEY[=TEXT]",
+    multiple=True,
+    help="A key of front matter to filter by, and what it means; beside those of docyard.toml.",
+)
+@click.option("--include", metavar="GLOB", multiple=True, help="Take only the documents that these match.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out the documents that this matches.")
+@click.option(
+    "--key",
+    "key_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Seal the artifact with this key, made if it is missing, so that who has it can open it at once.",
+)
+@options.as_json
+def command(
+    folder: Path,
+    repo: Path | None,
+    out: Path,
+    ref: str | None,
+    description: str | None,
+    taxonomy: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    key_file: Path | None,
+    as_json: bool,
+) -> int:
+    """Build an artifact of the documents below DIR: index, texts and metadata.json in one folder.
+
+    `docyard serve --index OUT --read-only` serves it with no repository beside it. In a Git work tree the
+    commit is built, not the files; another folder is built as it is. What did not change since the last
+    artifact in OUT is taken over from it, and a server that serves OUT goes on to the new one by itself.
+
+    \b
+    Example:
+        docyard build docs --out site-index --description "Acme's guides" --taxonomy language
+    """
+    from index.artifacts.building import build
+
+    place = options.folder(folder if repo is None else repo / folder)
+    if not place.is_dir():
+        raise click.BadParameter("there is no such folder", param_hint="DIR")
+    target = options.folder(out)
+    key = _key(options.folder(key_file), target) if key_file else None
+    started = time.monotonic()
+    warnings: list[str] = []
+    contents = _contents(place, ref, include, exclude, warnings)
+    with console.progress("Indexing") as progress, _naming_options(description, taxonomy):
+        built = build(
+            contents,
+            target,
+            description=description,
+            taxonomy=dict(map(_declared, taxonomy)),
+            key=key,
+            progress=progress,
+        )
+    _report(built, contents, warnings, key is not None, round(time.monotonic() - started, 3), as_json)
+    return Exit.DONE
+
+
+def _contents(
+    place: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
+) -> Contents:
+    """The documents below a folder: of a commit if it lies in a repository, else its files."""
+    from index.artifacts.contents import Choice, of_commit, of_folder
+    from workspace.git import GitReader, NotARepository
+    from workspace.workspace import Workspace
+
+    choice = Choice("", _globs(include, "--include"), _globs(exclude, "--exclude"))
+    try:
+        git = GitReader(place)
+    except NotARepository:
+        if ref is not None:
+            raise click.BadParameter("the folder is not in a Git repository", param_hint="--ref") from None
+        return of_folder(place.resolve(), choice)
+    if git.worktree is not None and place.resolve().is_relative_to(git.worktree.resolve()):
+        below = place.resolve().relative_to(git.worktree.resolve()).as_posix()
+        choice = choice._replace(below="" if below == "." else below)
+    commit = git.head().commit if ref is None else git.find_commit(ref)
+    if commit is None and ref is None:
+        raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
+    if commit is None:
+        raise CannotError(
+            "--ref names no branch, tag or commit of the repository",
+            fix="`git branch --all` and `git tag` list them; a clone may have to fetch them first.",
+        )
+    contents = of_commit(git, commit, Workspace(git).name, choice)
+    if ref is None and (changed := _uncommitted(git.uncommitted(), contents, choice)):
+        warnings.append(f"not committed, and so not built as the files are: {some(changed)}")
+    return contents
+
+
+def _uncommitted(paths: tuple[str, ...], contents: Contents, choice: Choice) -> list[str]:
+    config = contents.config
+    return [path for path in paths if config.is_document(path) and choice.takes(path, config.root)]
+
+
+def _globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
+    from workspace.globs import Glob, problem
+
+    for text in texts:
+        if reason := problem(text):
+            raise click.BadParameter(f"'{text[:100]}' {reason}", param_hint=option)
+    return tuple(map(Glob.compile, texts))
+
+
+def _declared(text: str) -> tuple[str, str | None]:
+    key, _, description = text.partition("=")
+    return key.strip(), description.strip() or None
+
+
+def _key(file: Path, out: Path) -> bytes:
+    """The key in a file, made if it is missing. Raises InvalidKeyFile, and BadParameter if it lies in OUT."""
+    from index.artifacts.key_file import read_key
+    from index.keys import stored_key
+
+    if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):
+        raise click.BadParameter("a key in OUT would be shipped with the artifact", param_hint="--key")
+    is_new = not file.exists()
+    key = stored_key(file) or read_key(file)
+    if is_new:
+        click.echo("A new key was made: servers that have it open what it seals at once.", err=True)
+    return key
+
+
+@contextmanager
+def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
+    """Say which option a setting that breaks its rules came from: those of files were read before."""
+    from workspace.config import CONFIG_PATH, InvalidConfig
+
+    try:
+        yield
+    except InvalidConfig as error:
+        field = str(error.details.get("field", ""))
+        option = "--taxonomy" if taxonomy and field.startswith("taxonomy") else "--description"
+        raise click.BadParameter(error.message.removeprefix(f"{CONFIG_PATH}: "), param_hint=option) from error
+
+
+def _report(
+    built: Built, contents: Contents, warnings: list[str], sealed: bool, seconds: float, as_json: bool
+) -> None:
+    stats = built.metadata.stats
+    if contents.left_out:
+        warnings.append(f"left out for their size or their names: {some(contents.left_out)}")
+    if built.silent:
+        warnings.append(
+            f"{built.silent} documents have no text to search: they are empty, larger than "
+            "limits.document_bytes, or pointers of Git LFS"
+        )
+    if built.unlisted:
+        warnings.append(f"too many values to list them all: {', '.join(built.unlisted)}")
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if as_json:
+        facts = {
+            "commit": stats.source_commit,
+            "tree": built.tree,
+            "documents": stats.total_files,
+            "chunks": stats.total_chunks,
+            "indexed": built.indexed,
+            "sealed": sealed,
+            "warnings": warnings,
+            "seconds": seconds,
+        }
+        console.print_json(facts)
+        return
+    source = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
+    click.echo(
+        f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {source} "
+        f"in {seconds:.1f} s; {built.indexed} were read, the others taken over."
+    )

@@ -1,0 +1,205 @@
+"""An artifact answers as the repository that it was built from, however it is opened, or is refused."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import Server, serving, serving_artifact, surroundings
+from tests.repositories import Repo, normal
+
+WORDS = [
+    "quagga",
+    "okapi",
+    "wombat",
+    "lynx",
+    "heron",
+    "otter",
+    "badger",
+    "RateLimitError",
+    "--dry-run",
+    "/v1/search",
+]
+MANIFEST = '[metadata]\narea = "core"\n[[override]]\nmatch = "c/*"\nmetadata = { type = "guide" }\n'
+SETTINGS = '[taxonomy.language]\ndescription = "Programming language"\n[taxonomy.area]\n'
+
+
+def pages(number: int) -> dict[str, str]:
+    """Documents of random words, some with front matter, in folders with manifests."""
+    chance = random.Random(number)
+    found = {
+        "docyard.toml": SETTINGS,
+        ".taxonomy.toml": MANIFEST,
+        "b/.taxonomy.toml": '[metadata]\nlanguage = "go"\n',
+    }
+    for page in range(number):
+        head = (
+            f"---\ntype: {chance.choice(['runbook', 'api_spec'])}\ntags: [t{page % 3}]\n---\n"
+            if page % 2
+            else ""
+        )
+        sections = "".join(
+            f"\n## {chance.choice(WORDS)} {section}\n\n{' '.join(chance.choices(WORDS, k=12))}\n"
+            for section in range(chance.randrange(5))
+        )
+        found[f"{'abc'[page % 3]}/{page:02}.md"] = (
+            f"{head}# Page {page}\n\nOn {chance.choice(WORDS)}.\n{sections}"
+        )
+    return found
+
+
+def queries(number: int) -> list[dict[str, Any]]:
+    chance = random.Random(number)
+    filters = [{}, {}, {"type": "guide"}, {"tags": "t1"}, {"language": "go"}, {"area": "core"}, {"path": "b"}]
+    shapes = ["{} {}", "{}", "{} -{}", '"{} {}"', "{} {} {}", "nothing {}x"]
+    return [
+        {
+            "query": chance.choice(shapes).format(*chance.choices(WORDS, k=3)),
+            "limit": 30,
+            **chance.choice(filters),
+        }
+        for _ in range(number)
+    ]
+
+
+def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "docyard", *map(str, arguments)],
+        env=surroundings(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("source") / "site", pages(45))
+
+
+@pytest.fixture(scope="module")
+def key(home: Path) -> Path:
+    return home / "site.key"
+
+
+@pytest.fixture(scope="module")
+def out(repo: Repo, key: Path, home: Path) -> Path:
+    out = home / "out"
+    done = docyard(home, "build", repo.path, "--out", out, "--key", key)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Server, Server, Server]]:
+    """One of the repository, one of the artifact with its key, and one without."""
+    with ExitStack() as stack:
+        yield (
+            stack.enter_context(serving(repo.path, home, "--read-only")),
+            stack.enter_context(serving_artifact(out, home, "--key", str(key))),
+            stack.enter_context(serving_artifact(out, home)),
+        )
+
+
+def whole(server: Server, query: dict[str, Any]) -> list[object]:
+    """All pages of a list, their hints and commits."""
+    found: list[object] = []
+    cursor: dict[str, str] = {}
+    while True:
+        data = server.call("search_docs", **query, **cursor).data
+        found += [data["commit"], data["hint"], *data["hits"]]
+        if not data["next_cursor"]:
+            return found
+        cursor = {"cursor": data["next_cursor"]}
+
+
+def test_the_same_lists_for_200_queries(servers: tuple[Server, Server, Server]) -> None:
+    live, sealed, plain = servers
+    answered = 0
+    for query in queries(200):
+        expected = whole(live, query)
+        assert whole(sealed, query) == expected, query
+        assert whole(plain, query) == expected, query
+        answered += len(expected) > 2
+    assert answered > 100
+
+
+def test_the_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
+    live, sealed, plain = (server.tools() for server in servers)
+    assert live == sealed == plain
+    assert live["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_documents", {}),
+        ("list_documents", {"path": "b", "type": "runbook"}),
+        ("view_document", {"file": "a/03.md"}),
+        ("view_document", {"file": "a/99.md"}),
+        ("get_doc", {"chunk_id": "a/03.md", "context": 5}),
+        ("get_doc", {"chunk_id": "a/03.md#nowhere"}),
+        ("search_docs", {"query": "quagga", "area": "none"}),
+        ("search_docs", {"query": ""}),
+    ],
+)
+def test_the_same_answers(
+    servers: tuple[Server, Server, Server], tool: str, arguments: dict[str, Any]
+) -> None:
+    live, sealed, plain = (server.call(tool, **arguments) for server in servers)
+    assert live == sealed == plain
+
+
+def test_a_cursor_of_the_repository_is_none_of_the_artifact_s(servers: tuple[Server, Server, Server]) -> None:
+    live, sealed, _ = servers
+    cursor = live.call("search_docs", query="quagga", limit=1).data["next_cursor"]
+    refused = sealed.call("search_docs", query="quagga", limit=1, cursor=cursor)
+    assert refused.is_error
+    assert refused.data["code"] == "CURSOR_STALE"
+
+
+def test_an_artifact_cut_short_at_any_file_is_refused_with_its_name(
+    out: Path, key: Path, tmp_path: Path
+) -> None:
+    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    assert len(names) == 5
+    for number, name in enumerate(names):
+        copy = tmp_path / str(number)
+        shutil.copytree(out, copy)
+        with (copy / name).open("r+b") as file:
+            file.truncate(file.seek(0, 2) // 2)
+        done = docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert name in done.stderr or name.endswith(".manifest")
+        assert "fix:" in done.stderr
+        assert str(tmp_path) not in done.stderr
+
+
+def test_a_folder_that_is_none_and_an_index_of_a_repository_are_refused(repo: Repo, tmp_path: Path) -> None:
+    live = next((repo.path / ".git" / "docyard" / "index").iterdir())
+    for folder in (tmp_path, tmp_path / "missing", repo.path, live):
+        done = docyard(tmp_path, "serve", "--index", folder, "--read-only")
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith("error: ")
+
+
+def test_metadata_of_an_artifact_is_checked_whole(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
+    assert docyard(home, "metadata", out).returncode == 0
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    pack = next((copy / "objects" / "pack").glob("*.pack"))
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 2] ^= 1
+    pack.write_bytes(data)
+    done = docyard(home, "metadata", copy)
+    assert done.returncode == 1
+    assert pack.name in done.stdout + done.stderr

@@ -1,0 +1,180 @@
+"""Sentences of the contract on artifacts, through the command line and a real client."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.artifacts.manifest import read, write
+from index.metadata import parse_metadata
+from tests.acceptance.server import Server, serving_artifact, surroundings
+from tests.repositories import Repo, normal
+from workspace.archive import Archive
+
+RETRIES = "---\nlanguage: go\n---\n# Retries\n\nText.\n\n## Backoff\n\nExponential, like a quagga.\n"
+FILES = {
+    "docyard.toml": '[taxonomy.language]\ndescription = "Filter by language."\n',
+    "old.md": RETRIES,
+    "guides/limits.md": "# Limits\n\n## Rate\n\nTen a second.\n",
+    "notes.txt": "A quagga that is no document.\n",
+}
+
+
+def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line as a user with an empty home does."""
+    return subprocess.run(
+        [sys.executable, "-m", "docyard", *arguments],
+        env=surroundings(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def build(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
+    """Build an artifact, and give its metadata.json."""
+    done = docyard(home, "build", str(source), "--out", str(out), *options)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
+    return found
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    repo = normal(tmp_path_factory.mktemp("source") / "docs", FILES)
+    repo.git("mv", "old.md", "guides/retries.md")
+    repo.commit({})
+    repo.write({"guides/draft.md": "# Draft\n\nA quagga that is not committed.\n"})
+    return repo
+
+
+@pytest.fixture(scope="module")
+def out(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("built") / "out"
+    build(home, repo.path, out, "--description", "Acme handbook")
+    return out
+
+
+@pytest.fixture(scope="module")
+def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of the artifact elsewhere, where it was copied alone."""
+    copy = tmp_path_factory.mktemp("elsewhere") / "copy"
+    shutil.copytree(out, copy)
+    with serving_artifact(copy, home) as server:
+        server.call("search_docs", query="quagga")
+        yield server
+
+
+def test_an_artifact_holds_index_sources_metadata_and_checksums(out: Path) -> None:
+    metadata = parse_metadata((out / "metadata.json").read_bytes())
+    assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
+    manifest = read(out, (out / "metadata.json").read_bytes())
+    assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
+    for name, file_sum in manifest.files.items():
+        assert (out / name).stat().st_size == file_sum[0]
+
+
+def test_a_work_tree_is_built_at_head(out: Path, repo: Repo, server: Server) -> None:
+    metadata = parse_metadata((out / "metadata.json").read_bytes())
+    assert metadata.stats.source_commit == repo.head()
+    hits = server.call("search_docs", query="quagga").data["hits"]
+    assert [hit["filepath"] for hit in hits] == ["guides/retries.md"]
+    assert hits[0]["source_commit"] == repo.head()
+
+
+def test_the_description_and_the_schema_come_from_the_artifact(server: Server) -> None:
+    tool = server.tools()["search_docs"]
+    assert tool["description"].startswith("Search the Acme handbook. Use this")
+    assert tool["inputSchema"]["properties"]["language"] == {
+        "type": "string",
+        "description": "Filter by language.",
+        "enum": ["go"],
+    }
+
+
+def test_the_reading_tools_work_without_a_repository(server: Server, repo: Repo) -> None:
+    hits = server.call("search_docs", query="exponential", language="go").data["hits"]
+    assert [hit["chunk_id"] for hit in hits] == ["guides/retries.md#backoff"]
+    chunk = server.call("get_doc", chunk_id=hits[0]["chunk_id"])
+    assert chunk.text.endswith("## Backoff\n\nExponential, like a quagga.")
+    assert chunk.data["commit"] == repo.head()
+    listed = server.call("list_documents").data["documents"]
+    assert [item["path"] for item in listed] == ["guides/limits.md", "guides/retries.md"]
+    viewed = server.call("view_document", file="guides/limits.md", slug="rate")
+    assert viewed.data["content"] == "## Rate\n\nTen a second.\n"
+    assert set(server.tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
+    assert "edit_document" not in server.tools()
+
+
+def test_an_old_address_leads_on_in_an_artifact(server: Server) -> None:
+    reply = server.call("get_doc", chunk_id="old.md#backoff")
+    assert reply.data["moved_to"] == {"chunk_id": "guides/retries.md#backoff", "commit": None}
+
+
+def test_a_folder_has_no_source_commit(tmp_path: Path, home: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "guides").mkdir(parents=True)
+    (folder / "guides/retries.md").write_text(RETRIES)
+    metadata = build(home, folder, tmp_path / "out", "--description", "A folder")
+    assert metadata["stats"]["source_commit"] is None
+    with serving_artifact(tmp_path / "out", tmp_path / "home") as server:
+        found = server.call("search_docs", query="quagga").data
+        assert found["commit"] is None
+        assert [hit["filepath"] for hit in found["hits"]] == ["guides/retries.md"]
+
+
+def test_a_ref_is_built(repo: Repo, tmp_path: Path, home: Path) -> None:
+    before = repo.git("rev-parse", "HEAD~1").strip()
+    repo.git("tag", "v1", before)
+    metadata = build(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
+    assert metadata["stats"]["source_commit"] == before
+    out = tmp_path / "out"
+    tree = read(out, (out / "metadata.json").read_bytes()).tree
+    assert list(Archive(out, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
+
+
+def rewritten(out: Path, copy: Path, **fields: Any) -> Path:
+    """An artifact whose metadata.json says something else, as another builder may have written it."""
+    shutil.copytree(out, copy)
+    old = (copy / "metadata.json").read_bytes()
+    new = json.dumps({**json.loads(old), **fields}).encode()
+    write(copy, new, read(copy, old), None)
+    (copy / "metadata.json").write_bytes(new)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"metadata_version": "2.0.0"}, "metadata_version"),
+        ({"metadata_version": "1.1"}, "metadata_version"),
+        ({"corpus_description": None}, "corpus_description"),
+    ],
+)
+def test_what_the_server_does_not_know_is_refused_at_start(
+    out: Path, tmp_path: Path, fields: dict[str, Any], said: str
+) -> None:
+    copy = rewritten(out, tmp_path / "copy", **fields)
+    done = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert said in done.stderr
+
+
+def test_neither_an_embedding_nor_a_commit_that_nobody_has_hinders_a_server(
+    out: Path, tmp_path: Path
+) -> None:
+    model = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
+    stats = json.loads((out / "metadata.json").read_bytes())["stats"] | {"source_commit": "ab" * 20}
+    copy = rewritten(out, tmp_path / "copy", embedding=model, stats=stats)
+    with serving_artifact(copy, tmp_path / "home") as server:
+        found = server.call("search_docs", query="exponential").data
+        assert [hit["chunk_id"] for hit in found["hits"]] == ["guides/retries.md#backoff"]
+        assert found["commit"] == "ab" * 20

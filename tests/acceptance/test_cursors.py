@@ -1,0 +1,95 @@
+"""A cursor goes on with its own list, for its own user, as long as the same commit is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import Reply, Server, serving
+from tests.repositories import Repo, normal
+
+FILES = {
+    "docyard.toml": "[taxonomy.language]\n",
+    **{f"g/{n}.md": f"---\nlanguage: l{n % 2}\n---\n# P{n}\n\nA quagga.\n" for n in range(8)},
+}
+SEARCH = {"query": "quagga", "limit": 3}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("cursors") / "docs", FILES)
+
+
+@pytest.fixture(scope="module")
+def server(repo: Repo, home: Path) -> Iterator[Server]:
+    with serving(repo.path, home) as server:
+        yield server
+
+
+def cursor_of(server: Server) -> str:
+    found = server.call("search_docs", **SEARCH).data["next_cursor"]
+    assert isinstance(found, str)
+    return found
+
+
+def next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
+    return server.call("search_docs", **{**SEARCH, "cursor": cursor, **arguments})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"query": "quaggas"},
+        {"query": "quagga "},
+        {"language": "l1"},
+        {"path": "g"},
+        {"path": ""},
+    ],
+)
+def test_a_cursor_that_is_of_something_else_is_refused(server: Server, other: dict[str, Any]) -> None:
+    cursor = cursor_of(server)
+    refused = next_page(server, cursor, **other)
+    assert refused.is_error
+    assert refused.data["code"] == "INVALID_CURSOR"
+    assert "another query or other filters" in refused.data["error"]
+    assert refused.data["fix"]
+    again = server.call("search_docs", **refused.data["example"])
+    assert not again.is_error
+
+
+def test_a_cursor_of_another_tool_is_refused(server: Server) -> None:
+    of_a_list = server.call("list_documents", limit=2).data["next_cursor"]
+    assert next_page(server, of_a_list).data["code"] == "INVALID_CURSOR"
+    assert server.call("list_documents", cursor=cursor_of(server)).data["code"] == "INVALID_CURSOR"
+
+
+def test_a_cursor_of_another_user_is_refused(server: Server, repo: Repo, tmp_path: Path) -> None:
+    with serving(repo.path, tmp_path / "other") as other:
+        refused = next_page(other, cursor_of(server))
+    assert refused.data["code"] == "INVALID_CURSOR"
+    assert "was not given out by this server" in refused.data["error"]
+
+
+def test_a_page_may_be_of_another_size_and_asked_for_twice(server: Server) -> None:
+    cursor = cursor_of(server)
+    once, twice = (next_page(server, cursor, limit=2).data["hits"] for _ in range(2))
+    assert once == twice == next_page(server, cursor, limit=50).data["hits"][:2]
+
+
+def test_a_cursor_is_stale_only_while_another_commit_is_searched(server: Server, repo: Repo) -> None:
+    cursor, first = cursor_of(server), repo.head()
+    page = next_page(server, cursor).data["hits"]
+    repo.git("switch", "-q", "-c", "same")
+    assert next_page(server, cursor).data["hits"] == page
+
+    second = repo.commit({"g/8.md": "# New\n\nA quagga.\n"})
+    stale = next_page(server, cursor)
+    assert stale.is_error
+    assert stale.data["code"] == "CURSOR_STALE"
+    assert (stale.data["cursor_commit"], stale.data["commit"]) == (first, second)
+
+    repo.git("switch", "-q", "main")
+    assert next_page(server, cursor).data["hits"] == page

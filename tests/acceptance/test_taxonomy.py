@@ -1,0 +1,74 @@
+"""Declared keys through a real server and client: what a host is offered, and what is told of a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.server import Server, serving
+from tests.repositories import Repo, normal
+
+LONG = "x" * 200
+FILES = {
+    "docyard.toml": '[taxonomy.language]\ndescription = "By language."\n[taxonomy.topic]\n',
+    "guides/.taxonomy.toml": "[metadata]\nlanguage = 'Go'\n",
+    "guides/a.md": "# A\n\nA walrus.\n",
+    "b.md": f"---\nlanguage: [c, '{LONG}']\n---\n# B\n\nA walrus.\n",
+    "topics.md": "# Topics\n",
+    **{f"topics/{place}.md": f"---\ntopic: t{place}\n---\n# T\n" for place in range(513)},
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("docs") / "repo", FILES)
+
+
+@pytest.fixture(scope="module")
+def server(repo: Repo, home: Path) -> Iterator[Server]:
+    with serving(repo.path, home, "--read-only") as server:
+        assert not server.call("search_docs", query="walrus").is_error
+        yield server
+
+
+def test_a_host_is_offered_the_values(server: Server) -> None:
+    offered = server.tools()["search_docs"]["inputSchema"]
+    assert offered["required"] == ["query"]
+    assert offered["properties"]["language"] == {
+        "type": "string",
+        "description": "By language.",
+        "enum": ["Go", "c"],
+    }
+    topic = offered["properties"]["topic"]
+    assert "enum" not in topic
+    assert topic["description"].startswith("Filter results by topic. Not all values are listed")
+
+
+def test_a_filter_takes_what_is_offered_and_what_is_too_long_to_be(server: Server) -> None:
+    for value, path in (("Go", "guides/a.md"), ("c", "b.md"), (LONG, "b.md")):
+        found = server.call("search_docs", query="walrus", language=value)
+        assert [hit["filepath"] for hit in found.data["hits"]] == [path]
+    hint = server.call("search_docs", query="walrus", topic="t7").data["hint"]
+    assert "topic 't7'" in hint["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "named"),
+    [
+        ({"lang": "Go"}, "INVALID_ARGUMENTS", "language"),
+        ({"colour": "red"}, "INVALID_ARGUMENTS", "topic"),
+        ({"language": "go"}, "UNKNOWN_FILTER_VALUE", "Go"),
+        ({"language": "y" * 200}, "UNKNOWN_FILTER_VALUE", "Go"),
+        ({"topic": "t5122"}, "UNKNOWN_FILTER_VALUE", "t512"),
+    ],
+)
+def test_a_wrong_filter_lists_what_is_allowed(
+    server: Server, fields: dict[str, str], code: str, named: str
+) -> None:
+    answer = server.call("search_docs", query="walrus", **fields)
+    assert answer.is_error
+    assert answer.data["code"] == code
+    assert named in (*answer.data["nearest"], *answer.data["known"])
+    assert len(answer.data["error"]) < 200

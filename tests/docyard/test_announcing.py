@@ -1,0 +1,196 @@
+"""A list of tools that changed is announced to a client that was told of it, in both protocol eras."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import Implementation, ToolListChangedNotification
+
+from tests.docyard.conftest import Git
+from tests.docyard.test_stdio import ODD_SERVER, ByHand, Era, client, environment, serving
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE = 20.0  # seconds in which what must come has come
+QUIET = 0.4  # seconds in which what must not come would have come
+
+
+class Listener:
+    """A client of either era that counts the announcements."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+        self._more = anyio.Event()
+
+    def hear(self) -> None:
+        self.heard += 1
+        self._more.set()
+        self._more = anyio.Event()
+
+    async def until(self, count: int) -> None:
+        with anyio.fail_after(PATIENCE):
+            while self.heard < count:
+                await self._more.wait()
+
+
+@asynccontextmanager
+async def listening(repo: Path, era: Era, *options: str) -> AsyncIterator[tuple[Client, Listener]]:
+    listener = Listener()
+
+    async def receive(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            listener.hear()
+
+    command = serving(repo, *options)
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment())
+    me = Implementation(name="tester", version="1")
+    async with Client(
+        stdio_client(parameters),
+        mode=era,
+        client_info=me,
+        message_handler=receive if era == "legacy" else None,
+    ) as connected:
+        if era == "legacy":
+            yield connected, listener
+            return
+        async with connected.listen(tools_list_changed=True) as events, anyio.create_task_group() as tasks:
+
+            async def follow() -> None:
+                async for event in events:
+                    assert event == ToolsListChanged()
+                    listener.hear()
+
+            tasks.start_soon(follow)
+            yield connected, listener
+            tasks.cancel_scope.cancel()
+
+
+async def tags(connected: Client) -> list[str]:
+    listed = await connected.list_tools(cache_mode="bypass")
+    [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
+    found: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
+    return found
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def era(request: pytest.FixtureRequest) -> Era:
+    era: Era = request.param
+    return era
+
+
+async def test_a_new_value_is_announced_once(repo: Path, git: Git, era: Era) -> None:
+    async with listening(repo, era) as (connected, listener):
+        assert connected.server_capabilities is not None
+        assert connected.server_capabilities.tools is not None
+        assert connected.server_capabilities.tools.list_changed
+        await connected.call_tool("search_docs", {"query": "backoff"})
+        assert await tags(connected) == ["backend"]
+        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["network"]})
+        await connected.call_tool("search_docs", {"query": "backoff"})
+        await listener.until(1)
+        assert await tags(connected) == ["backend", "network"]
+        for _ in range(3):
+            await connected.call_tool("search_docs", {"query": "backoff"})
+        await anyio.sleep(QUIET)
+        assert listener.heard == 1
+
+
+async def test_a_commit_that_brings_no_value_is_not_announced(repo: Path, git: Git) -> None:
+    async with listening(repo, "legacy") as (connected, listener):
+        await connected.call_tool("search_docs", {"query": "backoff"})
+        await tags(connected)
+        (repo / "more.md").write_text("---\ntags: [backend]\n---\n# More\n\nwords\n")
+        git("add", ".")
+        git("commit", "--quiet", "--message", "More")
+        found = await connected.call_tool("search_docs", {"query": "words"})
+        assert found.structured_content is not None
+        assert found.structured_content["hits"]
+        await anyio.sleep(QUIET)
+        assert listener.heard == 0
+
+
+async def test_the_first_index_is_announced(repo: Path, era: Era) -> None:
+    async with listening(repo, era) as (connected, listener):
+        if not await tags(connected):  # else it was ready before the first list
+            await listener.until(1)
+        assert await tags(connected) == ["backend"]
+
+
+async def test_another_process_s_values_are_told_and_announced(repo: Path, git: Git) -> None:
+    async with listening(repo, "auto") as (connected, listener):
+        await connected.call_tool("search_docs", {"query": "backoff"})
+        assert await tags(connected) == ["backend"]
+        (repo / "more.md").write_text("---\ntags: [other]\n---\n# More\n")
+        git("add", ".")
+        git("commit", "--quiet", "--message", "More")
+        subprocess.run(
+            [*serving(repo)[:3], "index", "rebuild", "-C", str(repo)],
+            check=True,
+            capture_output=True,
+            env=environment(),
+        )
+        await connected.call_tool("view_document", {"file": "guide.md"})  # asks nothing of the index
+        await listener.until(1)
+        assert await tags(connected) == ["backend", "other"]
+
+
+async def test_the_first_list_waits_for_the_values_of_a_declared_key(repo: Path, git: Git, era: Era) -> None:
+    (repo / "docyard.toml").write_text('[taxonomy.product]\ndescription = "The product."\n')
+    (repo / "more.md").write_text("---\nproduct: rocket\n---\n# More\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+    async with client(serving(repo), era) as connected:
+        listed = await connected.list_tools()
+        [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
+        assert search.input_schema["properties"]["product"] == {
+            "type": "string",
+            "description": "The product.",
+            "enum": ["rocket"],
+        }
+
+
+def test_the_first_list_does_not_wait_for_a_long_index(tmp_path: Path) -> None:
+    (tmp_path / "awaits").touch()
+    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})  # warming up takes a minute there
+    assert (tmp_path / "warming").exists()
+    assert server.end() == ""
+
+
+def _lines(*messages: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages)
+
+
+def _modern(number: int, method: str, **params: Any) -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    return {"id": number, "method": method, "params": {**params, "_meta": meta}}
+
+
+def test_a_client_that_listens_and_hangs_up_ends_the_server(repo: Path) -> None:
+    sent = _lines(
+        _modern(1, "subscriptions/listen", notifications={"toolsListChanged": True}),
+        _modern(2, "tools/call", name="search_docs", arguments={"query": "backoff"}),
+    )
+    done = subprocess.run(
+        serving(repo), input=sent, capture_output=True, env=environment(), timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    methods = [answer.get("method") for answer in answers]
+    assert "notifications/subscriptions/acknowledged" in methods
+    [found] = [answer for answer in answers if answer.get("id") == 2]
+    assert found["result"]["structuredContent"]["hits"]

@@ -1,0 +1,283 @@
+"""`docyard build`: what it prints, what it refuses, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docyard.cli import main
+from index.artifacts import claiming
+from index.locking import locked
+from tests.docyard.conftest import Git
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def build(*arguments: object) -> int:
+    return main(["build", *map(str, arguments)])
+
+
+def built(capsys: Capture, *arguments: object) -> dict[str, Any]:
+    """What `--json` prints of a build that succeeds."""
+    assert build(*arguments, "--json") == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def told(out: Path) -> dict[str, Any]:
+    return dict(json.loads((out / "metadata.json").read_bytes()))
+
+
+def error(capsys: Capture) -> str:
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def test_a_work_tree_is_built_at_head(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+    (repo / "guide.md").write_text("# Guide\n\nNot committed.\n")
+    (repo / "new.md").write_text("# New\n")
+    (repo / "other.txt").write_text("No document.\n")
+    found = built(capsys, repo, "--out", out)
+    assert found["commit"] == told(out)["stats"]["source_commit"] == git("rev-parse", "HEAD")
+    assert (found["documents"], found["indexed"], found["sealed"]) == (1, 1, False)
+    assert found["warnings"] == ["not committed, and so not built as the files are: guide.md, new.md"]
+
+
+def test_a_folder_outside_git_has_no_commit(tmp_path: Path, out: Path, capsys: Capture) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "page.md").write_text("# Page\n")
+    assert built(capsys, tmp_path / "site", "--out", out)["commit"] is None
+    assert told(out)["stats"]["source_commit"] is None
+    assert told(out)["corpus_description"] == "site"
+
+
+def test_a_folder_in_a_repository_keeps_its_paths(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+    (repo / "docs").mkdir()
+    (repo / "docs" / "page.md").write_text("# Page\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "Add")
+    assert built(capsys, "docs", "-C", repo, "--out", out)["documents"] == 1
+    assert built(capsys, repo, "--out", out, "--include", "docs")["documents"] == 1
+    assert built(capsys, repo, "--out", out, "--exclude", "docs/*")["documents"] == 1
+    assert built(capsys, repo, "--out", out)["documents"] == 2
+
+
+@pytest.mark.parametrize("name", ["v1", "older", "annotated", "refs/tags/v1", "{commit}", "{short}"])
+def test_a_branch_a_tag_and_a_commit_are_built(
+    repo: Path, git: Git, out: Path, name: str, capsys: Capture
+) -> None:
+    commit = git("rev-parse", "HEAD")
+    git("tag", "v1")
+    git("tag", "-a", "annotated", "-m", "A tag", "v1")
+    git("branch", "older")
+    (repo / "more.md").write_text("# More\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "More")
+    found = built(capsys, repo, "--out", out, "--ref", name.format(commit=commit, short=commit[:9]))
+    assert (found["commit"], found["documents"], found["warnings"]) == (commit, 1, [])
+
+
+def test_a_bare_repository_is_built(repo: Path, git: Git, out: Path, tmp_path: Path, capsys: Capture) -> None:
+    git("clone", "-q", "--bare", str(repo), str(tmp_path / "site.git"))
+    assert built(capsys, tmp_path / "site.git", "--out", out)["documents"] == 1
+    assert told(out)["corpus_description"] == "site"
+
+
+def test_options_reach_metadata(repo: Path, out: Path, capsys: Capture) -> None:
+    keys = ["--taxonomy", "type=Kind of page", "--taxonomy", "area", "--taxonomy", "tags = a = b"]
+    built(capsys, repo, "--out", out, "--description", "Acme's guides", *keys)
+    assert told(out)["corpus_description"] == "Acme's guides"
+    assert told(out)["taxonomy"] == {
+        "type": {"description": "Kind of page", "values": ["runbook"]},
+        "area": {"values": []},
+        "tags": {"description": "a = b", "values": ["backend"]},
+    }
+
+
+def test_people_read_one_line(repo: Path, out: Path, capsys: Capture) -> None:
+    assert build(repo, "--out", out) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Built 1 documents, 2 sections, of commit ")
+    assert printed.out.endswith("; 1 were read, the others taken over.\n")
+    assert printed.err == ""
+
+
+def test_a_key_is_made_once_and_is_private(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
+    key = tmp_path / "keys" / "site.key"
+    assert build(repo, "--out", out, "--key", key) == 0
+    assert "A new key was made" in capsys.readouterr().err
+    data = key.read_bytes()
+    assert len(data) == 32
+    assert key.stat().st_mode & 0o077 == 0
+    found = built(capsys, repo, "--out", out, "--key", key)
+    assert (found["sealed"], found["indexed"]) == (True, 0)
+    assert key.read_bytes() == data
+
+
+def test_a_key_in_the_artifact_s_own_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
+    assert build(repo, "--out", out, "--key", out / "site.key") == 2
+    assert "would be shipped" in error(capsys)
+    assert not out.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_for_a_key_keeps_nobody_waiting(
+    repo: Path, out: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    os.mkfifo(tmp_path / "key", 0o600)
+    assert build(repo, "--out", out, "--key", tmp_path / "key") == 3
+    assert "32 bytes" in error(capsys)
+
+
+@pytest.mark.parametrize(("size", "mode"), [(31, 0o600), (33, 0o600), (32, 0o644), (0, 0o600)])
+def test_a_key_that_is_none_is_refused(
+    repo: Path, out: Path, tmp_path: Path, size: int, mode: int, capsys: Capture
+) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(bytes(size))
+    key.chmod(mode)
+    assert build(repo, "--out", out, "--key", key) == 3
+    assert "32 bytes" in error(capsys)
+    assert not out.exists()
+
+
+def test_no_markdown(tmp_path: Path, out: Path, capsys: Capture) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "page.txt").write_text("Text.")
+    assert build(tmp_path / "site", "--out", out) == 3
+    assert error(capsys).startswith("error: there is no Markdown to build from\n  fix: ")
+    assert not out.exists()
+
+
+def test_no_commit_yet(tmp_path: Path, git: Git, out: Path, capsys: Capture) -> None:
+    (tmp_path / "specs").mkdir()
+    git("init", "-q")
+    (tmp_path / "specs" / "page.md").write_text("# Page\n")
+    assert build(tmp_path / "specs", "--out", out) == 3
+    assert "no commit yet" in error(capsys)
+
+
+def test_a_wrong_manifest_is_said_with_file_line_and_key(
+    repo: Path, git: Git, out: Path, capsys: Capture
+) -> None:
+    (repo / ".taxonomy.toml").write_text(
+        '[metadata]\ntype = "guide"\n\n[[override]]\nmatch = "a[b"\nmetadata = { type = "x" }\n'
+    )
+    git("add", ".")
+    git("commit", "-q", "-m", "Manifest")
+    assert build(repo, "--out", out) == 3
+    message = error(capsys)
+    assert all(part in message for part in (".taxonomy.toml", "line 5", "match"))
+    (repo / ".taxonomy.toml").write_text('[metadata]\nlangage = "go"\n')
+    git("commit", "-q", "-a", "-m", "Manifest")
+    assert build(repo, "--out", out) == 3
+    message = error(capsys)
+    assert all(part in message for part in (".taxonomy.toml", "line 2", "langage"))
+    assert not out.exists()
+
+
+def test_wrong_settings_of_the_source(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+    (repo / "docyard.toml").write_text("[taxonomy.limit]\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "Settings")
+    assert build(repo, "--out", out) == 3
+    assert "taxonomy.limit" in error(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--taxonomy", "limit"], "--taxonomy"),
+        (["--taxonomy", "a b"], "--taxonomy"),
+        (["--taxonomy", "=words"], "--taxonomy"),
+        ([part for number in range(65) for part in ("--taxonomy", f"k{number}")], "at most 64 keys"),
+        (["--description", "x" * 501], "--description"),
+        (["--include", "a[b"], "--include"),
+        (["--exclude", "../up"], "--exclude"),
+        (["--exclude", ""], "--exclude"),
+    ],
+)
+def test_wrong_usage(repo: Path, out: Path, arguments: list[str], said: str, capsys: Capture) -> None:
+    assert build(repo, "--out", out, *arguments) == 2
+    assert said in error(capsys)
+    assert not out.exists()
+
+
+def test_without_out_or_folder(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert build(repo) == 2
+    assert "--out" in error(capsys)
+    assert build(tmp_path / "missing", "--out", out) == 2
+    assert "no such folder" in error(capsys)
+    (tmp_path / "plain").mkdir()
+    assert build(tmp_path / "plain", "--out", out, "--ref", "main") == 2
+    assert "--ref" in error(capsys)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "HEAD^{tree}", "", "0000000000000000000000000000000000000000"])
+def test_a_ref_that_is_none(repo: Path, out: Path, name: str, capsys: Capture) -> None:
+    assert build(repo, "--out", out, "--ref", name) == 3
+    assert "--ref names no branch, tag or commit" in error(capsys)
+
+
+def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Capture) -> None:
+    assert build(repo, "--out", repo) == 3
+    assert "no artifact" in error(capsys)
+    out.write_text("A file.")
+    assert build(repo, "--out", out) == 3
+    assert "something else stands there" in error(capsys)
+    out.unlink()
+    out.symlink_to(out)
+    assert build(repo, "--out", out) == 3
+    assert "something else stands there" in error(capsys)
+    assert build(repo, "--out", repo / ".git" / "site") == 3
+    assert "Git's own" in error(capsys)
+
+
+def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> None:
+    out.mkdir()
+    with locked(out / claiming.LOCK, 0):
+        assert build(repo, "--out", out) == 3
+    assert "another process is building into this folder" in error(capsys)
+
+
+def test_two_processes_at_once(repo: Path, out: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "docyard", "build", str(repo), "--out", str(out)]
+    both = [
+        subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        for _ in range(2)
+    ]
+    errors = [one.communicate()[1] for one in both]
+    codes = sorted(one.returncode for one in both)
+    assert codes in ([0, 0], [0, 3])
+    assert all("Traceback" not in text for text in errors)
+    assert codes == [0, 0] or any("another process is building" in text for text in errors)
+    assert build(repo, "--out", out) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_cannot_be_read(tmp_path: Path, out: Path, capsys: Capture) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "page.md").write_text("# Page\n")
+    (tmp_path / "site" / "page.md").chmod(0)
+    assert build(tmp_path / "site", "--out", out) == 3
+    assert "page.md cannot be read: Permission denied" in error(capsys)
+
+
+def test_an_object_that_is_lost(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+    blob = git("rev-parse", "HEAD:guide.md")
+    (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert build(repo, "--out", out) == 3
+    message = error(capsys)
+    assert "guide.md cannot be read" in message
+    assert str(repo) not in message

@@ -1,0 +1,139 @@
+"""`docyard metadata` prints what an index tells of itself, and names what is wrong in one from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docyard.cli import main
+from tests.docyard.conftest import Git
+
+Capture = pytest.CaptureFixture[str]
+
+SOUND: dict[str, Any] = {
+    "metadata_version": "1.1.0",
+    "corpus_description": "Acme's guides",
+    "taxonomy": {"language": {"description": "The language.", "values": ["python", "go"]}},
+    "stats": {"total_chunks": 7, "total_files": 3, "indexed_at": "2026-02-21T14:32:00Z"},
+    "embedding": {"provider": "openai", "model": "large", "dimensions": 3072},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "metadata.json"
+
+
+def test_that_of_a_repository_s_index_is_printed(repo: Path, git: Git, capsys: Capture) -> None:
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    capsys.readouterr()
+    assert main(["metadata", "-C", str(repo), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["problems"] == []
+    assert told["metadata"]["stats"]["source_commit"] == git("rev-parse", "HEAD")
+    assert told["metadata"]["taxonomy"]["tags"] == {"values": ["backend"]}
+    assert main(["metadata", "-C", str(repo)]) == 0
+    assert "description\tspecs\n" in capsys.readouterr().out
+
+
+def test_without_an_index_the_command_that_makes_one_is_named(repo: Path, capsys: Capture) -> None:
+    assert main(["metadata", "-C", str(repo)]) == 3
+    assert "docyard index rebuild" in capsys.readouterr().err
+
+
+def test_a_sound_file_is_printed_as_it_is_read(file: Path, capsys: Capture) -> None:
+    file.write_text(json.dumps(SOUND))
+    assert main(["metadata", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "embedding\topenai large 3072\n" in printed
+    assert "source_commit\tnone\n" in printed
+    assert "language\t2\tThe language.\n" in printed
+    assert main(["metadata", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["metadata"]["taxonomy"]["language"]["values"] == ["go", "python"]
+    assert told["metadata"]["stats"]["source_commit"] is None
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("metadata_version", {"metadata_version": "1.1"}),
+        ("metadata_version", {"metadata_version": "2.0.0"}),
+        ("stats.source_commit", {"stats": {**SOUND["stats"], "source_commit": "a" * 39}}),
+        ("taxonomy", {"taxonomy": {f"k{i}": {"values": []} for i in range(65)}}),
+        ("taxonomy.k.values", {"taxonomy": {"k": {"values": [str(i) for i in range(513)]}}}),
+        ("taxonomy.k.values.0", {"taxonomy": {"k": {"values": ["x" * 200]}}}),
+        ("taxonomy.limit", {"taxonomy": {"limit": {"values": []}}}),
+        ("embedding.dimensions", {"embedding": {"provider": "p", "model": "m", "dimensions": 0}}),
+    ],
+)
+def test_a_problem_is_named_by_its_field(
+    field: str, change: dict[str, Any], file: Path, capsys: Capture
+) -> None:
+    file.write_text(json.dumps({**SOUND, **change}))
+    assert main(["metadata", str(file)]) == 1
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{field}\t")
+    assert main(["metadata", str(file), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["metadata"] is None
+    assert [problem["field"] for problem in told["problems"]] == [field]
+
+
+def test_every_problem_is_listed(file: Path, capsys: Capture) -> None:
+    file.write_text(json.dumps({**SOUND, "metadata_version": "1", "corpus_description": None, "stats": {}}))
+    assert main(["metadata", str(file)]) == 1
+    fields = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
+    assert fields == [
+        "metadata_version",
+        "corpus_description",
+        "stats.total_chunks",
+        "stats.total_files",
+        "stats.indexed_at",
+    ]
+
+
+def test_what_is_no_json_is_a_problem(file: Path, capsys: Capture) -> None:
+    file.write_bytes(b"\xff{")
+    assert main(["metadata", str(file)]) == 1
+    assert capsys.readouterr().out.startswith("metadata.json\t")
+
+
+@pytest.mark.parametrize("name", ["missing.json", "folder"])
+def test_what_cannot_be_read_is_refused_without_its_place(name: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "folder").mkdir()
+    assert main(["metadata", str(tmp_path / name)]) == 3
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert "\n  fix: " in told.err
+    assert str(tmp_path) not in told.err
+
+
+def test_a_key_is_for_an_artifact(file: Path, capsys: Capture) -> None:
+    file.write_text(json.dumps(SOUND))
+    assert main(["metadata", str(file), "--key", "k"]) == 2
+    assert "--key" in capsys.readouterr().err
+
+
+def test_an_artifact_is_checked_whole(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    out, key = tmp_path / "out", tmp_path / "key"
+    assert main(["build", "-C", str(repo), "--out", str(out), "--key", str(key)]) == 0
+    capsys.readouterr()
+    assert main(["metadata", str(out), "--key", str(key), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["metadata"]["stats"]["total_files"] == 1
+    [pack] = (out / "objects" / "pack").glob("*.pack")
+    data = bytearray(pack.read_bytes())
+    data[-1] ^= 1
+    pack.chmod(0o600)
+    pack.write_bytes(data)
+    assert main(["metadata", str(out)]) == 1
+    assert "\nartifact\t" in capsys.readouterr().out
+    assert main(["metadata", str(out), "--json"]) == 1
+    [problem] = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["field"] == "artifact"
+    assert pack.name in problem["reason"]

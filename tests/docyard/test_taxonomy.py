@@ -1,0 +1,130 @@
+"""Declared keys on the command line: filters, what is refused at start, and what is told of manifests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from index.keys import user_key
+from tests.docyard.conftest import Git
+
+
+@pytest.fixture(autouse=True)
+def own_key() -> None:
+    user_key.cache_clear()
+
+
+def commit(repo: Path, git: Git, **files: str) -> None:
+    for name, text in files.items():
+        file = repo / {"settings": "docyard.toml", "manifest": ".taxonomy.toml"}.get(name, f"{name}.md")
+        file.write_text(text)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+
+
+def test_a_search_is_filtered_by_any_key_and_by_path(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(
+        repo,
+        git,
+        settings="[taxonomy.language]\n",
+        manifest="[metadata]\nlanguage = 'go'\n",
+        other="---\nlanguage: c=d\n---\n# Other\n\nA backoff.\n",
+    )
+
+    def hits(*options: str) -> list[str]:
+        capsys.readouterr()
+        main(["search", "backoff", "--json", "-C", str(repo), *options])
+        return [hit["filepath"] for hit in json.loads(capsys.readouterr().out)["hits"]]
+
+    assert sorted(hits()) == ["guide.md", "other.md"]
+    assert hits("--filter", "language=go") == ["guide.md"]
+    assert hits("--filter", "language = c=d") == ["other.md"]
+    assert hits("--filter", "language=go", "--filter", "type=runbook", "--tag", "backend") == ["guide.md"]
+    assert hits("--path", "o*") == ["other.md"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "reason"),
+    [
+        (["--filter", "language"], 2, "KEY=VALUE"),
+        (["--filter", "=go"], 2, "KEY=VALUE"),
+        (["--filter", "language= "], 2, "KEY=VALUE"),
+        (["--type", "runbook", "--filter", "type=note"], 2, "'type' is given twice"),
+        (["--filter", "tags=a", "--filter", "tags=b"], 2, "'tags' is given twice"),
+        (["--filter", "language=go"], 3, "there is no filter 'language'"),
+        (["--filter", "tags=bakend"], 3, "Did you mean 'backend'?"),
+    ],
+)
+def test_a_filter_that_cannot_be_is_refused(
+    repo: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, reason: str
+) -> None:
+    assert main(["search", "backoff", "-C", str(repo), *options]) == code
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["query", "limit", "cursor", "ref", "path"])
+def test_a_key_named_like_a_parameter_is_refused_at_start(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    commit(repo, git, settings=f"[taxonomy.{name}]\n")
+    assert main(["serve", "-C", str(repo)]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"error: docyard.toml: taxonomy.{name}: ")
+
+
+def test_65_keys_are_refused_at_start(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(repo, git, settings="".join(f"[taxonomy.k{number}]\n" for number in range(65)))
+    assert main(["serve", "-C", str(repo)]) == 3
+    assert "taxonomy: must have at most 64 keys, and has 65" in capsys.readouterr().err
+
+
+def told(repo: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    capsys.readouterr()
+    main([*command, "--json", "-C", str(repo)])
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_manifest_that_cannot_be_used_is_told_and_stops_nothing(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(repo, git, manifest="[metadata]\nlanguage = 'go'\n")
+    assert main(["search", "backoff", "-C", str(repo)]) == 0
+    said = ".taxonomy.toml, line 2: 'language' is no key of the taxonomy"
+    assert told(repo, "index", "status", capsys=capsys)["invalid_manifests"] == [said]
+    findings = told(repo, "doctor", capsys=capsys)["findings"]
+    assert isinstance(findings, list)
+    [finding] = [one for one in findings if said in one["message"]]
+    assert (finding["severity"], finding["area"]) == ("warning", "repository")
+    assert "[taxonomy.language]" in finding["fix"]
+
+
+def test_doctor_names_the_values_that_cannot_be_listed(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = "".join(f"[taxonomy.k{number}]\n" for number in range(63))
+    values = ", ".join([f'"{"v" * 100}{number}"' for number in range(64)])
+    many = {f"m{number}": f"---\nk2: [{values.replace('v', str(number % 10))}]\n---\n" for number in range(9)}
+    commit(
+        repo,
+        git,
+        settings=keys,
+        hidden=f'---\nk0: ["{"x" * 200}", "a\\u202eb", "seen"]\n---\n# A\n',
+        wide="\n".join(("---", *(f"k{number}: [{values}]" for number in (1, 3, 4)), "---", "# B\n")),
+        **{name: text + "# C\n" for name, text in many.items()},
+    )
+    told(repo, "index", "rebuild", capsys=capsys)
+    found = told(repo, "doctor", capsys=capsys)["findings"]
+    assert isinstance(found, list)
+    notes = [one["message"] for one in found if one["area"] == "index"]
+    assert notes[0].startswith("2 values of k0 can be searched for and not listed: over 128 characters")
+    assert notes[1].startswith("k2 has 576 values; search_docs lists up to 512")
+    assert notes[2].endswith("search_docs lists no values of tags")
+    assert "bytes in the definition of search_docs" in notes[3]
+    assert len(notes) == 4

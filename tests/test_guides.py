@@ -1,0 +1,117 @@
+"""The step-by-step guide to a read-only server is run as it is written, over a small repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docyard.cli import docyard as group
+from tests.acceptance.server import serving_artifact, surroundings
+from tests.repositories import Repo, normal
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDE = (ROOT / "docs" / "read-only-server.md").read_text(encoding="utf-8")
+
+pytestmark = [pytest.mark.docs, pytest.mark.skipif(os.name == "nt", reason="the guide is for a shell")]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+class Shell:
+    """Runs scripts in the repository, with `docyard` in the path and an empty home."""
+
+    def __init__(self, folder: Path, repo: Repo) -> None:
+        self.home = folder / "home"
+        self._repo = repo
+        commands = folder / "bin"
+        commands.mkdir()
+        self.home.mkdir()
+        for name, line in (("docyard", f'exec "{sys.executable}" -m docyard "$@"'), ("pipx", "exit 0")):
+            (commands / name).write_text(f"#!/bin/sh\n{line}\n")
+            (commands / name).chmod(0o755)
+        path = f"{commands}{os.pathsep}{os.environ['PATH']}"
+        self._env = {**surroundings(self.home), "PATH": path, "RUNNER_TEMP": str(self.home)}
+
+    def run(self, script: str, **env: str) -> str:
+        """Run a script, which must succeed; give what it printed."""
+        done = subprocess.run(
+            ["sh", "-eu", "-c", script],
+            cwd=self._repo.path,
+            env={**self._env, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    repo = normal(tmp_path / "site", {"old.md": "# Retries\n\nA quagga waits, and then tries again.\n"})
+    repo.git("mv", "old.md", "retries.md")
+    repo.commit({})
+    return repo
+
+
+@pytest.fixture
+def shell(tmp_path: Path, repo: Repo) -> Shell:
+    return Shell(tmp_path, repo)
+
+
+def steps(text: str) -> list[str]:
+    """The scripts of a workflow, or of a part of one."""
+    found = yaml.safe_load(text)
+    listed = found["jobs"]["index"]["steps"] if isinstance(found, dict) else found
+    return [step["run"] for step in listed if "run" in step]
+
+
+def test_the_guide_works_step_by_step(shell: Shell, repo: Repo) -> None:
+    by_hand, trial, serve, replace, seal, sealed = blocks("sh")
+    workflow, with_key = blocks("yaml")
+    shell.run(by_hand)
+    shell.run(trial)
+    for step in steps(workflow):
+        shell.run(step)
+    shell.run(serve)
+    with serving_artifact(repo.path / "serve" / "current", shell.home) as server:
+        [hit] = server.call("search_docs", query="quagga").data["hits"]
+        assert (hit["filepath"], hit["source_commit"]) == ("retries.md", repo.head())
+        assert server.call("get_doc", chunk_id="old.md").data["moved_to"]["chunk_id"].startswith("retries.md")
+        repo.commit({"retries.md": "# Retries\n\nAn okapi waits.\n"})
+        for step in steps(workflow):
+            shell.run(step)
+        shell.run(replace)
+        [hit] = server.call("search_docs", query="okapi").data["hits"]
+        assert hit["source_commit"] == repo.head()
+    shell.run(seal)
+    [step] = steps(with_key)
+    shell.run(step, SITE_KEY=b64encode((repo.path.parent / "site.key").read_bytes()).decode())
+    shell.run(sealed)
+
+
+def test_the_host_s_configuration_is_a_command_that_exists() -> None:
+    [configuration] = blocks("json")
+    server = json.loads(configuration)["mcpServers"]["acme-docs"]
+    assert server["command"] == "docyard"
+    command = group.get_command(None, server["args"][0])  # type: ignore[arg-type]
+    assert command is not None
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {argument for argument in server["args"] if argument.startswith("--")} <= known
+
+
+def test_what_is_said_of_the_tools_is_so(shell: Shell, repo: Repo) -> None:
+    shell.run("docyard build . --out ../out")
+    with serving_artifact(repo.path.parent / "out", shell.home) as server:
+        [sentence] = re.findall(r"The host lists (.*?)\. Every", GUIDE, re.DOTALL)
+        assert set(server.tools()) == set(re.findall(r"`(\w+)`", sentence))
