@@ -37,36 +37,39 @@ class Matcher:
         data = b" %b " % _encoded(text).translate(_SPACED)
         is_ascii = len(data) == len(text) + 2
         found: list[Match] = []
+        words, end = self._words, data.index
         place, position = 1, 0
         for start in sorted(self._candidates(data)):
-            here = self._within(data[start : data.index(b" ", start)])
+            word = data[start : end(b" ", start)]
+            here = words.get(word)
+            if here is None:
+                here = words[word] = self._within(word)
             if here:
                 position += start - place if is_ascii else len(_decoded(data[place:start]))
                 place = start
-                found += [(position + offset, terms) for offset, terms in here]
+                for offset, terms in here:
+                    found.append((position + offset, terms))
         return found
 
     def _candidates(self, data: bytes) -> set[int]:
         """Find where words begin that may hold a term; all that are not ASCII may, for letters are folded."""
         lowered = data.lower()
+        find, before = lowered.find, lowered.rfind
         starts: set[int] = set()
         for beginning in self._beginnings:
-            at = lowered.find(beginning)
+            at = find(beginning)
             while at >= 0:
-                starts.add(lowered.rfind(b" ", 0, at) + 1)
-                at = lowered.find(beginning, at + 1)
+                starts.add(before(b" ", 0, at) + 1)
+                at = find(beginning, at + 1)
         if not data.isascii():
             starts.update(word.start() for word in _FOREIGN.finditer(data))
         return starts
 
     def _within(self, word: bytes) -> list[Match]:
         """Give the matches in a word, by the character of the word at which each begins."""
-        found = self._words.get(word)
-        if found is None:
-            wanted = self._terms
-            tokens = ((start, tuple(filter(wanted.__contains__, terms))) for start, terms in _tokens(word))
-            found = self._words[word] = [token for token in tokens if token[1]]
-        return found
+        wanted = self._terms
+        tokens = ((start, tuple(filter(wanted.__contains__, terms))) for start, terms in _tokens(word))
+        return [token for token in tokens if token[1]]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -103,7 +103,7 @@ def build_server(
         finally:
             announcer.ask()
 
-    return Server(
+    server = Server(
         "docyard",
         version=version,
         instructions=_WRITING if writes else _READING,
@@ -113,6 +113,9 @@ def build_server(
         on_call_tool=call_tool,
         on_subscriptions_listen=announcer.listen,
     )
+    # It makes a span of each message for an exporter, and there is none.
+    server.middleware.clear()
+    return server
 
 
 def unknown_tool(error: UnknownTool) -> MCPError:

@@ -22,6 +22,8 @@ from workspace.trees import walk
 LARGEST = 100_000_000
 """Bytes of a file that is read from a folder; one of more is left out."""
 
+_SHOWN = 200
+
 
 class EmptyCorpus(WorkspaceError):
     """There is no document to make an artifact of."""
@@ -222,10 +224,11 @@ def _is_storable(path: str) -> bool:
 
 
 def _unreadable(path: str, error: OSError) -> UnreadableFolder:
+    shown = written_out(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
     return UnreadableFolder(
-        f"{written_out(path)} cannot be read: {error.strerror or type(error).__name__}",
+        f"{shown} cannot be read: {error.strerror or type(error).__name__}",
         fix="Mend its permissions, or leave it out with --exclude.",
-        path=written_out(path),
+        path=shown,
     )
 
 
