@@ -96,22 +96,23 @@ class _ListedMoves(Moves):
         return Move(new, section.key, None) if section else None
 
 
-def renamed_documents(git: GitReader, tip: str, most: int = MOST) -> Mapping[str, str]:
+def renamed_documents(tip: Snapshot, most: int = MOST) -> Mapping[str, str]:
     """The old paths of documents that the last commits renamed, each with the path that it has at the tip."""
-    now = Snapshot(git, tip)
-    states = Lineage(git, most).of(tip)
+    if tip.commit is None:
+        return {}
+    states = Lineage(tip.git, most).of(tip.commit)
     leads: dict[str, str] = {}  # where what stood at a path, before the commit looked at, is at the tip
     moved: dict[str, str] = {}
     for new, old in pairwise(states):
         try:
-            renames = Renames(git, old.tree, new.tree, now.config.is_document)
+            renames = Renames(tip.git, old.tree, new.tree, tip.config.is_document)
             found = {path: renames.of(path) for path in renames.gone}
         except DamagedRepository:
             break
         leads |= {path: leads.get(later, later) if later else "" for path, later in found.items()}
         for path in found:
             moved.setdefault(path, leads[path])
-    here = now.documents
+    here = tip.documents
     return {path: new for path, new in sorted(moved.items()) if new in here and path not in here}
 
 

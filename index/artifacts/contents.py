@@ -99,13 +99,14 @@ def of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Content
             message = f"{written_out(path)} cannot be read: {error.message}"
             raise DamagedRepository(message, fix=error.fix, path=written_out(path)) from None
 
-    names = ((path, written_out(path)) for path, _ in walk(git, git.commit(commit).tree))
+    paths = (path for path, _ in walk(git, git.commit(commit).tree))
+    names = ((path, written_out(path)) for path in paths if not (path.isascii() and path.isprintable()))
     left_out = tuple(
         shown
         for path, shown in names
         if path != shown and snapshot.config.is_document(shown) and choice.takes(shown, root)
     )
-    renamed = renamed_documents(git, commit)
+    renamed = renamed_documents(snapshot)
     moves = {old: new for old, new in renamed.items() if new in documents}
     found = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
     return _checked(found)

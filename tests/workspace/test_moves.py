@@ -16,6 +16,7 @@ from workspace.addresses import sections_named
 from workspace.document import Document, Section
 from workspace.lineage import Lineage
 from workspace.moves import Move, Moves, renamed_documents
+from workspace.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 GUIDE = """# Retries
@@ -272,8 +273,8 @@ def test_the_list_of_renamed_documents(repo: Repo) -> None:
     remove(repo, "limits.md")
     repo.commit({"b.md": "# A third\n\nIt is quite another one.\n"})
     git = Workspace.open(repo.path).git
-    assert renamed_documents(git, repo.head()) == {"retries.md": "c.md"}
-    assert renamed_documents(git, repo.head(), 2) == {}
+    assert renamed_documents(Snapshot(git, repo.head())) == {"retries.md": "c.md"}
+    assert renamed_documents(Snapshot(git, repo.head()), 2) == {}
 
 
 WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(400)]
@@ -316,7 +317,7 @@ def test_it_finds_what_git_finds(tmp_path: Path, seed: int) -> None:
     for path in sorted(ever - texts.keys()):
         move = find(repo, path)
         assert (move.path if move else None) == expected.get(path), path
-    assert renamed_documents(Workspace.open(folder).git, repo.head()) == expected
+    assert renamed_documents(Workspace.open(folder).snapshot()) == expected
 
 
 def _as_git_says(repo: Repo, ever: set[str]) -> Mapping[str, str]:

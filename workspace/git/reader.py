@@ -16,6 +16,7 @@ import pygit2
 from pygit2.enums import ObjectType, ReferenceType
 
 from workspace import objects, worktrees
+from workspace.git.comparing import TreeComparison
 from workspace.git.loose import BrokenObject, LargeObject, read_loose
 from workspace.git.repository import DamagedRepository, missing, open_repository
 from workspace.objects import Commit, Entry, Head
@@ -24,11 +25,6 @@ from workspace.worktrees import Worktree, common_dir_of
 _HEADS = "refs/heads/"
 _LOOKED_AT = 50_000
 _SHORT_ID = re.compile("[0-9a-fA-F]{4,40}")
-_ROW = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)  # an entry in a tree's bytes
-
-
-def _but(rows: list[bytes], others: frozenset[bytes]) -> tuple[Entry, ...]:
-    return objects.parse_tree(b"".join(row for row in rows if row not in others))
 
 
 def _branch(ref: str) -> str | None:
@@ -153,12 +149,8 @@ class GitReader:
         return objects.parse_tree(self._read(id, ObjectType.TREE))
 
     def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-        """The entries of each of two trees that the other does not have; None stands for an empty tree.
-
-        What both have is compared as bytes, which is a tenth of the work of reading it.
-        """
-        left, right = (_ROW.findall(self._read(id, ObjectType.TREE)) if id else [] for id in (one, other))
-        return _but(left, frozenset(right)), _but(right, frozenset(left))
+        """The entries of each of two trees that the other does not have; None stands for an empty tree."""
+        return self._comparison.differing(one, other)
 
     def entry(self, tree: str, name: str) -> Entry | None:
         """The entry of one name in a tree, found without reading the others; None if there is none."""
@@ -244,6 +236,10 @@ class GitReader:
                 fix="Its file in the Git folder is damaged; the end of its file in `logs` says what it held.",
                 ref=name,
             ) from None
+
+    @cached_property
+    def _comparison(self) -> TreeComparison:
+        return TreeComparison(lambda id: self._read(id, ObjectType.TREE))
 
     def _tree(self, id: str) -> pygit2.Tree:
         self._look_at(id)
