@@ -5,7 +5,7 @@
     │                BranchNotFound, RepositoryGone, ReadOnly
     ├── settings     InvalidConfig, InvalidManifest, UnknownType, BrokenType
     ├── reading      DocumentNotFound (NotCommitted, NotADocument), InvalidAddress, SectionNotFound,
-    │                TaskNotFound, AmbiguousAddress, InvalidFrontMatter
+    │                TaskNotFound, AmbiguousAddress, InvalidFrontMatter, TooManyFiles
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
     │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,

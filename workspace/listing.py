@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from workspace import trees
+from workspace.errors import WorkspaceError
 from workspace.taxonomy import MANIFEST
 
 if TYPE_CHECKING:
@@ -13,8 +14,20 @@ if TYPE_CHECKING:
     from workspace.config import WorkspaceConfig
     from workspace.git import Entry, GitReader
 
+T = TypeVar("T")
+
+MOST_DOCUMENTS = 1_000_000
+MOST_FILES = 10_000_000
+"""What is listed at most: trees that share folders can hold more paths than any memory, in a few objects."""
+
 FileChange = tuple[str, str | None, str | None]
 """A path, and the blob there before and after; None where there was or is none that counts."""
+
+
+class TooManyFiles(WorkspaceError):
+    """A tree holds more files, or more documents, than a workspace can list. `limit` is the number."""
+
+    code: ClassVar[str] = "TOO_MANY_FILES"
 
 
 class Listing(NamedTuple):
@@ -25,11 +38,10 @@ class Listing(NamedTuple):
 
     @classmethod
     def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
-        """What a whole tree holds; None is an empty one."""
-        found = trees.walk(git, tree) if tree else ()
-        return cls({}, {}).changed(
-            (path, None, entry.id) for path, entry in found if counts(config, path, entry)
-        )
+        """What a whole tree holds; None is an empty one. Raises TooManyFiles."""
+        found = _at_most(MOST_FILES, trees.walk(git, tree), "files") if tree else ()
+        counting = ((path, None, entry.id) for path, entry in found if counts(config, path, entry))
+        return cls({}, {}).changed(_at_most(MOST_DOCUMENTS, counting, "documents"))
 
     def changed(self, changes: Iterable[FileChange]) -> Listing:
         """The listing after some changes."""
@@ -68,6 +80,17 @@ def counts(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
     if not entry.is_blob:
         return False
     return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
+
+
+def _at_most(most: int, items: Iterable[T], name: str) -> Iterator[T]:
+    for number, item in enumerate(items):
+        if number == most:
+            raise TooManyFiles(
+                f"there are more than {most:,} {name}",
+                fix="Serve a repository that has fewer, or several of them.",
+                limit=most,
+            )
+        yield item
 
 
 def is_manifest(path: str) -> bool:
