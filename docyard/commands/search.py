@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from docyard import console
 from docyard.commands import options
 from docyard.exits import Exit
+
+if TYPE_CHECKING:
+    from index.hints import Hint
 
 
 @click.command(name="search", short_help="Search the committed documents, as an agent would.")
@@ -77,7 +81,10 @@ def command(
         ]
         console.table(("address", "section", "text"), rows)
     else:
-        click.echo(page.hint.message if page.hint else "Nothing was found.", err=True)
+        from tools.answers import visible
+
+        for line in _advice(page.hint):
+            click.echo(visible(line), err=True)
     if not as_json and page.stale:
         click.echo(f"The index is behind the branch: this is from commit {page.commit}.", err=True)
     if not as_json and page.partial:
@@ -85,6 +92,18 @@ def command(
     if not as_json and page.unreadable:
         click.echo("Git cannot read every document: docyard doctor names those left out.", err=True)
     return Exit.DONE if page.hits else Exit.PROBLEMS
+
+
+def _advice(hint: Hint | None) -> Iterator[str]:
+    """What to say to a person who found nothing."""
+    if hint is None:
+        yield "Nothing was found."
+        return
+    yield hint.message
+    for key, values in hint.suggested_filters.items():
+        yield f"  {key}: {', '.join(values)}"
+    for query in hint.suggested_queries:
+        yield f"  query: {query}"
 
 
 def _filters(named: Iterable[tuple[str, str | None]], others: Iterable[str]) -> dict[str, str]:

@@ -48,6 +48,19 @@ def test_a_search_is_filtered_by_any_key_and_by_path(
     assert hits("--path", "o*") == ["other.md"]
 
 
+def test_who_finds_nothing_is_told_what_would_find_something(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(repo, git, other="---\ntags: [frontend]\n---\n# Other\n\nA heron.\n")
+    for words, told in (
+        (["heron", "--path", "nowhere"], "  path: other.md\n"),
+        (["heron", "--tag", "backend"], "  tags: frontend\n"),
+        (["herom"], "  query: heron\n"),
+    ):
+        assert main(["search", *words, "-C", str(repo)]) == 1
+        assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "code", "reason"),
     [
