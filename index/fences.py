@@ -15,7 +15,7 @@ from workspace.markdown import code_fences
 
 # What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
-_WITHIN = re.compile(r"^(?=[ \t>+*\d-])[ \t]*+(?:(?:[>+*-]|\d{1,9}[.)])[ \t]*+)*+(?:```|~~~)", re.MULTILINE)
+_WITHIN = re.compile(r"^(?=[ \t>+*\d-])[ \t]*+(?:(?:[>+*-]|\d{1,9}[.)])[ \t]*+)*(?:```|~~~)", re.MULTILINE)
 # After a blank line, what stands at the margin is in no list and no quotation, or begins one.
 _MARGIN = re.compile(r"\n[ \t\r]*\n(?=[^\s>+*\d-])")
 _LINE_END = re.compile(r"\r\n?|\n")

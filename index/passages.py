@@ -39,7 +39,7 @@ _COMPARED = 2_000
 _MEANINGS = 4  # ways to part an id that are looked for in the history
 
 _FENCE = re.compile(
-    r"^(?P<before>(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t])*+)(?P<mark>`{3,}+|~{3,}+)(?P<rest>[^\n]*)$",
+    r"^(?P<before>(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t])*)(?P<mark>`{3,}+|~{3,}+)(?P<rest>[^\n]*)$",
     re.MULTILINE,
 )
 _BULLET = re.compile(r"[^ \t>]")

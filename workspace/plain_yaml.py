@@ -21,7 +21,7 @@ _ITEM = re.compile(r"( *)- +(.+)")
 _COMMENT = re.compile(r" *(?:#[ -~]*)?")
 _QUOTED = re.compile(r"""(?:"[ !#-\[\]-~]*"|'[ -&(-~]*')""")
 # YAML 1.1 §9.1.2: `: ` and ` #` end words without quotes, and most marks cannot begin them.
-_WORDS = re.compile(r"[A-Za-z0-9_/(](?:[!-9;-~]++|:(?=[!-~])| (?!#))*+")
+_WORDS = re.compile(r"[A-Za-z0-9_/(](?:[!-9;-~]++|:(?=[!-~])| (?!#))*")
 _ENTRIES = re.compile(rf"{_QUOTED.pattern}|[A-Za-z0-9_/(](?: *[A-Za-z0-9_/.()+-])*")
 _LIST = re.compile(rf"\[ *(?:(?:{_ENTRIES.pattern}) *(?:, *(?:{_ENTRIES.pattern}) *)*)?\] *")
 

@@ -19,7 +19,7 @@ from index.analysis.stops import STOP_WORDS
 
 # A line that is one token, which is the group; or any other line.
 _TOKEN = re.compile(
-    r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*+) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
+    r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
 )
 
 # Of ASCII alone, in which a word is parted by these, and is told from a name of several parts.

@@ -28,13 +28,14 @@ _SPACELESS = _SOUTHEAST + _EAST
 _VOICED = "\u3099\u309a"
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
 
-# What repeats keeps what it took (`++`): the search stays linear, and keeps no trail to go back on.
-_WORD = rf"{_LETTERS}(?:[.'\u2019-]{_LETTERS})*+(?:\+\+|\#(?!\w))?+"
+# What repeats keeps what it took (`++`): the search stays linear, and keeps no trail to go back on. Groups do
+# not (`)*+`), which are not right in every Python 3.11 (CPython's issue 106052).
+_WORD = rf"{_LETTERS}(?:[.'\u2019-]{_LETTERS})*(?:\+\+|\#(?!\w))?"
 
 WORD = re.compile(_WORD)
 """A word of a token, such as `v1`, `C++` or `example.org`."""
 
-TOKEN = re.compile(rf"(?:(?<![\w-])--(?=[A-Za-z]))?+{_WORD}(?:(?:[/@]|::){_WORD})*+")
+TOKEN = re.compile(rf"(?:(?<![\w-])--(?=[A-Za-z]))?{_WORD}(?:(?:[/@]|::){_WORD})*")
 """A token of normalised text; the dashes of `--flag` are part of it."""
 
 MARKS = re.compile(rf"[{_ACCENTS}{_POINTS}\u0640]++")
