@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from workspace.git import GitReader
 
 MAX_BYTES = 64 * 1024
-# The standard library reads dotted keys in time that grows with the cube of their parts. What a lookahead took
-# is not given back; possessive groups are not right in every Python 3.11 (CPython's issue 106052).
+# The standard library reads dotted keys in time that grows with the cube of their parts. What a lookahead
+# took is not given back; possessive groups are not right in every Python 3.11 (CPython's issue 106052).
 DEEP_KEY = re.compile(
     rb"""(?:(?:(?<![\w-])[\w-]++|(?<!\\)"(?=((?:[^"\\\n]|\\.)*))\1"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
 )

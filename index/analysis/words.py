@@ -29,7 +29,7 @@ _VOICED = "\u3099\u309a"
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
 
 # What repeats keeps what it took (`++`): the search stays linear, and keeps no trail to go back on. Groups do
-# not (`)*+`), which are not right in every Python 3.11 (CPython's issue 106052).
+# not: possessive ones are not right in every Python 3.11 (CPython's issue 106052).
 _WORD = rf"{_LETTERS}(?:[.'\u2019-]{_LETTERS})*(?:\+\+|\#(?!\w))?"
 
 WORD = re.compile(_WORD)

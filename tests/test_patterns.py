@@ -1,0 +1,29 @@
+"""Regular expressions mean the same in every Python that Docyard runs on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
+
+# The first Pythons of 3.11 go on behind the place where such a group gave up (CPython's issue 106052).
+POSSESSIVE_GROUP = re.compile(r"\)(?:[?*+]|\{[0-9,]+\})\+|\(\?>")
+
+pytestmark = pytest.mark.smoke
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_group_is_possessive_or_atomic(package: str) -> None:
+    files = [
+        file for file in (ROOT / package).rglob("*.py") if POSSESSIVE_GROUP.search(file.read_text("utf-8"))
+    ]
+    assert files == []
+
+
+@pytest.mark.parametrize("pattern", [r"(?:a|b)*+", r"(?:--)?+", r"(?:ab){2,}+", r"(?>a|b)"])
+def test_such_a_group_would_be_seen(pattern: str) -> None:
+    assert POSSESSIVE_GROUP.search(f'PATTERN = re.compile(r"{pattern}c")')
