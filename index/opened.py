@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +13,7 @@ from index.location import SCHEMA
 from index.port import State
 from index.ranking.cache import Cache
 from index.ranking.statistics import Statistics
-from index.segments.generation import Generation
+from index.segments.generation import Generation, counted
 from index.segments.store import Store
 
 
@@ -52,7 +51,7 @@ class Opened:
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
-            self._values[key] = self._count(key)
+            self._values[key] = counted(self.generation.parts, key)
         return self._values[key]
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
@@ -60,9 +59,3 @@ class Opened:
         from index.ranking.similar import similar
 
         return similar(self.statistics, word, most)
-
-    def _count(self, key: str) -> Mapping[str, int]:
-        counts: Counter[str] = Counter()
-        for part in self.generation.parts:
-            counts.update(part.values(key))
-        return counts

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +40,7 @@ from index.integrity import IndexDamaged
 from index.location import METADATA, SCHEMA
 from index.metadata import MAX_VALUES, Metadata
 from index.port import Progress, State
-from index.segments.generation import Generation, Part
+from index.segments.generation import Generation, Part, counted
 from index.segments.segment import file_name
 from index.segments.store import write_pages
 from index.source import GitSource, page
@@ -113,7 +112,7 @@ def build(
         parts = [_saved(part, out / INDEX, durable) for part in indexed.parts]
         files += [f"{INDEX}/{file_name(part.segment.id)}" for part in parts]
         files += _moves(out, contents.moves, durable)
-        values = {name: _values(parts, name) for name in config.taxonomy_keys}
+        values = {name: counted(parts, name) for name in config.taxonomy_keys}
         metadata = describe(
             replace(indexed.state, commit=contents.commit),
             values,
@@ -222,13 +221,6 @@ def _sum(out: Path, name: str, previous: _Previous | None) -> FileSum:
     """Sum a file, unless that was done just now."""
     known = previous.manifest.files.get(name) if previous else None
     return known or FileSum.of(out / name)
-
-
-def _values(parts: Iterable[Part], name: str) -> Mapping[str, int]:
-    counts: Counter[str] = Counter()
-    for part in parts:
-        counts.update(part.values(name))
-    return counts
 
 
 def _silent(part: Part) -> int:

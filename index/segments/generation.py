@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -94,3 +95,11 @@ class Generation:
     def is_untouched(self) -> bool:
         """Whether the files are as they were when their checksums were right."""
         return all(part.segment.is_untouched() for part in self.parts)
+
+
+def counted(parts: Iterable[Part], field: str) -> Mapping[str, int]:
+    """Count the live sections of several parts that have each value of a facet."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.values(field))
+    return counts
