@@ -1,4 +1,4 @@
-"""An index where a server would look for it, brought to the tip before others are measured on it."""
+"""Index and link graph where a server would look for them, at the tip before others are measured on them."""
 
 from __future__ import annotations
 
@@ -10,5 +10,8 @@ from workspace.workspace import Workspace
 
 
 def measure(repository: str) -> dict[str, Any]:
-    """The commit that the index stands for then."""
-    return {"commit": SearchIndex(Workspace.open(Path(repository))).follow()}
+    """The commit that both stand for then."""
+    workspace = Workspace.open(Path(repository))
+    index = SearchIndex(workspace)
+    index.links.follow(workspace.snapshot())
+    return {"commit": index.follow()}

@@ -170,6 +170,17 @@ FOLLOWING = (
     Row("  what the work tree costs, p50", "ms", at("checkout", "more_p50_ms"), (5.0, 5.0), Yardstick.BOTH),
 )
 
+LINKING = (
+    Row(
+        "link graph follows an edit, p50", "ms", at("links", "follow", "p50_ms"), (10.0, 10.0), Yardstick.BOTH
+    ),
+    Row("link graph follows an edit, p95", "ms", at("links", "follow", "p95_ms")),
+    Row("who links to a document, p50", "ms", at("links", "ask", "p50_ms")),
+    Row("  without a graph", "ms", at("links", "scan", "p50_ms")),
+    Row("link graph made from a commit, 2 processes", "s", at("links", "seconds")),
+    Row("link graph by the bytes of Markdown", "x", by_size("links")),
+)
+
 SERVING = (
     Row(
         "search_docs over stdio, p50",
@@ -228,6 +239,7 @@ GROUPS = {
     "Queries": (*QUERIES, *NASTY),
     "Building": BUILDING,
     "Following": FOLLOWING,
+    "Links": LINKING,
     "Serving": SERVING,
     "Artifacts": ARTIFACTS,
 }

@@ -153,6 +153,10 @@ def _edits(bench: Bench) -> Results:
     return {"edits": edits | {"same_lists": compared}, "durable_edits": durable}
 
 
+def _links(bench: Bench) -> Results:
+    return {"links": bench.measure("linking", count=EDITS)}
+
+
 def _artifact(bench: Bench) -> Results:
     """An artifact of the repository; what it answers is what the repository answers. Raises ListsDiffer."""
     place = {"out": bench.home / "artifact", "key": bench.home / "artifact.key"}
@@ -191,6 +195,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "start": ("Starting servers", _start),
     "trips": ("Round trips over stdio", _trips),
     "edits": ("Edits", _edits),
+    "links": ("The link graph", _links),
     "artifact": ("Artifacts", _artifact),
     "git": ("Commits among 100,000 files", _git),
     "checkout": ("A work tree of 10,000 files", _checkout),

@@ -17,7 +17,20 @@ from docyard import __version__, environment
 from docyard.exits import Exit, complain
 from workspace.errors import WorkspaceError
 
-COMMANDS = ("init", "serve", "demo", "build", "index", "search", "metadata", "eval", "doctor")
+COMMANDS = (
+    "init",
+    "serve",
+    "demo",
+    "build",
+    "index",
+    "search",
+    "links",
+    "metadata",
+    "validate",
+    "fix",
+    "eval",
+    "doctor",
+)
 """The commands in the order of the help; `docyard/commands/` has a module of each name."""
 
 

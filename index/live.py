@@ -60,7 +60,8 @@ class LiveIndex:
     def __init__(self, workspace: Workspace, folder: Path | None = None) -> None:
         """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
-        self._home = Home(self._name, lambda name: [folder] if folder else self._folders(name))
+        self._places = lambda name: [folder] if folder else self._folders(name)
+        self._home = self.home()
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
         self._texts = Texts(workspace.git.blob)
@@ -95,7 +96,7 @@ class LiveIndex:
             state = self.engine.serving()
             if state is None:
                 raise
-            return Followed(state, is_stale=not self._is_at_tip(state))
+            return Followed(state, is_stale=state.commit != self._workspace.tip())
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Ask the index as it is. Raises GenerationGone; IndexDamaged, after which `replace` helps."""
@@ -133,6 +134,10 @@ class LiveIndex:
         """Say what there is, without building, mending or following."""
         return self.engine.status(self._workspace.tip())
 
+    def home(self) -> Home:
+        """Give another object for the same places, for what is kept beside the index."""
+        return Home(self._name, self._places)
+
     def close(self) -> None:
         """Let go of the index's files; using it again opens them again."""
         self._figures.flush()
@@ -156,12 +161,9 @@ class LiveIndex:
         if self.engine.serving() is not None:
             self.engine.search(parse("anything"))
 
-    def _is_at_tip(self, state: State) -> bool:
-        return state.commit == self._workspace.tip()
-
     def _is_fresh(self, state: State) -> bool:
         """Whether a state answers for the tip, without a document that it could have."""
-        return self._is_at_tip(state) and not self._is_readable_again(state)
+        return state.commit == self._workspace.tip() and not self._is_readable_again(state)
 
     def _is_readable_again(self, state: State) -> bool:
         for blob in islice(state.unreadable.values(), _TRIED_AGAIN):

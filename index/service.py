@@ -5,7 +5,7 @@ Start-up time counts, so what reads and writes indexes is imported when the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +15,13 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.hints import Hint
+    from index.links.graph import LinkGraph
     from index.live import Followed, LiveIndex
     from index.metadata import Metadata
     from index.passages import Passage
     from index.port import Progress, Query, Results, Scored, State
     from index.status import Status
+    from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
 
@@ -174,8 +176,21 @@ class SearchIndex:
         return self._live.status()
 
     def close(self) -> None:
-        """Let go of the index's files."""
+        """Let go of the files of index and graph."""
         self._live.close()
+        if "links" in vars(self):
+            self.links.close()
+
+    @cached_property
+    def links(self) -> LinkGraph:
+        """The graph of the links between documents, which follows the branch beside the index."""
+        from index.links.graph import LinkGraph
+
+        return LinkGraph(self._workspace, self._live.home())
+
+    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+        """The documents that may link to some paths, as `workspace.links.inbound.Inbound` says."""
+        return self.links.linking_to(snapshot, paths)
 
     def _explained(
         self,

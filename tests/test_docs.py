@@ -68,7 +68,8 @@ def test_the_settings_in_the_readme_are_the_defaults() -> None:
     settings = tomllib.loads(blocks("README.md", "toml")[0])
     shown = WorkspaceConfig.model_validate(settings)
     assert shown == WorkspaceConfig()
-    assert settings.keys() == WorkspaceConfig.model_fields.keys()
+    fields = WorkspaceConfig.model_fields.items()
+    assert settings.keys() == {setting.alias or name for name, setting in fields}
 
 
 def test_the_example_of_a_manifest_is_one() -> None:

@@ -14,12 +14,14 @@ PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 # What is outside, and the only places that may touch it: a module, or a folder whose modules all may.
 DOORS = {
     "pygit2": ("workspace/git/",),
-    "markdown_it": ("workspace/markdown.py",),
-    "mdit_py_plugins": ("workspace/markdown.py",),
-    "yaml": ("workspace/frontmatter.py", "docyard/evaluation/records.py"),
+    "markdown_it": ("workspace/markdown/",),
+    "mdit_py_plugins": ("workspace/markdown/",),
+    "ruamel": ("workspace/frontmatter/",),
+    "yaml": ("workspace/frontmatter/", "docyard/evaluation/records.py"),
     "slugify": ("workspace/slugs.py",),
     "whoosh": ("index/engine/",),
     "Stemmer": ("index/analysis/",),
+    "sqlite3": ("index/links/sqlite.py",),
     "matplotlib": ("docyard/evaluation/plot.py",),
     "mcp": ("docyard/protocol/",),
     "mcp_types": ("docyard/protocol/",),

@@ -46,6 +46,7 @@ _CURES: Mapping[str, str] = {
     "string_type": "as text",
     "int_type": "as a whole number",
     "bool_type": "as true or false",
+    "dict_type": 'as an object, such as {"status": "draft"}',
     "list_type": 'as a list, such as ["a", "b"]',
     "value_error": 'as a list, such as ["a", "b"]',
 }
@@ -86,6 +87,15 @@ def _integer(value: object) -> object:
     return value
 
 
+def _object(value: object) -> object:
+    """An object that a host has sent as a JSON string."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+    return found if isinstance(found, dict) else value
+
+
 def _boolean(value: object) -> object:
     return (
         {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
@@ -97,6 +107,7 @@ Natural = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
 Boolean = Annotated[bool, BeforeValidator(_boolean)]
 Strings = Annotated[list[str], BeforeValidator(_array)]
 Objects = Annotated[list[Any], BeforeValidator(_array)]
+Object = Annotated[dict[str, Any], BeforeValidator(_object)]
 
 
 def without_nulls(given: Mapping[str, object]) -> dict[str, object]:

@@ -33,6 +33,8 @@ def _plain(field: dict[str, Any]) -> dict[str, Any]:
             "type": "object"
         }
         lean["items"].pop("additionalProperties", None)
+    if lean.get("type") == "object":
+        lean.pop("additionalProperties", None)
     if default is not None and default is not False:
         lean["default"] = default
     return lean

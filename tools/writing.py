@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workspace.writing import Written
 
 _MAX_DIFF = 50_000
-_MAX_HINTS = 5
+_MAX_HINTS = 8
 _SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
 _MAX_EXAMPLE = 200
 _MAX_EXAMPLE_ITEMS = 10
@@ -42,14 +42,12 @@ _MAX_EXAMPLE_ITEMS = 10
 class WriteFields(Arguments):
     """What every tool that writes takes beside its operations."""
 
-    operations: Objects | None = Field(
-        None, description="Batch: objects with the fields above, in order, one commit"
-    )
-    mode: Literal["each", "all"] = Field("each", description="Batch: what succeeds, or all or none")
-    dry_run: Boolean = Field(False, description="Diff only, no commit")
+    operations: Objects | None = Field(None, description="Batch of these fields")
+    mode: Literal["each", "all"] = Field("each", description="all: all or none")
+    dry_run: Boolean = Field(False, description="Diff only")
     message: str | None = Field(None, description="Commit message")
     base_commit: str | None = Field(None, description="Commit you read")
-    idempotency_key: str | None = Field(None, description="Same key: done once")
+    idempotency_key: str | None = Field(None, description="For retries")
 
 
 _WRITE_FIELDS = frozenset(WriteFields.model_fields)

@@ -61,7 +61,9 @@ def read_heading(source: str) -> HeadingText:
     if "<" not in source and not source.endswith("}"):
         return HeadingText("", source, "", None, None, ())
     if first := _HTML_FIRST.fullmatch(source):
-        return HeadingText(first[1], first[3].strip(), "", first[2], AnchorForm.HTML, ())
+        words = first[3].lstrip()
+        gap = first[3][: len(first[3]) - len(words)]
+        return HeadingText(first[1] + gap, words.rstrip(), "", first[2], AnchorForm.HTML, ())
     words, suffix, name, form = source, "", None, None
     for pattern, opening, candidate in (
         (_BRACES, "{#", AnchorForm.BRACES),
@@ -78,6 +80,8 @@ def read_heading(source: str) -> HeadingText:
     if name is None and names:
         name, form = names[-1], AnchorForm.HTML
     aliases = tuple(dict.fromkeys(alias for alias in names if alias != name))
+    if prefix:
+        prefix += words[: len(words) - len(words.lstrip())]
     return HeadingText(prefix, words.strip(), html_suffix + suffix, name, form, aliases)
 
 

@@ -11,9 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from workspace.anchors import AnchorForm
 from workspace.errors import WorkspaceError
 from workspace.globs import Glob
+from workspace.links.rules import Folder, LinkRules
 from workspace.paths import is_nameable
 from workspace.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
 from workspace.toml import InvalidToml, load_toml
+from workspace.validation.settings import Validation
 
 if TYPE_CHECKING:
     from workspace.document import Document
@@ -159,7 +161,7 @@ class Limits(_Settings):
 class WorkspaceConfig(_Settings):
     """The settings of a workspace, with their defaults."""
 
-    root: str = ""
+    root: Folder = ""
     exclude: tuple[str, ...] = ()
     anchors: AnchorForm = AnchorForm.BRACES
     overwrite: Literal["seen", "any"] = "seen"
@@ -168,6 +170,9 @@ class WorkspaceConfig(_Settings):
     corpus: Corpus = Corpus()
     taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
     limits: Limits = Limits()
+    links: LinkRules = LinkRules()
+    # pydantic has a method of the name that the file uses.
+    validation: Validation = Field(default=Validation(), alias="validate")
 
     @field_validator("taxonomy")
     @classmethod
@@ -181,14 +186,6 @@ class WorkspaceConfig(_Settings):
                 raise ValueError(f"'{other}' and '{name}' must not differ in case alone")
         return value
 
-    @field_validator("root")
-    @classmethod
-    def _relative(cls, value: str) -> str:
-        parts = [part for part in value.replace("\\", "/").split("/") if part not in ("", ".")]
-        if value.startswith("/") or ".." in parts:
-            raise ValueError("must be a folder inside the repository")
-        return "/".join(parts)
-
     @classmethod
     def read(cls, data: bytes | None) -> WorkspaceConfig:
         """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
@@ -201,7 +198,7 @@ class WorkspaceConfig(_Settings):
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(_visible(str(part)[:_SHOWN]) for part in first["loc"] if part != "[key]")
-            known = ", ".join(cls.model_fields)
+            known = ", ".join(setting.alias or name for name, setting in cls.model_fields.items())
             if first["type"] == "extra_forbidden":
                 raise InvalidConfig(
                     f"{CONFIG_PATH}: there is no setting '{field}'",

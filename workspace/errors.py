@@ -16,6 +16,7 @@
     ├── indexing     BaseMoved, NotIndexed, GenerationGone
     ├── artifacts    NotAnArtifact, ArtifactDamaged, UnsupportedArtifact, InvalidKeyFile, EmptyCorpus,
     │                UnreadableFolder, OutOccupied, BuildBusy, ArtifactUnwritable
+    ├── validating   UnreadableFile
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
     └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused
 

@@ -27,12 +27,20 @@ class Overlay:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._documents: dict[str, Document | None] = {}
+        self._moved: dict[str, str] = {}
 
     def document(self, path: str) -> Document:
         """A document as the batch has left it. Raises DocumentNotFound."""
         if path in self._documents:
             document = self._documents[path]
             if document is None:
+                now = self.now_at(path)
+                if now is not None:
+                    raise DocumentNotFound(
+                        f"'{path}' was moved to '{now}' by an earlier operation of this batch",
+                        fix=f"Use '{now}'.",
+                        candidates=[now],
+                    )
                 raise DocumentNotFound(
                     f"'{path}' was removed by an earlier operation of this batch",
                     fix="Leave this operation out.",
@@ -51,11 +59,33 @@ class Overlay:
         """The same documents once more, so that an operation that fails leaves no trace in these."""
         copied = Overlay(self.snapshot)
         copied._documents = dict(self._documents)
+        copied._moved = dict(self._moved)
         return copied
 
     def is_laid(self, path: str) -> bool:
         """Whether the batch has touched a path."""
         return path in self._documents
+
+    @property
+    def laid(self) -> tuple[str, ...]:
+        """The paths at which the batch has left a document."""
+        return tuple(path for path, document in self._documents.items() if document is not None)
+
+    def now_at(self, path: str) -> str | None:
+        """Where a document is that the batch has moved from a path; None where it was removed."""
+        seen: set[str] = set()
+        while path in self._moved and path not in seen:
+            seen.add(path)
+            path = self._moved[path]
+        return path if seen and self._documents.get(path) is not None else None
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a path is a folder, as the batch has left it."""
+        inside = f"{path}/"
+        if any(document and other.startswith(inside) for other, document in self._documents.items()):
+            return True
+        entry = self.snapshot.entry(path)
+        return entry is not None and entry.is_tree and bool(self._names(path))
 
     def revised(self, before: Overlay) -> tuple[str, ...]:
         """The paths that were laid or removed since this overlay was copied from another."""
@@ -86,6 +116,24 @@ class Overlay:
             self.snapshot.check_text(path)
         self._documents[path] = None
 
+    def move(self, path: str, new_path: str) -> Document:
+        """Lays a document over a free path instead of its own, and answers with it.
+
+        Another spelling of its own path is free, too. Raises DocumentNotFound, PathExists, InvalidPath,
+        LimitExceeded for one that is too large to be read.
+        """
+        # Imported here because a server answers its first questions without reading a document.
+        from workspace.document import Document
+
+        document = self.document(path)
+        without = self.copy()
+        without._documents[path] = None
+        without._check_free(new_path)
+        moved = Document.parse(document.data, new_path)
+        self._documents |= {path: None, new_path: moved}
+        self._moved[path] = new_path
+        return moved
+
     def changes(self) -> Mapping[str, bytes | None]:
         """The new bytes of each document that differs from the snapshot; None for one that is gone."""
         changed: dict[str, bytes | None] = {}
@@ -112,12 +160,12 @@ class Overlay:
             raise PathExists(
                 f"'{path}' already exists",
                 fix=f'View it with view_document {{"file": "{path}"}} and change it with edit_document, '
-                "or choose another title or folder.",
+                "or choose another name or folder.",
                 path=path,
             )
         check_new_path(path)
         if any(other.startswith(path + "/") and self._documents[other] for other in self._documents):
-            raise PathExists(f"'{path}' is a folder", fix="Choose another title or folder.", path=path)
+            raise PathExists(f"'{path}' is a folder", fix="Choose another name or folder.", path=path)
         self._check_folders(path)
 
     def _check_folders(self, path: str) -> None:
@@ -141,7 +189,7 @@ class Overlay:
                 shown = f"{folder}/{twin}" if folder else twin
                 raise PathExists(
                     f"'{shown}' already exists, and differs from '{name}' only in case or Unicode form",
-                    fix="Use that one, or choose another title or folder.",
+                    fix="Use that one, or choose another name or folder.",
                     path=shown,
                 )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from workspace.config import HEADING_BYTES
 from workspace.errors import WorkspaceError
+from workspace.links.following import follow, warned
 from workspace.overlay import Overlay
 from workspace.proof import Ledger
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from workspace.document import Document
     from workspace.edits import Operation, Outcome
     from workspace.edits.edit import Style
+    from workspace.links.inbound import Inbound
     from workspace.proof import Proof
     from workspace.snapshot import Snapshot
 
@@ -76,6 +78,7 @@ def plan(
     mode: Mode,
     style: Style,
     proof: Proof | None = None,
+    inbound: Inbound | None = None,
 ) -> Plan:
     """Runs operations over a snapshot. An error leaves the documents as they were before its operation.
 
@@ -83,11 +86,14 @@ def plan(
     Addresses mean what they mean in the commit that the proof names, if it names one, as if the batch were
     run there: so it is, and each address is carried from there to the snapshot.
 
+    Links to what an operation moved or named anew follow in the same step; `inbound` tells where to look for
+    them, and without it every document is looked into.
+
     An error among the operations stands for one that could not even be read: its step fails with it.
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_size, operations)))
-    batch = _Batch(snapshot, style, proof)
+    batch = _Batch(snapshot, style, proof, inbound)
     steps: list[Step] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
@@ -97,19 +103,23 @@ def plan(
             snapshot.config.limits.check_reading(batch.read, len(steps))
         if mode is Mode.ALL and steps[-1].status is Status.FAILED:
             return _taken_back(snapshot, steps, operations)
-    return Plan(snapshot, batch.overlay, tuple(steps), batch.overlay.changes(), frozenset(batch.ledger.owned))
+    told = tuple(_warned(step, batch.overlay) for step in steps)
+    return Plan(snapshot, batch.overlay, told, batch.overlay.changes(), frozenset(batch.ledger.owned))
 
 
 class _Batch:
     """A batch while it runs: over the snapshot, and beside it over the states that it was meant for."""
 
-    def __init__(self, snapshot: Snapshot, style: Style, proof: Proof | None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, style: Style, proof: Proof | None, inbound: Inbound | None
+    ) -> None:
         self.ledger = Ledger(proof, snapshot)
         self.overlay = Overlay(snapshot)
         self.read = 0  # bytes of documents that were parsed anew, and for each heading what it takes beside
         self._style = style
         self._past = [Overlay(state) for state in (proof.past(snapshot) if proof else ())]
         self._base = proof.base if proof else None
+        self._inbound = inbound
 
     def run(self, operation: Operation) -> Step:
         """One operation. What it does to the states of the past only says what later addresses mean."""
@@ -119,6 +129,8 @@ class _Batch:
             outcome = meant.apply(draft, self._style)
             if outcome.is_change:
                 self.ledger.check(meant, self.overlay, draft)
+                outcome, revised = follow(meant, outcome, self.overlay, draft, self._inbound)
+                self.ledger.carry(revised)
         except WorkspaceError as error:
             step = Step(operation, Status.FAILED, error=error)
         else:
@@ -136,6 +148,10 @@ class _Batch:
         except WorkspaceError:
             return self._past[place]
         return draft
+
+
+def _warned(step: Step, overlay: Overlay) -> Step:
+    return replace(step, outcome=warned(step.outcome, overlay)) if step.outcome else step
 
 
 def _weight(document: Document | None) -> int:

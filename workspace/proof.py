@@ -105,6 +105,19 @@ class Ledger:
             self._check_taken(operation, before, after)
         self._enter(paths, before, after)
 
+    def carry(self, revised: Sequence[tuple[Document, Document]]) -> None:
+        """Enters texts that were moved, or whose links were written anew: who knew them knows them still.
+
+        `revised` are documents before and after, with the same sections.
+        """
+        if self._proof is None:
+            return
+        for old, new in revised:
+            for section, twin in zip(old.sections, new.sections, strict=True):
+                words = digest(new, twin)
+                if words is not None and words not in self.owned and self._is_proven(old, section):
+                    self.owned.add(words)
+
     def _is_same(self, path: str) -> bool:
         """Whether a file is as it was in the commit that the caller names."""
         base = self._proof.base if self._proof else None

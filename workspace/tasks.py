@@ -31,22 +31,29 @@ _FIELD = re.compile(
     r"[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
 class TaskField:
-    """A sub-item such as `- Criteria: …`. [start, end) are the bytes of its lines."""
+    """A sub-item such as `- Criteria: …`. [start, end) are the bytes of its lines.
+
+    [value_start, value_end) are those of the value, which may go over several lines.
+    """
 
     name: str
     value: str
     start: int
     end: int
+    value_start: int
+    value_end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A checkbox. [start, end) are the bytes of its lines; `box` is the byte between the brackets.
 
+    [title_start, title_end) are the bytes of its title, which may go over several lines.
     `fields_at` is where a further sub-item goes, and `field_prefix` is what its line begins with.
     """
 
@@ -56,6 +63,8 @@ class Task:
     start: int
     end: int
     box: int
+    title_start: int
+    title_end: int
     line: int
     depth: int
     fields: tuple[TaskField, ...]
@@ -101,6 +110,8 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
                 start=start,
                 end=lines.offset(_last_line(lines, item)),
                 box=box,
+                title_start=_first_word(lines.data, box + 2),
+                title_end=_paragraph_end(lines, item),
                 line=item.line + 1,
                 depth=index.count("."),
                 fields=fields,
@@ -135,8 +146,28 @@ def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
         found = _FIELD.match(item.source)
         if found:
             span = lines.offset(item.line), lines.offset(_last_line(lines, item))
-            fields.append(TaskField(found[1].lower(), " ".join(found[2].split()), *span))
+            end = _paragraph_end(lines, item)
+            value = min(_value_start(lines.data, lines.offset(item.paragraph)), end)
+            fields.append(TaskField(found[1].lower(), " ".join(found[2].split()), *span, value, end))
     return fields
+
+
+def _value_start(data: bytes, line: int) -> int:
+    """Where the value of a field begins. Only marks stand before its name, and none of them is a colon."""
+    found = _COLON.search(data, line)
+    return found.end() if found else line
+
+
+def _first_word(data: bytes, place: int) -> int:
+    while data[place : place + 1] in (b" ", b"\t"):
+        place += 1
+    return place
+
+
+def _paragraph_end(lines: Lines, item: ListItem) -> int:
+    """The byte after the last one of an item's first paragraph that is not blank."""
+    start, end = lines.offset(item.paragraph), lines.offset(item.paragraph_end)
+    return start + len(lines.data[start:end].rstrip(BLANK))
 
 
 def _last_line(lines: Lines, item: ListItem) -> int:

@@ -10,12 +10,15 @@ from workspace.errors import WorkspaceError
 from workspace.toml import DEEP_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from workspace.snapshot import Snapshot
 
 FOLDER = ".docyard/templates"
-_MAX_TYPES = 64
+PARTS = ("type.toml", "document.md")
+"""The files of a type's folder."""
+
+MAX_TYPES = 64
 _MAX_BYTES = 100_000
 
 
@@ -37,7 +40,7 @@ def document_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType
     folder = snapshot.entry(FOLDER)
     if folder is None or not folder.is_tree:
         return types
-    for entry in snapshot.git.tree(folder.id)[:_MAX_TYPES]:
+    for entry in snapshot.git.tree(folder.id)[:MAX_TYPES]:
         if entry.is_tree:
             types[entry.name] = _read(snapshot, entry.name)
     return types
@@ -61,21 +64,29 @@ def document_type(snapshot: Snapshot, name: str) -> DocumentType:
 
 
 def _read(snapshot: Snapshot, name: str) -> DocumentType | BrokenType:
-    files = {part: snapshot.entry(f"{FOLDER}/{name}/{part}") for part in ("type.toml", "document.md")}
-    missing = [part for part, entry in files.items() if entry is None or not entry.is_blob]
+    found = ((part, snapshot.entry(f"{FOLDER}/{name}/{part}")) for part in PARTS)
+    blobs = {part: entry.id for part, entry in found if entry is not None and entry.is_blob}
+    git = snapshot.git
+    sizes = {part: git.blob_size(blob) for part, blob in blobs.items()}
+    return read_type(name, sizes, lambda part: git.blob(blobs[part]))
+
+
+def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> DocumentType | BrokenType:
+    """The type of a folder that has some of `PARTS`, with their sizes in bytes; `read` gives one of them."""
+    missing = [part for part in PARTS if part not in sizes]
     if missing:
         return BrokenType(
             f"the document type '{name}' has no {missing[0]}",
             fix=f"Add {FOLDER}/{name}/{missing[0]} and commit it.",
         )
-    large = [part for part, entry in files.items() if entry and snapshot.git.blob_size(entry.id) > _MAX_BYTES]
+    large = [part for part, size in sizes.items() if size > _MAX_BYTES]
     if large:
         return BrokenType(
             f"{large[0]} of the document type '{name}' is over {_MAX_BYTES:,} bytes",
             fix=f"Shorten {FOLDER}/{name}/{large[0]} and commit it.",
             limit=_MAX_BYTES,
         )
-    data = {part: snapshot.git.blob(entry.id) for part, entry in files.items() if entry}
+    data = {part: read(part) for part in PARTS}
     if DEEP_KEY.search(data["type.toml"]):
         return BrokenType(
             f"the document type '{name}' cannot be read: type.toml is nested too deeply",

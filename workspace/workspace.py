@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.edits import Operation
+    from workspace.links.inbound import Inbound
     from workspace.moves import Moves
     from workspace.plan import Mode
     from workspace.publishing import Recovered
@@ -54,6 +55,7 @@ class Workspace:
         self._writing = threading.Lock()
         self._requests: RequestLog | None = None
         self._moves: Moves | None = None
+        self._inbound: Inbound | None = None
         self._born: set[str] = set()  # the branches that were seen to have a commit
 
     @classmethod
@@ -204,6 +206,19 @@ class Workspace:
         if self._moves is None:
             self._moves = Moves(self.git)
         return self._moves
+
+    @property
+    def inbound(self) -> Inbound:
+        """What tells which documents may link to a path: a look at all of them, unless another is set."""
+        if self._inbound is None:
+            from workspace.links.inbound import ScannedInbound
+
+            self._inbound = ScannedInbound()
+        return self._inbound
+
+    @inbound.setter
+    def inbound(self, inbound: Inbound) -> None:
+        self._inbound = inbound
 
     def _check_there(self) -> None:
         """Raises RepositoryGone where the Git folders have no HEAD, which Git always has there."""

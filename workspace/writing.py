@@ -150,7 +150,8 @@ class Call:
             if recorded is not None:
                 return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
         style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
-        planned = plan(snapshot, self.operations, self.mode, style, Proof(self._base(), self.sight, first))
+        proof = Proof(self._base(), self.sight, first)
+        planned = plan(snapshot, self.operations, self.mode, style, proof, self.workspace.inbound)
         if planned.changes and not self.dry_run:
             self._check_signing(snapshot)
         return Written(snapshot.commit, False, planned)

@@ -51,6 +51,25 @@ SETTINGS = """\
 # nesting = 20
 # operations = 200
 # call_bytes = 20000000
+
+[links]
+# Whose rules make a heading's fragment and say which file a link means: "github", "mkdocs", "docusaurus".
+# dialect = "github"
+
+# true: [[Page#Heading]] is a link.
+# wiki = false
+
+# The folder that a link like /page.md counts from.
+# root = ""
+
+# Globs of destinations that something else serves, and that are not looked for.
+# ignore = ["/api", "*.html"]
+
+[validate.rules]
+# How bad what a rule finds is: "error", "warning", "note" or "off". docs/validate.md lists the rules.
+# missing-anchor = "off"
+
+# Other levels where a glob matches stand below [[validate.override]]; docs/validate.md shows how.
 """
 
 
@@ -158,6 +177,10 @@ def _tell(created: bool, changed: bool, commit: str | None, hosts: tuple[HostCon
             if commit
             else "Wrote docyard.toml. This repository asks for signed commits, so commit it yourself:\n"
             "    git add docyard.toml && git commit"
+        )
+        click.echo(
+            "Are there documents already? `docyard validate` says what is wrong with them, "
+            "`docyard fix --check` what of it can be mended."
         )
         click.echo()
     click.echo("Connect an agent by one of these:")

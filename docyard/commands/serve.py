@@ -132,6 +132,7 @@ def _serve_repository(workspace: Workspace, toolsets: tuple[str, ...] | None, re
 
         _check_settings(workspace)
         index = SearchIndex(workspace)
+        workspace.inbound = index
         toolbox = Toolbox(workspace, index, toolsets, read_only)
 
     def load() -> None:
@@ -146,6 +147,7 @@ def _serve_repository(workspace: Workspace, toolsets: tuple[str, ...] | None, re
         except WorkspaceError as error:  # each write recovers first, and is told
             log.warning("what a crash left is not mended yet: %s", error.message)
         index.follow(progress)
+        index.links.begin(workspace.snapshot())
 
     return _run(toolbox, not read_only, load, warm, index.close)
 

@@ -1,24 +1,18 @@
 """Another process that makes segments of the documents that it is handed, block by block.
 
-It is started afresh, because a server has threads that a fork would cut in the middle. It reads its documents
-by itself, writes its segments into the folder, and says over a pipe how far it is and what it wrote. It
-writes nothing to the standard output, hears no Ctrl-C, and ends when its parent does, however that ends.
+It reads its documents by itself, writes its segments into the folder, and says over a pipe how far it is and
+what it wrote.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import NamedTuple
 
 from index.building.builder import Built, build_segments
@@ -26,13 +20,13 @@ from index.integrity import Stamp, Sum
 from index.page import Page, Unreadable
 from index.port import Source
 from index.segments.segment import Segment
+from index.spawning import settle, start
 
 Block = tuple[str, ...]
 """The paths of neighbouring documents."""
 
 _AHEAD = 2
 _PATIENCE = 60.0
-_starting = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,8 @@ class Child:
 
     def __enter__(self) -> Child:
         # Where the system has no room for another process, its work is done in this one.
-        with self._noticing(), self._end, _deaf(), _no_program():
-            self._process.start()
+        with self._noticing(), self._end:
+            start(self._process)
             self._has_begun = True
         with self._noticing():
             for _ in range(_AHEAD):
@@ -135,38 +129,8 @@ class Child:
             self._has_failed = True
 
 
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Let a new process not hear Ctrl-C, which a terminal sends to all: it inherits what is blocked here."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # or it would be started meanwhile, which takes the block away
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-@contextmanager
-def _no_program() -> Iterator[None]:
-    """Keep a new process from running the program again that started this one.
-
-    It would be imported first of all, and a script that asks for a search as it is imported would ask again.
-    """
-    with _starting:
-        program = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = program
-
-
 def _work(pipe: Connection, task: Task) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    settle()
     # A failure is not reported: the parent does the work again, and meets the same if it lasts.
     with suppress(Exception):
         built = build_segments(_pages(task.source, pipe), task.folder, durable=task.durable, limit=task.limit)
@@ -184,10 +148,3 @@ def _pages(source: Source, pipe: Connection) -> Iterator[Page | Unreadable]:
         yield from source.pages(block)
         done += len(block)
         pipe.send(done)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)

@@ -49,6 +49,13 @@ def whole_run() -> dict[str, Any]:
             "same_lists": 400,
         },
         "durable_edits": {"whole": times, "commit": times, "processor": times, "segments": 6},
+        "links": {
+            "seconds": 1.0,
+            "bytes": 1_000_000,
+            "follow": times,
+            "ask": times,
+            "scan": times,
+        },
         "artifact": {
             "full_s": 2.0,
             "again_s": 0.3,

@@ -112,6 +112,7 @@ def wrong_types(tool: Tool) -> Iterator[tuple[str, Any]]:
         "string": [5, 1.5, True, [], {}, ["api.md"]],
         "integer": ["two", 1.5, [], {}, [1], True],
         "boolean": ["perhaps", 2, [], {}, 1.5],
+        "object": [5, True, [], "no JSON", "[1]", [{"a": 1}]],
         "array": [5, True, {}, "no JSON", '{"a": 1}', "5"],
     }
     for field, schema in input_schema(tool.arguments)["properties"].items():

@@ -30,7 +30,7 @@ FORBIDDEN = {
     "const",
     "patternProperties",
 }
-SELF_EVIDENT = {"limit", "new_title", "assignee"}
+SELF_EVIDENT = {"limit", "title", "new_title", "new_path", "to_file", "assignee", "note"}
 KEYWORDS = {"type", "description", "enum", "items", "default", "minimum", "maximum", "minLength", "maxLength"}
 BUDGET = 12_000
 

@@ -9,6 +9,7 @@ from workspace.document import Document
 from workspace.edits import DocumentOperation
 from workspace.edits.edit import Style
 
+FILE = "doc.md"
 STYLE = Style(AnchorForm.BRACES, "2000-01-02")
 
 TITLES = (

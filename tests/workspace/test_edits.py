@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
-from tests.workspace.cases import Case, read_cases
+from tests.workspace.cases import FOLDER, Case, read_cases
 from workspace.anchors import AnchorForm
 from workspace.document import Document
 from workspace.edits import (
@@ -23,6 +24,10 @@ from workspace.errors import WorkspaceError
 pytestmark = pytest.mark.smoke
 
 OTHERS: tuple[type[DocumentOperation], ...] = (CompleteTask, RemoveSection, ReopenTask, TagDocument)
+FILES = ("edits.md", "tasks.md", "task_edits.md", "tags.md", "replace_text.md", "metadata.md")
+# Tested by themselves: each case is of several documents.
+OF_SEVERAL_DOCUMENTS = ("move_section.md", "move_document.md")
+CASES = [case for file in FILES for case in read_cases(file)]
 OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTHERS)}
 
 
@@ -37,7 +42,7 @@ def perform(case: Case) -> tuple[bytes, dict[str, object]]:
     return document.data, dict(edit.answer)
 
 
-@pytest.mark.parametrize("case", [*read_cases("edits.md"), *read_cases("tasks.md"), *read_cases("tags.md")])
+@pytest.mark.parametrize("case", CASES)
 def test_an_operation(case: Case) -> None:
     if "error" in case.fences:
         code, _, words = case.fences["error"].strip().partition(": ")
@@ -55,9 +60,10 @@ def test_an_operation(case: Case) -> None:
 
 
 def test_every_operation_has_an_example() -> None:
-    cases = [*read_cases("edits.md"), *read_cases("tasks.md"), *read_cases("tags.md")]
-    shown = {case.values[0].json("json")["operation"] for case in cases}
-    assert shown == set(OPERATIONS)
+    shown = {case.values[0].json("json")["operation"] for case in CASES}
+    for file in OF_SEVERAL_DOCUMENTS:
+        shown.update(re.findall(r'"operation": "(\w+)"', (FOLDER / file).read_text(encoding="utf-8")))
+    assert shown >= set(OPERATIONS)
 
 
 def test_operations_are_values() -> None:

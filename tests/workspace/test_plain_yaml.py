@@ -45,7 +45,7 @@ def types(value: object) -> object:
 @example("a:\n# comment\n- b", "")
 def test_it_says_what_the_parser_says(source: str, ending: str) -> None:
     source = source.replace("\n", "\r\n") + ending if ending == "\r\n" else source + ending
-    found = read_plain(source, frontmatter._word)
+    found = read_plain(source, frontmatter.word)
     if found is None:
         return
     loaded = yaml.safe_load(source)
@@ -67,4 +67,4 @@ def test_what_most_documents_have_needs_no_parser(monkeypatch: pytest.MonkeyPatc
 
 def test_a_line_of_spaces_takes_no_time() -> None:
     for source in ("a: [b" + " " * 60_000 + "x", "a: b" + " " * 60_000 + "#", "a:" + " " * 60_000 + "\tb"):
-        read_plain(source, frontmatter._word)
+        read_plain(source, frontmatter.word)

@@ -14,6 +14,7 @@ from workspace import anchors, markdown
 from workspace.document import Document
 from workspace.layout import scanned_layout
 from workspace.lines import Lines
+from workspace.markdown import words
 from workspace.scan import Scanned, scan
 
 pytestmark = pytest.mark.smoke
@@ -214,7 +215,7 @@ def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPat
 @example("![a](b)")
 @example("[ ](b)")
 def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
-    assert markdown.plain_text(source) == markdown._plain_text(source)
+    assert markdown.plain_text(source) == words._plain_text(source)
 
 
 @given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))

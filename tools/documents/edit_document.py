@@ -9,14 +9,16 @@ from pydantic import Field, create_model
 from tools.answers import Answer, call
 from tools.arguments import read, without_nulls
 from tools.documents import operations
-from tools.examples import with_sections
+from tools.documents.placeholders import PLACEHOLDERS, completed, with_words
 from tools.targets import target
+from tools.tasks.task_fields import progress_after
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tools.answers import Data
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
@@ -31,24 +33,19 @@ _DESCRIPTIONS = {
         for name, operation in operations.by_name().items()
     ),
     "file": "Document path",
-    "slug": "Section address, such as endpoints/search; _preamble is the introduction; "
-    "of add_task also a task (tasks[0]), for a sub-task",
-    "title": "Of the new section or task",
+    "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
     "content": "Markdown; deeper headings become subsections",
-    "parent_slug": "Section to add to; default: top level",
-    "before": "Sibling to stand before",
-    "after": "Sibling to stand after",
-    "criteria": "When the task counts as done",
-    "include_subsections": "Replace all that stands below it too",
+    "parent_slug": "Section it goes into; default: top level",
+    "before": "Sibling it precedes",
+    "after": "Sibling it follows",
+    "criteria": "Done when; empty removes",
+    "include_subsections": "Replace them too",
+    "old": "Exact text",
+    "new": "Text in its place",
+    "count": "Matches of old; default 1",
+    "metadata": "Front matter keys; null removes",
+    "to_slug": "Section or task it goes into",
 }
-_PLACEHOLDERS = {
-    "file": "api.md",
-    "slug": "endpoints",
-    "title": "Authentication",
-    "content": "Text in Markdown.",
-    "new_title": "API endpoints",
-}
-_TASK_PLACEHOLDERS = {**_PLACEHOLDERS, "slug": "tasks", "title": "Document the error codes"}
 
 
 def _described(name: str, kind: Any) -> tuple[Any, Any]:
@@ -85,14 +82,8 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 def _example(given: Given) -> dict[str, Any]:
     operation = operations.likely(given) or operations.by_name()["add_section"]
-    placeholders = _TASK_PLACEHOLDERS if operation.name == "add_task" else _PLACEHOLDERS
-    required = [field.name for field in operations.fields_of(operation) if not field.is_optional]
-    optional = [field.name for field in operations.fields_of(operation) if field.is_optional]
-    values = {
-        **{field: placeholders[field] for field in required},
-        **arguments_of(given, (*required, *optional)),
-    }
-    return {"operation": operation.name, **values}
+    names = [field.name for field in operations.fields_of(operation)]
+    return {"operation": operation.name, **completed(operation, arguments_of(given, names))}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -136,6 +127,11 @@ def _build(context: Context, item: Given) -> Operation:
     return operations.build(operation, values)
 
 
+def _enrich(written: Written, step: Step) -> Data:
+    """How far a section is after its tasks changed."""
+    return progress_after(written, step) if step.outcome and "task_index" in step.outcome.answer else {}
+
+
 def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
@@ -143,6 +139,8 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     failed = len(written.steps) - len(done)
     if failed:
         return f"Mend the {failed} that failed, as each one's error says, and send only them again"
+    if last.answer.get("removed") == "task":
+        return f"See what is left with {call('view_document', file=last.path, slug=last.answer['slug'])}"
     task = last.answer.get("task")
     if isinstance(task, str):
         if context.offers("complete_task"):
@@ -161,14 +159,14 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
     """After a section that is there already: more text for that section, which takes nothing away."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
-        return with_sections(example, error, snapshot)
+        return with_words(example, error, snapshot)
     # Only add_section brings content that is not itself what was wrong.
     content = example.get("content") if example["operation"] == "add_section" else None
     return {
         "operation": "append_content",
         "file": example["file"],
         "slug": slug,
-        "content": content or _PLACEHOLDERS["content"],
+        "content": content or PLACEHOLDERS["content"],
     }
 
 
@@ -176,9 +174,8 @@ TOOL = Tool(
     name="edit_document",
     title="Edit documents",
     toolset="documents",
-    description="Add sections and tasks, write or rename sections (remove_document removes). {} lists the "
-    "operations and their fields. A call is one commit; several operations go into operations: [...]. "
-    "Read a text before you overwrite it.",
+    description="Edit sections, tasks, text and metadata; move sections and documents (links follow). "
+    "{} lists the operations. Read a text before you overwrite it.",
     arguments=EditDocumentArguments,
     run=_run,
     usage=_usage,
@@ -189,4 +186,6 @@ TOOL = Tool(
     correct=_correct,
 )
 
-WRITER = Writer(tool=lambda: TOOL, build=_build, single={"updated": True}, next_step=_next_step)
+WRITER = Writer(
+    tool=lambda: TOOL, build=_build, single={"updated": True}, next_step=_next_step, enrich=_enrich
+)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cache
+from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args, get_origin, get_type_hints
 
-from tools.arguments import Boolean, InvalidArguments, nearest_field
-from workspace.addresses import nearest
+from tools.arguments import Boolean, Integer, InvalidArguments, Object, nearest_field
+from workspace.addresses import nearest, read_fragment
 from workspace.edits import EDIT_OPERATIONS, DocumentOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tools.tool import Given
 
 # What other tools do, by the words with which it is looked for here.
@@ -25,7 +25,20 @@ _OTHER_TOOLS = {
     "create": "create_document",
 }
 
-_TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer"}
+# What models call operations that are named otherwise here.
+_OTHER_NAMES = {
+    "delete_task": "remove_task",
+    "edit_task": "update_task",
+    "rename_task": "update_task",
+    "rename_document": "move_document",
+    "rename_file": "move_document",
+    "find_and_replace": "replace_text",
+    "set_front_matter": "set_metadata",
+}
+
+_TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
+# What the same are in a call.
+_ARGUMENTS: dict[object, object] = {str: str, bool: Boolean, int: Integer, Mapping: Object}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,11 +62,10 @@ def _fields(name: str) -> tuple[OperationField, ...]:
     found: list[OperationField] = []
     for field in dataclasses.fields(cast("Any", operation)):
         hint = hints[field.name]
-        plain = (
-            next((part for part in get_args(hint) if part is not type(None)), hint)
-            if get_origin(hint)
-            else hint
-        )
+        plain = hint
+        if get_origin(hint) is UnionType:
+            plain = next(part for part in get_args(hint) if part is not type(None))
+        plain = get_origin(plain) or plain
         is_optional = field.default is not dataclasses.MISSING
         found.append(OperationField(field.name, plain, is_optional))
     return tuple(found)
@@ -82,7 +94,7 @@ def all_fields() -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for operation in EDIT_OPERATIONS:
         for field in fields_of(operation):
-            fields.setdefault(field.name, (Boolean if field.type is bool else field.type) | None)
+            fields.setdefault(field.name, cast("Any", _ARGUMENTS[field.type]) | None)
     return fields
 
 
@@ -94,8 +106,12 @@ def meant(item: Given) -> type[DocumentOperation]:
         operation = known.get(name) if isinstance(name, str) else None
         if operation is None:
             shown = str(name)[:100]
-            near = nearest(shown, known)
-            other = next((tool for word, tool in _OTHER_TOOLS.items() if word in shown.lower()), None)
+            near = [_OTHER_NAMES[shown]] if shown in _OTHER_NAMES else nearest(shown, known)
+            other = (
+                None
+                if shown in _OTHER_NAMES
+                else next((tool for word, tool in _OTHER_TOOLS.items() if word in shown.lower()), None)
+            )
             fix = f"Did you mean '{near[0]}'?" if near else f"Known operations: {', '.join(known)}."
             raise InvalidArguments(
                 f"unknown operation '{shown}'",
@@ -105,7 +121,7 @@ def meant(item: Given) -> type[DocumentOperation]:
             )
         return operation
     given = {field for field in item if field != "operation"}
-    fitting = [operation for operation in EDIT_OPERATIONS if _fits(operation, given)]
+    fitting = _fitting(item, given)
     if len(fitting) > 1:
         implied = [
             operation for operation in fitting if operation.implied_by and operation.implied_by <= given
@@ -127,7 +143,7 @@ def likely(item: Given) -> type[DocumentOperation] | None:
         near = [name] if name in known else nearest(name[:100], known)
         return known[near[0]] if near else None
     given = {field for field in item if field != "operation"}
-    fitting = [operation for operation in EDIT_OPERATIONS if _fits(operation, given)]
+    fitting = _fitting(item, given)
     implied = [
         operation
         for operation in fitting or EDIT_OPERATIONS
@@ -138,10 +154,19 @@ def likely(item: Given) -> type[DocumentOperation] | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
+def _fitting(item: Given, given: set[str]) -> list[type[DocumentOperation]]:
+    """The operations that the fields fit; where `slug` tells a task from a section, those that mean one."""
+    fitting = [operation for operation in EDIT_OPERATIONS if _fits(operation, given)]
+    slug = item.get("slug")
+    is_task = isinstance(slug, str) and read_fragment(slug).task is not None
+    return [operation for operation in fitting if operation.names_task in (None, is_task)] or fitting
+
+
 def _fits(operation: type[DocumentOperation], given: set[str]) -> bool:
+    """Whether fields are all of an operation's own; a name alone does not say what to do with it."""
     fields = fields_of(operation)
     required = {field.name for field in fields if not field.is_optional}
-    return required <= given <= {field.name for field in fields}
+    return required <= given <= {field.name for field in fields} and not given <= {"file", "slug"}
 
 
 def _unfitting(given: set[str]) -> InvalidArguments:

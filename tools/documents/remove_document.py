@@ -93,6 +93,9 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
         return "Mend the operations that failed and send them again"
+    if (broken := last.answer.get("broken_links")) and isinstance(broken, list):
+        first = call("view_document", file=broken[0]["file"], slug=broken[0]["slug"])
+        return f"Mend the links that lead nowhere now (broken_links), the first with {first}"
     if last.answer.get("removed") == "section":
         return f"See what is left with {call('view_document', file=last.path)}"
     return "See what is left with list_documents {}; git revert brings the document back"

@@ -19,6 +19,7 @@ from tools.arguments import (
     without_nulls,
 )
 from tools.examples import with_sections, with_task
+from tools.links import links_data
 from tools.outline import MAX_SHOWN, cut_hint, sections_in_full, task_data, telling_titles
 from tools.reading import cut
 from tools.targets import target
@@ -115,13 +116,29 @@ def _view(context: Context, snapshot: Snapshot, item: Given) -> Data:
     file, slug = target(snapshot, asked.file, asked.slug)
     document = snapshot.document(file)
     if slug is None:
-        return _outline(context, document)
+        return _outline(context, snapshot, document)
     if read_fragment(slug).task is not None:
         return _task(context, document, slug)
-    return _section(context, document, slug, asked.offset or 0, whole=asked.include_subsections)
+    offset = asked.offset or 0
+    data = _section(context, document, slug, offset, whole=asked.include_subsections)
+    return data if offset else _with_links(context, snapshot, document, data, whole=asked.include_subsections)
 
 
-def _outline(context: Context, document: Document) -> Data:
+def _with_links(context: Context, snapshot: Snapshot, document: Document, data: Data, *, whole: bool) -> Data:
+    """A section's answer with its links, before the next step; with those of all that stands below it."""
+    section = document.section_by_key(data["slug"])
+    assert section is not None
+    below = document.sections if section.is_preamble else (section, *document.descendants(section))
+    links, hints = links_data(context, snapshot, document, below if whole else (section,))
+    step = data.pop("next_step")
+    if links:
+        data["links"] = links
+    if hints:
+        data["hints"] = [*data.get("hints", ()), *hints]
+    return {**data, "next_step": step}
+
+
+def _outline(context: Context, snapshot: Snapshot, document: Document) -> Data:
     data: Data = {"file": document.path, "title": document.title}
     if document.type:
         data["type"] = document.type
@@ -132,7 +149,10 @@ def _outline(context: Context, document: Document) -> Data:
     data["sections"] = sections_in_full(document)
     if titles := telling_titles(document):
         data["titles"] = titles
-    hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message]
+    links, more = links_data(context, snapshot, document)
+    if links:
+        data["links"] = links
+    hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message, *more]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
     first = next((section.key for section in document.sections), None)

@@ -25,7 +25,7 @@ class CompleteTaskArguments(WriteFields):
     """The input of complete_task."""
 
     file: str | None = Field(None, description="Document path")
-    slug: str | None = Field(None, description="Task address: tasks[0]; sub-task: tasks[0.1]")
+    slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
     note: str | None = Field(None, description="What was done")
 
 

@@ -25,7 +25,7 @@ class ReopenTaskArguments(WriteFields):
     """The input of reopen_task."""
 
     file: str | None = Field(None, description="Document path")
-    slug: str | None = Field(None, description="Task address: tasks[0]; sub-task: tasks[0.1]")
+    slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
 
 
 def _usage(given: Given) -> Mapping[str, object]:

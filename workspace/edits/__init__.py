@@ -8,20 +8,34 @@ from workspace.edits.add_task import AddTask
 from workspace.edits.append_content import AppendContent
 from workspace.edits.complete_task import CompleteTask
 from workspace.edits.create_document import CreateDocument
+from workspace.edits.move_document import MoveDocument
+from workspace.edits.move_section import MoveSection
+from workspace.edits.move_task import MoveTask
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
 from workspace.edits.remove_document import RemoveDocument
 from workspace.edits.remove_section import RemoveSection
+from workspace.edits.remove_task import RemoveTask
 from workspace.edits.rename_section import RenameSection
 from workspace.edits.reopen_task import ReopenTask
+from workspace.edits.replace_text import ReplaceText
+from workspace.edits.set_metadata import SetMetadata
 from workspace.edits.tag_document import TagDocument
 from workspace.edits.update_content import UpdateContent
+from workspace.edits.update_task import UpdateTask
 
 EDIT_OPERATIONS: tuple[type[DocumentOperation], ...] = (
     AddSection,
     AddTask,
+    UpdateTask,
+    RemoveTask,
+    MoveTask,
     UpdateContent,
     AppendContent,
     RenameSection,
+    MoveSection,
+    ReplaceText,
+    SetMetadata,
+    MoveDocument,
 )
 
 __all__ = [
@@ -32,12 +46,19 @@ __all__ = [
     "CompleteTask",
     "CreateDocument",
     "DocumentOperation",
+    "MoveDocument",
+    "MoveSection",
+    "MoveTask",
     "Operation",
     "Outcome",
     "RemoveDocument",
     "RemoveSection",
+    "RemoveTask",
     "RenameSection",
     "ReopenTask",
+    "ReplaceText",
+    "SetMetadata",
     "TagDocument",
     "UpdateContent",
+    "UpdateTask",
 ]

@@ -24,6 +24,7 @@ from workspace.edits.content import (
 from workspace.edits.operation import Operation, Outcome
 from workspace.headings import read_headings
 from workspace.lines import Lines
+from workspace.links.survival import Survival
 from workspace.paths import check_path
 from workspace.slugs import file_slug
 
@@ -86,7 +87,8 @@ class CreateDocument(Operation):
             )
         overlay.create(document)
         sections = [section.address for section in document.sections if not section.is_preamble]
-        return Outcome(path, {"path": path, "created": True, "sections": sections}, f"Create {path}", True)
+        answer = {"path": path, "created": True, "sections": sections}
+        return Outcome(path, answer, f"Create {path}", True, survival=Survival.of_creation(path))
 
     def _path(self, title: str, overlay: Overlay) -> str:
         stem = file_slug(title)

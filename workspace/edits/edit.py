@@ -16,7 +16,7 @@ from workspace.document import Document
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workspace.anchors import AnchorForm
     from workspace.sections import Section
@@ -61,18 +61,27 @@ class Style:
     today: str
 
 
-def apply_edit(document: Document, edit: Edit) -> Document:
-    """The document after an edit. Raises StructureChanged if a section that it did not name would change."""
-    splices = sorted(edit.splices, key=lambda splice: (splice.start, splice.end))
+def spliced(data: bytes, splices: Iterable[Splice]) -> bytes:
+    """A text after splices, which may come in any order. Raises ValueError if they overlap."""
     parts: list[bytes] = []
     position = 0
-    for splice in splices:
+    for splice in _in_order(splices):
         if splice.start < position:
             raise ValueError("an edit's splices overlap")
-        parts += (document.data[position : splice.start], splice.replacement)
+        parts += (data[position : splice.start], splice.replacement)
         position = splice.end
-    parts.append(document.data[position:])
-    changed = Document.parse(b"".join(parts), document.path)
+    parts.append(data[position:])
+    return b"".join(parts)
+
+
+def _in_order(splices: Iterable[Splice]) -> list[Splice]:
+    return sorted(splices, key=lambda splice: (splice.start, splice.end))
+
+
+def apply_edit(document: Document, edit: Edit) -> Document:
+    """The document after an edit. Raises StructureChanged if a section that it did not name would change."""
+    splices = _in_order(edit.splices)
+    changed = Document.parse(spliced(document.data, splices), document.path)
     if changed.front_matter_lines != document.front_matter_lines and not edit.is_front_matter:
         raise StructureChanged(
             f"this edit would be read as front matter of {document.path}",
@@ -113,6 +122,30 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
             raise _broken(old, item)
 
 
+def check_same_sections(old: Document, new: Document, splices: Iterable[Splice]) -> None:
+    """Compares all sections one by one: same level, parent and address, and none that came or went.
+
+    Unlike `apply_edit` it does so within the splices too; there a title may change. A preamble without a
+    heading may come and go. Raises StructureChanged.
+    """
+    edits = _in_order(splices)
+    before = [item for item in old.sections if item.has_heading]
+    after = [item for item in new.sections if item.has_heading]
+    growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in edits)]
+    replaced = [(splice.start, splice.end) for splice in edits]
+    ends = [end for _, end in replaced]
+    for item, twin in zip(before, after, strict=False):
+        moved = item.heading_start + growth[bisect_right(ends, item.heading_start)] != twin.heading_start
+        if (
+            (item.level, item.address) != (twin.level, twin.address)
+            or (moved and not _holds(replaced, item.heading_start))
+            or (item.title != twin.title and not _touched(item, replaced, ends))
+        ):
+            raise _broken(old, item)
+    if len(before) != len(after) or old.front_matter_lines != new.front_matter_lines:
+        raise _broken(old, before[len(after)] if len(before) > len(after) else None)
+
+
 def _check_introduction(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
     """Compares a preamble without a heading, which has no line of its own that could be looked for."""
     before, after = old.preamble, new.preamble
@@ -122,6 +155,8 @@ def _check_introduction(old: Document, new: Document, splices: Sequence[Splice],
     floor = len(old.data[: before.start].rstrip())
     if any(splice.start <= before.end and splice.end >= floor for splice in splices):
         return
+    if after is None and before.position == renamed and not old.source(before).strip():
+        return  # it was there for the title in the front matter alone
     if (
         after is None
         or (before.title != after.title and before.position != renamed)

@@ -13,6 +13,7 @@ from workspace.config import InvalidConfig, LimitExceeded
 from workspace.edits.content import InvalidTitle
 from workspace.edits.edit import Edit, StructureChanged, Style, apply_edit
 from workspace.errors import WorkspaceError
+from workspace.links.survival import Survival, same_headings
 from workspace.paths import check_path
 from workspace.snapshot import DocumentNotFound
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from workspace.document import Document, Section
+    from workspace.links.warnings import Doubt
     from workspace.overlay import Overlay
     from workspace.snapshot import Snapshot
 
@@ -30,13 +32,19 @@ Taken = tuple["Document", "Sequence[Section]"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an operation did: the path, the fields of its answer, one line for the commit, and hints."""
+    """What an operation did: the path, the fields of its answer, one line for the commit, and hints.
+
+    `survival` is what it kept of the documents that it touched, by which links are mended; None where it kept
+    nothing that a link could mean. `doubts` are links that it wrote and that led nowhere then.
+    """
 
     path: str
     answer: Mapping[str, object]
     summary: str
     is_change: bool
     hints: tuple[str, ...] = ()
+    survival: Survival | None = None
+    doubts: Sequence[Doubt] = ()
 
 
 class Operation:
@@ -45,6 +53,8 @@ class Operation:
     __slots__ = ()
 
     name: ClassVar[str]
+    # Whether its answer says how many links were written anew, even if none were.
+    tells_links: ClassVar[bool] = False
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
         """Changes the overlay and says what was done."""
@@ -71,6 +81,8 @@ class DocumentOperation(Operation):
     implied_by: ClassVar[frozenset[str]] = frozenset()
     # The fields that hold addresses of sections or tasks.
     addresses: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
+    # Whether `slug` names a task, or a section; None where it may be either.
+    names_task: ClassVar[bool | None] = False
     file: str
 
     def overwrites(self, document: Document) -> Sequence[Section]:
@@ -125,10 +137,12 @@ class DocumentOperation(Operation):
         path = check_path(self.file)
         document = overlay.document(path)
         changed, edit = self.revise(document, style)
-        is_change = changed.data != document.data
-        if is_change:
-            overlay.put(changed)
-        return Outcome(path, edit.answer, edit.summary, is_change, edit.hints)
+        if changed.data == document.data:
+            return Outcome(path, edit.answer, edit.summary, False, edit.hints)
+        overlay.put(changed)
+        renamed = same_headings(document, changed, edit.splices)
+        survival = Survival.of_splices(document, edit.splices, renamed=renamed)
+        return Outcome(path, edit.answer, edit.summary, True, edit.hints, survival)
 
 
 def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.edits.operation import Operation, Outcome
+from workspace.links.survival import Survival
 from workspace.paths import check_path
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class RemoveDocument(Operation):
         """Takes the document out. Raises InvalidPath, DocumentNotFound."""
         path = check_path(self.path)
         overlay.remove(path)
-        return Outcome(path, {"removed": "document", "path": path}, f"Remove {path}", True)
+        answer = {"removed": "document", "path": path}
+        return Outcome(path, answer, f"Remove {path}", True, survival=Survival.of_removal(path))
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
         """All its texts; its front matter is none. Raises DocumentNotFound, LimitExceeded."""

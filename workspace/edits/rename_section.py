@@ -29,6 +29,7 @@ class RenameSection(DocumentOperation):
 
     name: ClassVar[str] = "rename_section"
     implied_by: ClassVar[frozenset[str]] = frozenset({"new_title"})
+    tells_links: ClassVar[bool] = True
 
     file: str
     slug: str

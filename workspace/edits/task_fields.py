@@ -6,14 +6,31 @@ newline keeps having none.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from workspace.edits.content import InvalidTitle, checked_text, checked_title
 from workspace.edits.edit import Splice
 from workspace.edits.spacing import blank_line
 from workspace.lines import before_ending, with_ending
 
 if TYPE_CHECKING:
     from workspace.document import Document, Task
+
+_CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
+
+
+def task_title(title: str) -> str:
+    """A task's title on one line, without a box before it. Raises InvalidTitle, InvalidContent."""
+    text = _CHECKBOX.sub("", checked_title(title))
+    if not text.strip():
+        raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
+    return text
+
+
+def field_value(name: str, value: str) -> str:
+    """What a sub-item says, on one line; empty for one that says nothing. Raises InvalidContent."""
+    return " ".join(checked_text(value, name.lower()).split())
 
 
 def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
@@ -37,3 +54,12 @@ def without_fields(document: Document, task: Task, name: str) -> list[Splice]:
         for item in task.fields
         if item.name == name
     ]
+
+
+def replaced_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
+    """The value of the last sub-item of this name replaced, which is the one that counts."""
+    item = next(item for item in reversed(task.fields) if item.name == name)
+    if item.value == value:
+        return []
+    space = b"" if document.data[item.value_start - 1 : item.value_start] in (b" ", b"\t") else b" "
+    return [Splice(item.value_start, item.value_end, space + value.encode())]

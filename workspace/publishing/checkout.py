@@ -58,6 +58,7 @@ class Checkout:
         self._git = store.at(worktree)
         self._git.refresh()
         self._changes = changes
+        self._going = frozenset(change.path for change in changes if change.new is None)
         self._path = worktree.git_dir / "index"
         self._files = WorkFiles(self._git, worktree.path)
         self._before: bytes | None = None
@@ -104,7 +105,9 @@ class Checkout:
         self._check_state()
         if self._read() != self._before:
             return False
-        self._conflicts(change.path for change in self._changes if not self._files.unchanged(change))
+        self._conflicts(
+            change.path for change in self._changes if not self._files.unchanged(change, self._going)
+        )
         return True
 
     def apply(self, journal: Journal, prepared: Prepared) -> None:
@@ -172,7 +175,7 @@ class Checkout:
         self._conflicts(
             change.path
             for change in self._changes
-            if not _is_base(index, change) or not self._files.unchanged(change)
+            if not _is_base(index, change) or not self._files.unchanged(change, self._going)
         )
         for change in self._changes:
             if change.new is not None and self._git.foreign_filter(change.path):

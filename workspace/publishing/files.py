@@ -12,12 +12,14 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from workspace.git import GitStore
 from workspace.git.loose import free_name
 from workspace.objects import EXECUTABLE_MODE
+from workspace.paths import twin_key
 from workspace.publishing.batch import FileChange
 from workspace.publishing.journal import WorkFile
 from workspace.publishing.placing import link_or_copy, lstat, place, same, swap
@@ -43,8 +45,14 @@ class WorkFiles:
         self._modes = git.config_flag("core.fileMode", True)
         self._replaced: dict[str, os.stat_result] = {}
 
-    def unchanged(self, change: FileChange) -> bool:
-        """Whether the file is as the base has it by Git's rules; for a new file, whether nothing is there."""
+    def unchanged(self, change: FileChange, going: Container[str] = ()) -> bool:
+        """Whether the file is as the base has it by Git's rules; for a new file, whether nothing is there.
+
+        On a disk that folds case a new file is found under its old spelling; `going` are the paths that are
+        free before it comes.
+        """
+        if change.old is None and self._spelled(change.path) in going:
+            return True
         old = (change.old.id, change.old.mode) if change.old else None
         return self._is_old(change.path, old)
 
@@ -151,7 +159,9 @@ class WorkFiles:
         target = self._root / file.path
         kept, new = _beside(target, file, "old"), _beside(target, file, "new")
         if restore and file.old is None:
-            if lstat(new) is not None and self._holds(target, file):
+            # Under another spelling stands the file that was to go, and is to stay.
+            is_other = self._spelled(file.path) is not None
+            if lstat(new) is not None and self._holds(target, file) and not is_other:
                 target.unlink()
         elif restore and lstat(kept) is not None:
             is_free = lstat(target) is None
@@ -211,6 +221,18 @@ class WorkFiles:
         if file.new is None or not target.is_file() or target.is_symlink():
             return False
         return target.read_bytes() == self._git.checked_out(file.new[0], file.path)
+
+    def _spelled(self, path: str) -> str | None:
+        """How the name of a file is spelled on the disk, where it is found by another; else None."""
+        file = self._root / path
+        if lstat(file) is None:
+            return None
+        names = os.listdir(file.parent)
+        # HFS+ lists names in another Unicode form than that in which they were given.
+        if unicodedata.normalize("NFC", file.name) in (unicodedata.normalize("NFC", name) for name in names):
+            return None
+        found = {twin_key(name): name for name in names}.get(twin_key(file.name))
+        return None if found is None else path[: len(path) - len(file.name)] + found
 
     def _missing(self, path: str) -> list[str]:
         names = path.split("/")[:-1]

@@ -1,7 +1,4 @@
-"""The one door to YAML: what a document's front matter says, and how one of its keys is replaced.
-
-A key is replaced by splicing its lines; every other key, comment and blank line stays byte for byte.
-"""
+"""What front matter says: the plain kind read at once, all other by the YAML parser, within limits."""
 
 from __future__ import annotations
 
@@ -24,16 +21,13 @@ MAX_FRONT_MATTER = 64 * 1024
 MAX_NESTING = 50
 
 # Python refuses to write out a number of thousands of digits.
-_MAX_BITS = 256
+MAX_BITS = 256
 
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
 
 # Longer values are not those that come again.
 _CACHED_LENGTH = 100
-
-# YAML 1.1 §5.4: what ends a line.
-_LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
 
 
 class InvalidFrontMatter(WorkspaceError):
@@ -46,12 +40,13 @@ def as_text(value: object) -> str | None:
     """A value as one line of text; None if it is empty, a structure, or a number that is none to read."""
     if value is None or isinstance(value, (dict, list, set, bool)):
         return None
-    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return None
     return " ".join(str(value).split()) or None
 
 
-def _loader() -> type[yaml.SafeLoader]:
+def loader() -> type[yaml.SafeLoader]:
+    """The parser in C where there is one."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -68,14 +63,14 @@ def read(source: str) -> Mapping[str, object]:
         raise InvalidFrontMatter(
             "the front matter is over 64 KiB", fix="Move the data out of the front matter."
         )
-    plain = read_plain(source, _word)
+    plain = read_plain(source, word)
     if plain is not None:
         return plain
     import yaml
 
     try:
         _check_size(source)
-        value = yaml.load(source, _loader())
+        value = yaml.load(source, loader())
         if isinstance(value, dict):
             return {str(key): item for key, item in value.items()}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -96,11 +91,12 @@ def read(source: str) -> Mapping[str, object]:
 @cache
 def _patterns(first: str) -> tuple[re.Pattern[str], ...]:
     """What words that begin with a character must match to be more than text (YAML 1.1 §10.2)."""
-    resolvers = _loader().yaml_implicit_resolvers
+    resolvers = loader().yaml_implicit_resolvers
     return tuple(pattern for _, pattern in (*resolvers.get(first, ()), *resolvers.get(None, ())))
 
 
-def _word(text: str) -> object:
+def word(text: str) -> object:
+    """What words without quotes stand for. Raises NotPlain where they stand for nothing."""
     return _cached_word(text) if len(text) <= _CACHED_LENGTH else _resolved(text)
 
 
@@ -113,7 +109,7 @@ def _resolved(text: str) -> object:
     from workspace.plain_yaml import NotPlain
 
     try:
-        return yaml.load(text, _loader())
+        return yaml.load(text, loader())
     except (yaml.YAMLError, ValueError) as error:
         raise NotPlain from error
 
@@ -134,7 +130,7 @@ def _check_size(source: str) -> None:
     sizes: dict[str, int] = {}
     open_values: list[tuple[str | None, int]] = []
     size = 0
-    for event in yaml.parse(source, _loader()):
+    for event in yaml.parse(source, loader()):
         if isinstance(event, yaml.CollectionStartEvent):
             open_values.append((event.anchor, size))
             size += 1
@@ -160,88 +156,3 @@ def _check_size(source: str) -> None:
                 f"the front matter has over {MAX_VALUES:,} values with its aliases written out",
                 fix="Keep its values flat, and write them without aliases.",
             )
-
-
-def write_list(key: str, values: tuple[str, ...]) -> str:
-    """One line `key: [a, b]`, quoted where YAML asks for it."""
-    import yaml
-
-    return yaml.safe_dump(
-        {key: list(values)}, default_flow_style=None, allow_unicode=True, width=10**6, sort_keys=False
-    )
-
-
-def write_scalar(key: str, value: str) -> str:
-    """One line `key: value`, quoted where YAML asks for it."""
-    import yaml
-
-    return yaml.safe_dump({key: value}, default_flow_style=False, allow_unicode=True, width=10**6)
-
-
-def replace_key(source: str, key: str, line: str) -> str:
-    """Front matter with the lines of one key replaced by `line`, or with `line` added at the end.
-
-    `line` carries its own line ending; an empty one removes the key. A comment behind a value of one line
-    stays.
-    Raises InvalidFrontMatter where the source is not a block of `key: value` lines, or where another key
-    would change.
-    """
-    before = read(source)
-    lines = [text for text in _LINE.findall(source) if text]
-    span = _key_lines(source, lines, key)
-    if span is None:
-        if lines and not lines[-1].endswith(("\n", "\r")):
-            lines[-1] += "\n"
-        written = "".join(lines) + line
-    else:
-        first, end, comment = span
-        words = line.rstrip("\r\n")
-        if words and comment:
-            line = f"{words} {comment}{line[len(words) :]}"
-        written = "".join((*lines[:first], line, *lines[end:]))
-    wanted = {**before, **read(line)}
-    if not line:
-        wanted.pop(key, None)
-    try:
-        is_right = read(written) == wanted
-    except InvalidFrontMatter:
-        is_right = False
-    if not is_right:
-        raise InvalidFrontMatter(
-            f"'{key}' cannot be replaced without changing other front matter",
-            fix="Edit the block by hand: a key stands there twice, or another value refers to this one.",
-        )
-    return written
-
-
-def _key_lines(source: str, lines: list[str], key: str) -> tuple[int, int, str] | None:
-    """The lines [first, end) of a top-level key and its value, and the comment behind a value of one line."""
-    import yaml
-
-    node = yaml.compose(source, _loader())
-    if node is None:
-        return None
-    if not isinstance(node, yaml.MappingNode) or node.flow_style:
-        raise InvalidFrontMatter(
-            "the front matter is not a block of `key: value` lines", fix="Write one key a line."
-        )
-    # Of a key that stands there twice, the last one counts.
-    for name, value in reversed(node.value):
-        if name.value != key:
-            continue
-        first, end, comment = name.start_mark.line, value.end_mark.line, ""
-        if end == first:
-            behind = lines[end][value.end_mark.column :].strip()
-            comment = behind if behind.startswith("#") else ""
-        if value.end_mark.column > 0 or end == first:
-            end += 1
-        # A block value ends where the next key begins; comments and blank lines above that are not its own.
-        while end - 1 > first and _is_blank_or_comment(lines[end - 1]):
-            end -= 1
-        return first, end, comment
-    return None
-
-
-def _is_blank_or_comment(line: str) -> bool:
-    stripped = line.strip()
-    return not stripped or stripped.startswith("#")

@@ -1,0 +1,138 @@
+"""Compares the links that `docyard validate` calls broken with those of an independent checker.
+
+    npm install remark-cli remark-frontmatter remark-gfm remark-validate-links vfile-reporter-json
+    cp path/to/docyard/benchmarks/remark.mjs .
+    CORPUS=$PWD/folder npx remark folder --rc-path remark.mjs --report json --quiet --no-stdout 2> report.json
+    python -m benchmarks.check_links folder report.json
+
+A broken link is the same to both where its destination stands within what the checker marked. Each difference
+is put down to a reason that this module finds by means of its own, or is printed as not explained; then the
+exit code is 1. docs/links.md tells of the reasons.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+RULES = ("broken-link", "broken-fragment", "broken-image")
+_NAMED = re.compile(rb"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)")
+
+
+class Marked(NamedTuple):
+    """What the checker says of a link: where it stands, from line and column on, and why it is broken."""
+
+    path: str
+    start: tuple[int, int]
+    end: tuple[int, int]
+    rule: str
+    reason: str
+
+
+class Broken(NamedTuple):
+    """What Docyard says of one: where its destination begins."""
+
+    path: str
+    place: tuple[int, int]
+    rule: str
+    message: str
+
+
+def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
+    """What stands in the checker's report about the files of a folder."""
+    for file in json.loads(report.read_text()):
+        whole = Path(file["cwd"], file["path"]).resolve()
+        path = whole.relative_to(folder.resolve()).as_posix()
+        for message in file["messages"]:
+            start, end = message["place"]["start"], message["place"]["end"]
+            yield Marked(
+                path,
+                (start["line"], start["column"]),
+                (end["line"], end["column"]),
+                message["ruleId"],
+                message["reason"],
+            )
+
+
+def of_docyard(folder: Path) -> list[Broken]:
+    """What `docyard validate` prints of a folder's links."""
+    command = [sys.executable, "-m", "docyard", "validate", "-C", str(folder), "--json"]
+    for rule in RULES:
+        command += ["--rule", rule]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr)
+    found: list[Mapping[str, Any]] = json.loads(done.stdout)["findings"]
+    return [
+        Broken(item["path"], (item["line"], item["column"]), item["rule"], item["message"]) for item in found
+    ]
+
+
+def explained(marked: Marked, folder: Path) -> str | None:
+    """Why only the checker calls a link broken; None if that cannot be told."""
+    found = _HEADING.match(marked.reason)
+    if found is None:
+        return None
+    fragment, other = found[1], found[2]
+    file = folder / PurePosixPath(marked.path).parent / other if other else folder / marked.path
+    names = _html_names(file.resolve())
+    if fragment in names:
+        return "the place is named by an HTML tag, which the checker does not read"
+    if f"{fragment}/" in names:
+        return "the fragment ends in a slash, which the checker cuts off"
+    return "the top of the page, which HTML calls so" if fragment == "top" else None
+
+
+@cache
+def _html_names(file: Path) -> frozenset[str]:
+    """The names that HTML gives in a file, in lower case, as the checker turns every fragment."""
+    if not file.is_file():
+        return frozenset()
+    return frozenset(name.decode("utf-8", "replace").lower() for name in _NAMED.findall(file.read_bytes()))
+
+
+def main() -> int:
+    """Compare, print, and give 1 if a difference has no reason."""
+    parser = argparse.ArgumentParser(description="Compare broken links with those of an independent checker.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("report", type=Path)
+    parser.add_argument("--shown", type=int, default=20, help="how many of the differences to print")
+    given = parser.parse_args()
+    marked: dict[str, list[Marked]] = {}
+    for item in of_checker(given.report, given.folder):
+        marked.setdefault(item.path, []).append(item)
+    counts: Counter[str] = Counter()
+    unexplained: list[str] = []
+    known: set[Marked] = set()
+    for broken in of_docyard(given.folder):
+        twins = [item for item in marked.get(broken.path, ()) if item.start <= broken.place <= item.end]
+        known.update(twins)
+        if twins:
+            counts["broken to both"] += 1
+        else:
+            unexplained.append(f"only Docyard: {broken.path}:{broken.place[0]}: {broken.message}")
+    for item in (item for items in marked.values() for item in items if item not in known):
+        reason = explained(item, given.folder)
+        if reason:
+            counts[f"only the checker: {reason}"] += 1
+        else:
+            unexplained.append(f"only the checker: {item.path}:{item.start[0]}: {item.reason}")
+    for name, count in counts.items():
+        print(f"{count:>8,} {name}")
+    print(f"{len(unexplained):>8,} not explained")
+    for line in unexplained[: given.shown]:
+        print(line)
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,362 @@
+"""Checks that moves and renames keep every link, over a folder of real Markdown.
+
+    python -m benchmarks.check_moves FOLDER [--moves 500] [--seed 1]
+
+Every section of the folder is given a line of its own that nothing else holds, so that it can be told from
+all others wherever it goes. Then sections and documents are moved and renamed at random, each in a commit of
+its own, and at last everything is taken back, in reverse. What is checked, by reading all documents anew:
+
+links       a link that led to a file and a place still leads to the same file and the same place
+bytes       every section's text is what it was, but for destinations, its heading's marks and anchors
+inverse     in the end every document is where it was, with the same bytes but for anchors and destinations
+
+Prints how often each was made and the first disagreements; the exit code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from benchmarks.corpus import BRANCH, Corpus, make_repository
+from docyard.console import progress
+from workspace.document import Document, Section
+from workspace.edits import MoveDocument, MoveSection, Operation, RenameSection
+from workspace.edits.content import checked_title
+from workspace.errors import WorkspaceError
+from workspace.headings import AnchoredHeading
+from workspace.links.reading import links_of
+from workspace.links.resolving import Status, resolve
+from workspace.links.worlds import OverlayWorld
+from workspace.markdown import plain_text
+from workspace.plan import Mode
+from workspace.snapshot import Snapshot
+from workspace.workspace import Workspace
+
+SHOWN = 20
+_MARK = re.compile(rb"Section-mark-(\d+)\.")
+
+
+class Place(NamedTuple):
+    """Where a link leads: the file as it was called at first, and the mark of the section that it names."""
+
+    file: str
+    mark: int | None
+
+
+class Move(NamedTuple):
+    """An operation that was made, and the one that takes it back."""
+
+    made: Operation
+    inverse: Operation
+
+
+@dataclass
+class Report:
+    """How often each check was made, and what disagreed."""
+
+    tried: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, check: str, problem: str | None) -> None:
+        self.tried[check] += 1
+        if problem is not None:
+            self.wrong.append(f"{check}: {problem}")
+
+
+def marked(documents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The documents with a line of its own in each section; one that cannot be marked is left out."""
+    number = 0
+    found: dict[str, bytes] = {}
+    for path, data in documents.items():
+        document = Document.parse(data, path)
+        ending = document.ending
+        parts, position = [], 0
+        for section in document.sections:
+            line = b"Section-mark-%d." % number + ending
+            before = b"" if data[: section.body].endswith((b"\n", b"\r")) or not section.body else ending
+            parts += [data[position : section.body], before, ending, line, ending]
+            position, number = section.body, number + 1
+        written = b"".join((*parts, data[position:]))
+        shape = [(item.level, item.title) for item in Document.parse(written, path).sections]
+        if shape == [(item.level, item.title) for item in document.sections]:
+            found[path] = written
+    return found
+
+
+def mark_of(document: Document, section: Section) -> int | None:
+    """The mark of a section."""
+    found = _MARK.search(document.data, section.body, section.end)
+    return int(found[1]) if found else None
+
+
+def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int], Place | None]:
+    """Where each link leads, by the mark of its section and its number there; None for one that is broken.
+
+    `called` is what each file was called at first, by its path.
+    """
+    world = OverlayWorld(snapshot)
+    found: dict[tuple[int, int], Place | None] = {}
+    for path in snapshot.documents:
+        document = snapshot.document(path)
+        sections = iter(document.sections)
+        section, number, mark = next(sections, None), 0, None
+        for link in links_of(document).links:
+            while section is not None and link.start >= section.end:
+                section, number, mark = next(sections, None), 0, None
+            if section is None:
+                break
+            mark = mark_of(document, section) if mark is None else mark
+            if mark is None:
+                continue
+            resolved = resolve(world, path, link)
+            number += 1
+            if resolved.status is Status.EXTERNAL:
+                continue
+            place: Place | None = None
+            if resolved.status is Status.OK and resolved.path is not None:
+                inside = None
+                if resolved.place is not None and resolved.place.section is not None:
+                    other = snapshot.document(resolved.path)
+                    inside = mark_of(other, other.sections[resolved.place.section])
+                place = Place(called.get(resolved.path, resolved.path), inside)
+            found[mark, number] = place
+    return found
+
+
+def masked(document: Document, start: int, end: int) -> bytes:
+    """The bytes of a part of a document without destinations, and headings without marks and anchors."""
+    spans = [
+        (link.destination_start, link.destination_end, b"")
+        for link in links_of(document).links
+        if link.destination_end > link.destination_start
+    ]
+    for section in document.sections:
+        if section.heading is not None:
+            words = section.heading.text.words.encode("utf-8", "surrogateescape")
+            spans.append((section.start, section.body, b"# " + words + b"\n"))
+    parts, position = [], start
+    for first, last, instead in sorted(spans):
+        if position <= first and last <= end:
+            parts += [document.data[position:first], instead]
+            position = last
+    return b"".join((*parts, document.data[position:end]))
+
+
+def texts(snapshot: Snapshot) -> dict[int, bytes]:
+    """What stands in each section below its heading, by its mark, without destinations."""
+    found: dict[int, bytes] = {}
+    for path in snapshot.documents:
+        document = snapshot.document(path)
+        for section in document.sections:
+            mark = mark_of(document, section)
+            if mark is not None:
+                text = masked(document, section.body, section.end).strip()
+                found[mark] = text.replace(b"\r\n", b"\n")
+    return found
+
+
+def whole(snapshot: Snapshot) -> dict[str, bytes]:
+    """The bytes of each document, without anchors of headings and destinations."""
+    return {path: _unanchored(snapshot.document(path)) for path in snapshot.documents}
+
+
+def _unanchored(document: Document) -> bytes:
+    """A document without destinations and without the anchors of its headings, but with their marks."""
+    spans = [
+        (link.destination_start, link.destination_end, b"")
+        for link in links_of(document).links
+        if link.destination_end > link.destination_start
+    ]
+    for section in document.sections:
+        if section.heading is not None:
+            spans += _anchors(document, section.heading)
+    parts, position = [], 0
+    for first, last, _ in sorted(spans):
+        if position <= first:
+            parts.append(document.data[position:first])
+            position = last
+    return b"".join((*parts, document.data[position:]))
+
+
+def _anchors(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int, bytes]]:
+    """Where the anchors of a heading stand, before and after its words."""
+    line = document.data[heading.heading_start : heading.body]
+    for text in (heading.text.prefix, heading.text.suffix):
+        anchors = text.encode("utf-8", "surrogateescape").rstrip()
+        place = line.find(anchors) if anchors else -1
+        if place >= 0:
+            first = heading.heading_start + place
+            yield first, first + len(anchors), b""
+
+
+class Mover:
+    """Draws moves and renames, makes them, and knows how to take each back."""
+
+    def __init__(self, workspace: Workspace, chance: random.Random) -> None:
+        self.workspace = workspace
+        self.chance = chance
+        self.called = {path: path for path in workspace.snapshot().documents}
+
+    def make(self) -> Iterator[Move]:
+        """One after the other, those that were made; what is refused is drawn again."""
+        number = 0
+        while True:
+            number += 1
+            drawn = self.chance.choice((self._rename, self._within, self._between, self._document))(number)
+            if drawn is not None:
+                yield drawn
+
+    def write(self, operation: Operation) -> Mapping[str, Any] | None:
+        """The answer of an operation, or None if it was refused or changed nothing."""
+        written = self.workspace.write((operation,), mode=Mode.ALL, tool="check_moves", client="check_moves")
+        outcome = written.steps[0].outcome
+        if outcome is None or not written.is_committed:
+            return None
+        if isinstance(operation, MoveDocument):
+            self.called[operation.new_path] = self.called.pop(operation.file)
+        return outcome.answer
+
+    def _drawn(self) -> tuple[str, Document, Section] | None:
+        snapshot = self.workspace.snapshot()
+        path = self.chance.choice(list(snapshot.documents))
+        document = snapshot.document(path)
+        sections = [item for item in document.sections if not item.is_preamble and item.key == item.address]
+        return (path, document, self.chance.choice(sections)) if sections else None
+
+    def _rename(self, number: int) -> Move | None:
+        drawn = self._drawn()
+        if drawn is None:
+            return None
+        path, _, section = drawn
+        words = section.heading.text.words if section.heading else ""
+        try:
+            if checked_title(words) != words or plain_text(words) != section.title:
+                return None
+        except WorkspaceError:
+            return None
+        made = RenameSection(file=path, slug=section.address, new_title=f"Another title {number}")
+        if self.write(made) is None:
+            return None
+        return Move(made, RenameSection(file=path, slug=section.address, new_title=words))
+
+    def _within(self, number: int) -> Move | None:
+        drawn = self._drawn()
+        return self._moved(*drawn, drawn[0]) if drawn else None
+
+    def _between(self, number: int) -> Move | None:
+        drawn, other = self._drawn(), self._drawn()
+        return self._moved(*drawn, other[0]) if drawn and other else None
+
+    def _moved(self, path: str, document: Document, section: Section, to: str) -> Move | None:
+        target = self.workspace.snapshot().document(to)
+        parents = [None, *(item for item in target.sections if not item.is_preamble)]
+        parent = self.chance.choice(parents)
+        above = document.sections[section.parent] if section.parent is not None else None
+        siblings = document.children(above)
+        if len(siblings) == 1 and section.level != (above.level if above else 1) + 1:
+            return None  # its level is not that of its place, and would not come back
+        place = siblings.index(section)
+        following = siblings[place + 1].address if place + 1 < len(siblings) else None
+        made = MoveSection(
+            file=path,
+            slug=section.address,
+            to_file=to if to != path else None,
+            parent_slug=parent.address if parent else None,
+        )
+        answer = self.write(made)
+        if answer is None:
+            return None
+        inverse = MoveSection(
+            file=to,
+            slug=str(answer["slug"]),
+            to_file=path if to != path else None,
+            parent_slug=above.address if above else None,
+            before=following,
+        )
+        return Move(made, inverse)
+
+    def _document(self, number: int) -> Move | None:
+        documents = list(self.workspace.snapshot().documents)
+        path = self.chance.choice(documents)
+        folder = PurePosixPath(self.chance.choice(documents)).parent
+        new = (folder / f"moved ({number}){PurePosixPath(path).suffix}").as_posix()
+        made = MoveDocument(file=path, new_path=new)
+        return Move(made, MoveDocument(file=new, new_path=path)) if self.write(made) is not None else None
+
+
+def compare(report: Report, check: str, first: Mapping[Any, Any], now: Mapping[Any, Any]) -> None:
+    """Hold what is now against what was first, key by key; what was broken at first may be anything."""
+    for key, value in first.items():
+        if value is None:
+            continue
+        found = now.get(key)
+        report.add(check, None if found == value else f"{key}: {_difference(value, found)}")
+
+
+def _difference(first: object, now: object) -> str:
+    """What two values are, or two texts from where they differ."""
+    if isinstance(first, bytes) and isinstance(now, bytes):
+        same = next((at for at, (one, other) in enumerate(zip(first, now, strict=False)) if one != other), 0)
+        begin = max(0, same - SHOWN)
+        return f"{first[begin : same + 80]!r} became {now[begin : same + 80]!r}"
+    return f"{first!r} became {now!r}"
+
+
+def check(root: Path, moves: int, seed: int) -> Report:
+    """Make so many moves over a folder, check, take them back, and check again."""
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "repository"
+        make_repository(Corpus(marked(Corpus.read(root).documents)), place)
+        workspace = Workspace.open(place, branch=BRANCH, durable=False)
+        mover = Mover(workspace, random.Random(seed))
+        start = workspace.snapshot()
+        first_links, first_texts, first_whole = links(start, mover.called), texts(start), whole(start)
+        made: list[Move] = []
+        with progress("Moving") as show:
+            for move in mover.make():
+                made.append(move)
+                report.tried[type(move.made).__name__] += 1
+                if show:
+                    show(len(made), moves, "Moving")
+                if len(made) == moves:
+                    break
+        tip = workspace.snapshot()
+        compare(report, "links", first_links, links(tip, mover.called))
+        compare(report, "bytes", first_texts, texts(tip))
+        for move in reversed(made):
+            if mover.write(move.inverse) is None:
+                report.wrong.append(f"inverse: {move.inverse} was refused")
+        tip = workspace.snapshot()
+        compare(report, "links taken back", first_links, links(tip, mover.called))
+        compare(report, "inverse", first_whole, whole(tip))
+    return report
+
+
+def main() -> int:
+    """Run from the command line; 1 if something disagreed."""
+    parser = argparse.ArgumentParser(description="Check that moves and renames keep every link.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--moves", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    report = check(given.folder, given.moves, given.seed)
+    for name, count in report.tried.items():
+        print(f"{name:20} {count:>8,}")
+    for problem in report.wrong[:SHOWN]:
+        print(problem)
+    print(f"{len(report.wrong):,} disagreements")
+    return 1 if report.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

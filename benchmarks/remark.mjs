@@ -1,0 +1,8 @@
+// What `python -m benchmarks.check_links` compares with: remark-validate-links as GitHub would resolve links.
+import remarkFrontmatter from 'remark-frontmatter'
+import remarkGfm from 'remark-gfm'
+import remarkValidateLinks from 'remark-validate-links'
+
+const hosted = {repository: 'https://github.com/example/example.git', root: process.env.CORPUS}
+
+export default {plugins: [remarkFrontmatter, remarkGfm, [remarkValidateLinks, hosted]]}

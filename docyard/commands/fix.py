@@ -1,0 +1,183 @@
+"""`docyard fix`: what is wrong in documents and safe to mend, mended in one commit, or shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.exits import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from docyard.fixing import Repair
+    from workspace.fixing.mend import Change, Left
+
+_SHOWN_LEFT = 20
+# As `workspace.fixing.fixers.MENDED` has them, which is not imported for --help.
+RULES = (
+    "broken-fragment",
+    "broken-image",
+    "broken-link",
+    "invisible-character",
+    "malformed-task",
+    "missing-anchor",
+    "trailing-space",
+)
+
+
+@click.command(name="fix", short_help="Mend what is safe to mend, in one commit; --anchors adopts a folder.")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
+@options.repository
+@options.branch
+@click.option("--anchors", is_flag=True, help="Write each section's address into its heading.")
+@click.option("--check", is_flag=True, help="Only show what would be mended in the work tree; 1 if anything.")
+@click.option("--write", is_flag=True, help="Mend the files of the work tree, and make no commit.")
+@click.option("--staged", is_flag=True, help="With --check: of what is staged.")
+@click.option("--ref", metavar="REF", help="With --check: of a branch, tag or commit.")
+@click.option(
+    "--rule",
+    "rules",
+    metavar="RULE",
+    multiple=True,
+    type=click.Choice(RULES),
+    help="Mend what this rule finds only; it may be given several times.",
+)
+@click.option("--message", "-m", metavar="TEXT", help="The message of the commit.")
+@click.option(
+    "--lines",
+    metavar="N",
+    type=click.IntRange(0),
+    default=400,
+    show_default=True,
+    help="How many lines of the diff are shown at most; 0 shows none.",
+)
+@options.as_json
+def command(
+    paths: tuple[Path, ...],
+    repo: Path | None,
+    branch: str | None,
+    anchors: bool,
+    check: bool,
+    write: bool,
+    staged: bool,
+    ref: str | None,
+    rules: tuple[str, ...],
+    message: str | None,
+    lines: int,
+    as_json: bool,
+) -> int:
+    """Mend what `docyard validate` finds and what is safe to mend, in the documents at PATHS or in all.
+
+    The mends are applied to the served branch, and become one commit; a file with changes of your own among
+    them refuses it. Words, titles and levels stay. --anchors adds an explicit anchor to each heading that has
+    none, so that its address stays when its words change.
+
+    \b
+    Example:
+        docyard fix --check
+        docyard fix --anchors docs
+        docyard fix --write README.md
+    """
+    _check_options(check=check, write=write, staged=staged, ref=ref, branch=branch, message=message)
+    from docyard import fixing
+
+    only = fixing.rules_asked_for(rules, anchors=anchors)
+    workspace = options.open_workspace(repo, branch, read_only=check)
+    asked = fixing.Asked(workspace, options.folder(repo), paths, only)
+    with console.progress("Reading documents") as progress:
+        if check:
+            repair = fixing.check(asked, staged=staged, ref=ref, progress=progress)
+        elif write:
+            repair = fixing.write(asked, progress)
+        else:
+            repair = fixing.commit(asked, message, progress)
+    if as_json:
+        console.print_json(_data(repair))
+    else:
+        _print(repair, lines, is_done=not check)
+    return Exit.PROBLEMS if check and repair.changes else Exit.DONE
+
+
+def _check_options(
+    *, check: bool, write: bool, staged: bool, ref: str | None, branch: str | None, message: str | None
+) -> None:
+    """Raises UsageError for options that say nothing together."""
+    if check and write:
+        raise click.UsageError("--check and --write exclude each other")
+    if staged and ref is not None:
+        raise click.UsageError("--staged and --ref exclude each other")
+    if (staged or ref is not None) and not check:
+        raise click.UsageError("--staged and --ref only show what would be mended: add --check")
+    if (check or write) and message is not None:
+        raise click.UsageError("--message is for the commit, and neither --check nor --write makes one")
+    if (check or write) and branch is not None:
+        raise click.UsageError("--branch is for the commit; --check reads another one by --ref")
+
+
+def _data(repair: Repair) -> dict[str, object]:
+    """The repair as data for programs."""
+    return {
+        "commit": repair.commit,
+        "documents": [
+            {
+                "path": change.path,
+                "mends": [{"rule": mend.rule, "line": mend.line} for mend in change.mends],
+            }
+            for change in repair.changes
+        ],
+        "mends": dict(sorted(_counts(repair).items())),
+        "links_rewritten": repair.links,
+        "left": [left._asdict() for left in repair.left],
+    }
+
+
+def _counts(repair: Repair) -> Counter[str]:
+    return Counter(mend.rule for change in repair.changes for mend in change.mends)
+
+
+def _print(repair: Repair, most: int, *, is_done: bool) -> None:
+    from tools.answers import visible
+
+    diff = _diff(repair.changes)
+    for line in islice(diff, most):
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+        click.secho(visible(line), fg=colour, bold=line.startswith(("+++", "---")))
+    if most and next(diff, None) is not None:
+        click.echo("The rest of the diff is not shown; --lines shows more of it.")
+    for words in _left(repair.left):
+        click.echo(visible(words), err=True)
+    click.echo(_summary(repair, is_done=is_done))
+
+
+def _diff(changes: Sequence[Change]) -> Iterator[str]:
+    from workspace.fixing.difference import unified
+
+    for change in changes:
+        yield from unified(change)
+
+
+def _left(left: Sequence[Left]) -> Iterator[str]:
+    for one in left[:_SHOWN_LEFT]:
+        place = f"{one.path}:{one.line}" if one.line else one.path
+        yield f"left: {place}: {one.reason} [{one.rule}]"
+    if len(left) > _SHOWN_LEFT:
+        yield f"left: {len(left) - _SHOWN_LEFT:,} more, which --json lists"
+
+
+def _summary(repair: Repair, *, is_done: bool) -> str:
+    if not repair.changes:
+        return "There is nothing to mend."
+    counts = _counts(repair)
+    told = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
+    if repair.links:
+        told.append(f"{repair.links:,} links to them")
+    files = f"{len(repair.changes):,} document{'' if len(repair.changes) == 1 else 's'}"
+    where = f" (commit {repair.commit[:12]})" if repair.commit else ""
+    return f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(told)}{where}."

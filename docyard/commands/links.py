@@ -1,0 +1,148 @@
+"""`docyard links`: what a document links to, what links to it, and which links lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.exits import Exit
+
+if TYPE_CHECKING:
+    from index.links.backlinks import Linked
+    from workspace.document import Document
+    from workspace.links.worlds import OverlayWorld
+    from workspace.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+
+@click.command(name="links", short_help="List links from and to a document or section.")
+@click.argument("address", metavar="[FILE[#SLUG]]", required=False)
+@click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links that stand in it.")
+@click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links that lead to it.")
+@click.option("--broken", "kind", flag_value="broken", help="Only the links in it that lead nowhere.")
+@options.repository
+@options.branch
+@click.option("--ref", metavar="REF", help="The commit, branch or tag to read. [default: the branch's tip]")
+@options.as_json
+def command(
+    address: str | None,
+    kind: str | None,
+    repo: Path | None,
+    branch: str | None,
+    ref: str | None,
+    as_json: bool,
+) -> int:
+    """List links from and to a document or section, as they are committed.
+
+    Without FILE, the links of every document, of which --broken alone is often what is meant.
+
+    \b
+    Example:
+        docyard links guides/setup.md#install --backlinks
+        docyard links --broken --json
+    """
+    from docyard.validation.gathering import find_commit
+
+    if address is None and kind == "backlinks":
+        raise click.UsageError("--backlinks needs a FILE: name the document that is linked to")
+    workspace = options.open_workspace(repo, branch)
+    snapshot = workspace.snapshot(find_commit(workspace.git, ref) if ref else None)
+    if address is None:
+        with console.progress("Reading links") as progress:
+            outgoing = list(_all(snapshot, progress))
+        found = {"outgoing": outgoing}
+    else:
+        found = _of_one(workspace, snapshot, address, kind)
+    if kind == "broken":
+        found = {"broken": [link for link in found["outgoing"] if link.is_broken]}
+    _show(found, snapshot.commit, as_json=as_json)
+    return Exit.DONE
+
+
+def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Linked]:
+    """The links of every document that can be read."""
+    from index.links.backlinks import outgoing
+    from workspace.errors import WorkspaceError
+    from workspace.links.worlds import OverlayWorld
+
+    world = OverlayWorld(snapshot)
+    for done, path in enumerate(snapshot.documents):
+        if progress:
+            progress(done, len(snapshot.documents), None)
+        try:
+            document = snapshot.document(path)
+        except WorkspaceError as error:
+            click.echo(f"{path} is left out: {error.message}", err=True)
+            continue
+        yield from outgoing(world, document)
+
+
+def _of_one(
+    workspace: Workspace, snapshot: Snapshot, address: str, kind: str | None
+) -> dict[str, list[Linked]]:
+    from index.links.backlinks import outgoing
+    from workspace.addresses import resolve_section, split_address
+    from workspace.links.worlds import OverlayWorld
+
+    world = OverlayWorld(snapshot)
+    path, slug = split_address(address, snapshot.documents)
+    document = snapshot.document(path)
+    keys = None
+    if slug is not None:
+        section = resolve_section(document, slug)
+        keys = {section.key, *(child.key for child in document.descendants(section))}
+    found: dict[str, list[Linked]] = {}
+    if kind != "backlinks":
+        leaving = outgoing(world, document)
+        found["outgoing"] = [link for link in leaving if keys is None or link.section in keys]
+    if kind in (None, "backlinks"):
+        preamble = document.preamble.key if document.preamble else None
+        coming = _backlinks(workspace, snapshot, world, document)
+        found["backlinks"] = [link for link in coming if keys is None or (link.to or preamble) in keys]
+    return found
+
+
+def _backlinks(
+    workspace: Workspace, snapshot: Snapshot, world: OverlayWorld, document: Document
+) -> list[Linked]:
+    from index.links.backlinks import backlinks
+    from index.service import SearchIndex
+
+    index = SearchIndex(workspace)
+    try:
+        with console.progress("Reading links") as progress:
+            return backlinks(world, document, index.links.all_records(snapshot, document.path, progress))
+    finally:
+        index.close()
+
+
+def _show(found: dict[str, list[Linked]], commit: str | None, *, as_json: bool) -> None:
+    if as_json:
+        data: dict[str, Any] = {"commit": commit}
+        for name, links in found.items():
+            data |= {name: [_data(link) for link in links], f"{name}_total": len(links)}
+        console.print_json(data)
+        return
+    for name, links in found.items():
+        rows = [
+            (f"{link.source_address}:{link.line}", link.address, "broken" if link.is_broken else link.kind)
+            for link in links
+        ]
+        console.table((f"{name} ({len(links):,})", "leads to", ""), rows)
+
+
+def _data(link: Linked) -> dict[str, Any]:
+    return {
+        "from": link.source_address,
+        "line": link.line,
+        "kind": link.kind.value,
+        "image": link.is_image,
+        "destination": link.destination,
+        "to": link.address,
+        "status": link.status.value,
+    }

@@ -1,0 +1,47 @@
+"""Findings as lines for people, by file, with a summary and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from docyard.reporting.report import Report
+from tools.answers import visible
+from workspace.validation.finding import Severity
+
+
+def as_text(report: Report) -> str:
+    """The report as text; characters that a terminal would obey or hide are written out."""
+    return "\n".join(map(visible, _lines(report)))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for path, findings in groupby(report.written, key=lambda finding: finding.path):
+        yield path
+        for one in findings:
+            yield f"  {one.line}:{one.column}  {one.severity}: {one.message}  [{one.rule}]"
+            if one.suggestion:
+                yield f"      {one.suggestion}"
+        yield ""
+    if report.left_out:
+        yield f"{report.left_out:,} more are not shown; --max-findings shows more."
+    yield summary(report)
+    if any(finding.mend for finding in report.findings):
+        yield "Some of it can be mended: `docyard fix --check` shows how."
+    elif any(finding.rule == "missing-anchor" for finding in report.findings):
+        yield "`docyard fix --anchors` writes the anchors that are missing."
+
+
+def summary(report: Report) -> str:
+    """How much was found, and in how much, in one sentence."""
+    looked = f"{_count(report.documents, 'document')} of {report.where}"
+    if not report.findings:
+        return f"Nothing is wrong in {looked}."
+    counts = report.counts
+    told = ", ".join(_count(counts[severity], severity) for severity in Severity if counts[severity])
+    files = len({finding.path for finding in report.findings})
+    return f"{told} in {_count(files, 'file')}. Looked at {looked}."
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"

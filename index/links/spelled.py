@@ -1,0 +1,96 @@
+"""One key for all the paths by which a link may name a file.
+
+A destination may leave out an ending, or name the folder that a README stands for; which of these holds is
+only known beside the other files (`workspace.links.resolving`). So what is alike but for them has one key
+here, and a question for a key finds some links too many and none too few.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from workspace.links.link import LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from workspace.links.rules import LinkRules
+
+_ENDINGS = (".md", ".markdown", ".mdx")
+_LONGEST = max(map(len, _ENDINGS))
+_INDEXES = frozenset({"readme", "index"})
+_WIKI = "\0"  # is in no path
+
+ANYTHING = 0
+"""The key of a link that may mean any file."""
+
+
+def keys_of_path(path: str) -> tuple[int, ...]:
+    """The keys under which links to a file or folder are found: as a path, and as a wiki link's page."""
+    return ANYTHING, _digest(_bare(path)), _digest(_WIKI + _page(path))
+
+
+def keys_of_link(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
+    """The keys of what a link in the document `source` may mean; none where nothing of the repository."""
+    if kind is LinkKind.WIKI:
+        yield _digest(_WIKI + _page(destination.partition("#")[0].strip()))
+        return
+    from workspace.links.targets import read_target
+
+    target = None if kind is LinkKind.AUTOLINK else read_target(destination, source, rules)
+    if target is None or target.outside:
+        return
+    yield _digest(_bare(target.path))
+    if target.literal is not None:
+        yield _digest(_bare(target.literal))
+
+
+def naming(path: str) -> Callable[[str], bool]:
+    """A quick look at destinations: whether one may name a document, so that it is worth to be resolved."""
+    *folders, name = path.lower().split("/")
+    stem = _without_endings(name)
+    names = {"", ".", "..", stem}
+    if stem in _INDEXES:
+        names.update(folders[-1:])
+
+    def may_name(destination: str) -> bool:
+        written = destination.partition("#")[0].partition("?")[0]
+        last = written.rstrip("/").rpartition("/")[2].lower()
+        is_odd = "%" in last or last != last.strip() or not written.isprintable()
+        return is_odd or _without_endings(last) in names
+
+    return may_name
+
+
+def _bare(path: str) -> str:
+    """A path without endings, and without the names of files that stand for their folder."""
+    while True:
+        shorter = _without_endings(path)
+        folder, _, name = shorter.rpartition("/")
+        if name.lower() in _INDEXES:
+            shorter = folder
+        if shorter == path:
+            return path
+        path = shorter
+
+
+def _without_endings(path: str) -> str:
+    end = len(path)
+    while True:
+        tail = path[max(0, end - _LONGEST) : end].lower()
+        ending = next((ending for ending in _ENDINGS if tail.endswith(ending)), None)
+        if ending is None:
+            return path[:end]
+        end -= len(ending)
+
+
+def _page(path: str) -> str:
+    """The last part of a path in lower case, without an ending."""
+    return _without_endings(path.rstrip("/").rpartition("/")[2]).lower()
+
+
+def _digest(key: str) -> int:
+    """A key as a number of 63 bits, which is what SQLite's integers can hold of it."""
+    data = key.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()) >> 1

@@ -1,0 +1,211 @@
+"""`docyard fix` on the command line: a commit, the files of the work tree, or a look."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from docyard.commands.fix import RULES
+from tests.docyard.conftest import Git
+from workspace.fixing.fixers import MENDED
+
+WRONG = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], repo: Path, *arguments: str) -> tuple[int, str, str]:
+    code = main(["fix", "-C", str(repo), *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def committed(repo: Path, git: Git, **files: str) -> None:
+    for name, text in files.items():
+        (repo / f"{name}.md").write_text(text)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+
+
+def test_what_is_safe_is_mended_in_one_commit(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed(repo, git, doc=WRONG)
+    code, out, _ = run(capsys, repo, "--message", "Mend it")
+    assert code == 0
+    assert (repo / "doc.md").read_text() == "# Doc\n\n- [ ] one\n\n[g](guide.md)\n"
+    assert git("log", "-1", "--format=%s %an") == "Mend it Ann Author"
+    assert git("status", "--porcelain") == ""
+    assert "-- [] one\n+- [ ] one\n" in out
+    assert (
+        f"Fixed in 1 document: 1 broken-link, 1 malformed-task (commit {git('rev-parse', 'HEAD')[:12]})."
+        in out
+    )
+    assert main(["validate", "-C", str(repo), "doc.md"]) == 0
+    capsys.readouterr()
+    assert run(capsys, repo)[1] == "There is nothing to mend.\n"
+
+
+def test_anchors_touch_nothing_but_headings(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    committed(repo, git, doc=WRONG + "\n## Retries ##  \n")
+    code, out, _ = run(capsys, repo, "--anchors")
+    assert code == 0
+    assert (repo / "doc.md").read_text() == WRONG + "\n## Retries {#retries} ##  \n"
+    assert "2 missing-anchor" in out
+    assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 0
+    capsys.readouterr()
+    head = git("rev-parse", "HEAD")
+    assert run(capsys, repo, "--anchors") == (0, "There is nothing to mend.\n", "")
+    assert git("rev-parse", "HEAD") == head
+
+
+def test_check_reads_the_work_tree_and_changes_nothing(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, repo, "--check")[0] == 0
+    (repo / "draft.md").write_text(WRONG)
+    code, out, _ = run(capsys, repo, "--check")
+    assert code == 1
+    assert "+++ b/draft.md" in out
+    assert "Would fix in 1 document: 1 broken-link, 1 malformed-task." in out
+    assert (repo / "draft.md").read_text() == WRONG
+    assert run(capsys, repo, "--check", "--staged")[0] == 0
+    git("add", "draft.md")
+    assert run(capsys, repo, "--check", "--staged")[0] == 1
+    assert run(capsys, repo, "--check", "--ref", "HEAD")[0] == 0
+    assert git("log", "--oneline").count("\n") == 0
+
+
+def test_write_mends_the_files_and_makes_no_commit(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "draft.md").write_text(WRONG)
+    (repo / "draft.md").chmod(0o755)
+    (repo / "other.md").write_text(WRONG)
+    code, out, _ = run(capsys, repo, "--write", "draft.md")
+    assert code == 0
+    assert "Fixed in 1 document" in out
+    assert (repo / "draft.md").read_text() == "# Doc\n\n- [ ] one\n\n[g](guide.md)\n"
+    assert (repo / "draft.md").stat().st_mode & 0o777 == 0o755
+    assert (repo / "other.md").read_text() == WRONG
+    assert git("status", "--porcelain") == "?? draft.md\n?? other.md"
+    assert git("log", "--oneline").count("\n") == 0
+
+
+def test_links_follow_in_the_work_tree_too(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "a.md").write_text("# A\n\n## API\n\n### Errors\n\n## Errors\n")
+    (repo / "b.md").write_text("[x](a.md#errors)\n")
+    code, out, _ = run(capsys, repo, "--write", "--anchors", "a.md")
+    assert code == 0
+    assert (repo / "b.md").read_text() == "[x](a.md#api/errors)\n"
+    assert "3 missing-anchor, 1 links" in out
+
+
+def test_a_file_with_changes_of_a_persons_own_refuses_the_commit(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed(repo, git, doc=WRONG)
+    (repo / "doc.md").write_text("mine\n")
+    code, _, err = run(capsys, repo)
+    assert code == 3
+    assert "doc.md" in err
+    assert (repo / "doc.md").read_text() == "mine\n"
+
+
+def test_the_data_for_programs(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    committed(repo, git, doc=WRONG, long="## " + "a" * 1_001 + "\n")
+    code, out, _ = run(
+        capsys, repo, "--check", "--json", "--rule", "malformed-task", "--rule", "missing-anchor"
+    )
+    assert code == 1
+    data = json.loads(out)
+    assert data["commit"] is None
+    assert data["mends"] == {"malformed-task": 1, "missing-anchor": 1}
+    assert data["documents"] == [
+        {"path": "doc.md", "mends": [{"rule": "malformed-task", "line": 3}]},
+        {"path": "guide.md", "mends": [{"rule": "missing-anchor", "line": 10}]},
+    ]
+    assert [(one["path"], one["line"], one["rule"]) for one in data["left"]] == [
+        ("long.md", 1, "missing-anchor")
+    ]
+    assert json.loads(run(capsys, repo, "--json")[1])["commit"] == git("rev-parse", "HEAD")
+
+
+def test_what_is_left_is_told_beside_the_diff(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed(repo, git, **{f"d{number}": "# T {#x}\n\n## X\n" for number in range(30)})
+    code, _, err = run(capsys, repo, "--anchors", "--check")
+    assert code == 1
+    assert "left: d0.md:3: 'x' names another place of the document already [missing-anchor]\n" in err
+    assert "left: 10 more, which --json lists" in err
+
+
+def test_a_long_diff_is_cut_and_hidden_characters_are_written_out(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed(repo, git, doc="# T\n\n## A \x1b[31m\u202eb\n" + "## More\n" * 100)
+    _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "6")
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert out.count("\n") == 8
+    assert "The rest of the diff is not shown" in out
+    _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "0")
+    assert out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--check", "--write"],
+        ["--staged"],
+        ["--ref", "HEAD"],
+        ["--check", "--ref", "HEAD", "--staged"],
+        ["--check", "--message", "x"],
+        ["--write", "--branch", "main"],
+        ["--rule", "several-h1"],
+    ],
+)
+def test_options_that_say_nothing_together_are_wrong_usage(
+    repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert run(capsys, repo, *arguments)[0] == 2
+
+
+def test_a_folder_in_no_repository_is_refused_with_what_to_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "a.md").write_text("## A\n")
+    code, _, err = run(capsys, tmp_path / "plain", "--anchors")
+    assert code == 3
+    assert "git init" in err
+    assert (tmp_path / "plain" / "a.md").read_text() == "## A\n"
+
+
+def test_a_bare_repository_is_mended_in_a_commit_and_not_in_files(
+    repo: Path, git: Git, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed(repo, git, doc=WRONG)
+    git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
+    bare = tmp_path / "bare.git"
+    assert run(capsys, bare, "--check", "--ref", "main")[0] == 1
+    assert run(capsys, bare, "--write")[0] == 3
+    assert run(capsys, bare)[0] == 0
+    assert "- [ ] one" in git("show", "main:doc.md", cwd=bare)
+
+
+def test_a_repository_without_a_commit_has_nothing_to_mend(
+    tmp_path: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    git("init", "--quiet", cwd=folder)
+    assert run(capsys, folder) == (0, "There is nothing to mend.\n", "")
+    (folder / "doc.md").write_text("- [] one\n")
+    assert run(capsys, folder, "--check")[0] == 1
+
+
+def test_the_help_names_the_rules_that_have_mends() -> None:
+    assert set(RULES) == MENDED

@@ -1,0 +1,93 @@
+"""`docyard links` lists what links where, as it is committed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from tests.docyard.conftest import Git
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def linked(repo: Path, git: Git) -> Path:
+    """A repository of which each commit adds a document that links to the guide."""
+    for name, text in (
+        ("a.md", "# A\n\n[retries](guide.md#retries) [lost](lost.md)\n"),
+        ("docs/b.md", "# B\n\n<a href='../guide.md'>all</a>\n\n[top]: /a.md\n\n[top][]\n"),
+    ):
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text(text)
+        git("add", ".")
+        git("commit", "--quiet", "--message", name)
+    return repo
+
+
+def test_both_ways_of_a_document(linked: Path, capsys: Capture) -> None:
+    assert main(["links", "a.md", "-C", str(linked)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "a.md#_preamble:3\tguide.md#retries\tinline",
+        "a.md#_preamble:3\tlost.md\tbroken",
+        "docs/b.md#_preamble:7\ta.md\treference",
+    ]
+
+
+def test_of_a_section_as_json(linked: Path, git: Git, capsys: Capture) -> None:
+    assert main(["links", "guide.md#retries", "--backlinks", "--json", "-C", str(linked)]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "commit": git("rev-parse", "HEAD"),
+        "backlinks": [
+            {
+                "from": "a.md#_preamble",
+                "line": 3,
+                "kind": "inline",
+                "image": False,
+                "destination": "guide.md#retries",
+                "to": "guide.md#retries",
+                "status": "ok",
+            }
+        ],
+        "backlinks_total": 1,
+    }
+
+
+def test_at_another_commit(linked: Path, git: Git, capsys: Capture) -> None:
+    assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked)]) == 0
+    assert json.loads(capsys.readouterr().out)["backlinks_total"] == 2
+    older = git("rev-parse", "HEAD~1")
+    assert main(["links", "guide.md", "--backlinks", "--json", "--ref", older, "-C", str(linked)]) == 0
+    assert json.loads(capsys.readouterr().out)["backlinks_total"] == 1
+
+
+def test_of_an_older_commit_before_there_is_a_graph(linked: Path, git: Git, capsys: Capture) -> None:
+    older = git("rev-parse", "HEAD~1")
+    assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked), "--ref", older]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["commit"] == older
+    assert [link["from"] for link in told["backlinks"]] == ["a.md#_preamble"]
+
+
+def test_all_broken_links(linked: Path, capsys: Capture) -> None:
+    assert main(["links", "--broken", "-C", str(linked)]) == 0
+    assert capsys.readouterr().out == "a.md#_preamble:3\tlost.md\tbroken\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--backlinks"], 2, "--backlinks needs a FILE"),
+        (["guid.md"], 3, "guide.md"),
+        (["guide.md#retry"], 3, "retries"),
+        (["guide.md", "--ref", "never"], 3, "never"),
+        (["guide.md", "--sideways"], 2, "--sideways"),
+    ],
+)
+def test_what_is_not_there_is_said(
+    linked: Path, capsys: Capture, arguments: list[str], code: int, word: str
+) -> None:
+    assert main(["links", "-C", str(linked), *arguments]) == code
+    assert word in capsys.readouterr().err

@@ -1,0 +1,218 @@
+"""`docyard validate`: what it reads, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docyard.cli import main
+from docyard.commands.validate import FORMATS
+from docyard.validation.processes import findings
+from tests.docyard.conftest import Git
+from workspace.config import WorkspaceConfig
+from workspace.validation.listing import of_folder
+from workspace.validation.rules import RULES
+from workspace.validation.run import Selection, Validator
+
+Capture = pytest.CaptureFixture[str]
+
+
+def write(folder: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+
+
+def told(capsys: Capture, *arguments: str) -> tuple[int, Any]:
+    """The exit code, and what was printed as JSON."""
+    capsys.readouterr()
+    code = main(["validate", "--json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def places(report: Any) -> list[tuple[str, int, str]]:
+    return [(one["path"], one["line"], one["rule"]) for one in report["findings"]]
+
+
+def test_a_sound_workspace_ends_with_0(repo: Path, capsys: Capture) -> None:
+    assert main(["validate", "-C", str(repo), "--off", "type-structure"]) == 0
+    assert capsys.readouterr().out == "Nothing is wrong in 1 document of the work tree.\n"
+
+
+def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture) -> None:
+    write(repo, a="# A\n\n[x](gone.md)\n", b="# B\n\n### C \n")
+    assert main(["validate", "-C", str(repo), "--off", "type-structure"]) == 1
+    assert capsys.readouterr().out == (
+        "a.md\n"
+        "  3:5  error: the link 'gone.md' leads nowhere: there is no such file  [broken-link]\n"
+        "\n"
+        "b.md\n"
+        "  3:1  warning: an h3 follows the title, so h2 is skipped  [skipped-level]\n"
+        "      Write ## here, or a heading between the two.\n"
+        "  3:6  warning: white space ends the heading's line  [trailing-space]\n"
+        "      Take it out.\n"
+        "\n"
+        "1 error, 2 warnings in 2 files. Looked at 3 documents of the work tree.\n"
+        "Some of it can be mended: `docyard fix --check` shows how.\n"
+    )
+
+
+def test_notes_alone_fail_nothing(repo: Path, capsys: Capture) -> None:
+    write(repo, guide="---\ntype: essay\n---\n\n# Guide\n")
+    code, report = told(capsys, "-C", str(repo))
+    assert (code, report["valid"], report["counts"]) == (0, True, {"error": 0, "warning": 0, "note": 1})
+
+
+def test_missing_anchors_are_told_of_when_they_are_asked_for(repo: Path, capsys: Capture) -> None:
+    assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 1
+    printed = capsys.readouterr().out
+    assert "guide.md\n  10:1  warning: the heading has no anchor" in printed
+    assert printed.endswith("`docyard fix --anchors` writes the anchors that are missing.\n")
+
+
+def test_the_work_tree_the_index_and_commits_are_read_apart(repo: Path, git: Git, capsys: Capture) -> None:
+    write(repo, guide="# Guide\n\n[staged](1.md)\n")
+    git("add", ".")
+    write(repo, guide="# Guide\n\n[now](2.md)\n", new="[new](3.md)\n")
+    seen = {}
+    for options in ((), ("--staged",), ("--ref", "main")):
+        _, report = told(capsys, "-C", str(repo), "--rule", "broken-link", *options)
+        seen[options] = [one["message"].split("'")[1] for one in report["findings"]]
+    assert seen == {(): ["2.md", "3.md"], ("--staged",): ["1.md"], ("--ref", "main"): []}
+    assert told(capsys, "-C", str(repo), "--ref", "main")[1]["commit"] == git("rev-parse", "HEAD")
+
+
+def test_paths_choose_documents_and_links_may_lead_anywhere(
+    repo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "docs" / "deep").mkdir(parents=True)
+    write(repo / "docs", a="[up](../guide.md#retries) [x](gone.md)\n")
+    write(repo / "docs" / "deep", b="[x](gone.md)\n")
+    write(repo, c="[x](gone.md)\n")
+    monkeypatch.chdir(repo / "docs")
+    assert [place[0] for place in places(told(capsys, "deep", "a.md")[1])] == ["docs/a.md", "docs/deep/b.md"]
+    assert [place[0] for place in places(told(capsys, ".")[1])] == ["docs/a.md", "docs/deep/b.md"]
+    assert places(told(capsys, "../c.md")[1]) == [("c.md", 1, "broken-link")]
+
+
+@pytest.mark.parametrize("path", ["gone.md", "../elsewhere", "docyard.toml"])
+def test_a_path_without_a_document_is_an_error(repo: Path, capsys: Capture, path: str) -> None:
+    assert main(["validate", "-C", str(repo), path]) == 3
+    assert capsys.readouterr().err == (
+        f"error: there is no document at '{path}' in the work tree\n"
+        "  fix: Name a .md file or a folder that holds some; `root` and `exclude` in docyard.toml say which "
+        "count.\n"
+    )
+
+
+def test_a_folder_without_a_repository_is_validated_too(tmp_path: Path, capsys: Capture) -> None:
+    write(tmp_path, a="[x](gone.md) [b](b.md)\n", b="# B\n")
+    code, report = told(capsys, "-C", str(tmp_path))
+    assert (code, places(report), report["commit"]) == (1, [("a.md", 1, "broken-link")], None)
+    assert main(["validate", "-C", str(tmp_path), "--staged"]) == 3
+    assert main(["validate", "-C", str(tmp_path), "--since", "main"]) == 3
+
+
+def test_a_bare_repository_is_read_at_its_head(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
+    git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
+    _, report = told(capsys, "-C", str(tmp_path / "bare.git"), "--off", "type-structure")
+    assert (report["valid"], report["commit"]) == (True, git("rev-parse", "HEAD"))
+    assert main(["validate", "-C", str(tmp_path / "bare.git"), "--staged"]) == 3
+
+
+def test_only_what_is_new_since_a_branch_was_left(repo: Path, git: Git, capsys: Capture) -> None:
+    write(repo, old="# Old\n\n[x](gone.md)\n\n[g](guide.md#retries)\n", new="# New\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Before")
+    git("checkout", "--quiet", "-b", "topic")
+    write(repo, guide="# Guide\n\n## Trying again\n", new="# New\n\n[y](gone.md)\n")
+    git("commit", "--quiet", "--all", "--message", "Change")
+    git("checkout", "--quiet", "main")
+    write(repo, old="# Old\n")  # mended on main meanwhile: no news of the topic
+    git("commit", "--quiet", "--all", "--message", "Mend")
+    git("checkout", "--quiet", "topic")
+    expected = [("new.md", 3, "broken-link"), ("old.md", 5, "broken-fragment")]
+    for where in ((), ("--staged",), ("--ref", "topic")):
+        code, report = told(capsys, "-C", str(repo), "--since", "main", *where)
+        assert (code, places(report)) == (1, expected)
+    assert told(capsys, "-C", str(repo), "--since", "topic")[0] == 0
+    assert told(capsys, "-C", str(repo), "--since", "topic", "--ref", "main")[0] == 0
+
+
+def test_a_ref_that_is_not_there_is_an_error(repo: Path, capsys: Capture) -> None:
+    for option in ("--ref", "--since"):
+        assert main(["validate", "-C", str(repo), option, "gone"]) == 3
+        assert "'gone' names no branch, tag or commit of the repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--ref", "main", "--staged"),
+        ("--json", "--format", "sarif"),
+        ("--rule", "no-such-rule"),
+        ("--dialect", "gitlab"),
+        ("--max-findings", "-1"),
+    ],
+)
+def test_wrong_usage_ends_with_2(repo: Path, arguments: tuple[str, ...]) -> None:
+    assert main(["validate", "-C", str(repo), *arguments]) == 2
+
+
+def test_settings_that_cannot_be_read_end_with_3(repo: Path, capsys: Capture) -> None:
+    (repo / "docyard.toml").write_text('[validate.rules]\nbroken-link = "of"\n')
+    assert main(["validate", "-C", str(repo)]) == 3
+    assert (
+        "validate.rules.broken-link: must be 'error', 'warning', 'note' or 'off'" in capsys.readouterr().err
+    )
+
+
+def test_the_dialect_can_be_named(repo: Path, capsys: Capture) -> None:
+    write(repo, a="[x](guide/#retries) [y](guide.md)\n")
+    assert places(told(capsys, "-C", str(repo), "a.md")[1]) == [("a.md", 1, "broken-link")]
+    assert told(capsys, "-C", str(repo), "a.md", "--dialect", "mkdocs")[0] == 0
+
+
+def test_a_cap_is_said(repo: Path, capsys: Capture) -> None:
+    write(repo, a="[x](gone.md)\n" * 5)
+    code, report = told(capsys, "-C", str(repo), "a.md", "--max-findings", "2")
+    assert (code, len(report["findings"]), report["left_out"], report["counts"]["error"]) == (1, 2, 3, 5)
+    assert main(["validate", "-C", str(repo), "a.md", "--max-findings", "2"]) == 1
+    assert "3 more are not shown; --max-findings shows more.\n5 errors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_form_prints_what_a_terminal_obeys_or_hides(repo: Path, capsys: Capture, form: str) -> None:
+    (repo / "a\u202eb.md").write_text("[x](<gone\u200b\x1b[2J\u202e.md>)\n\n# \x07 T\n\n[y](#\u2066)\n")
+    (repo / "docyard.toml").write_text("")
+    assert main(["validate", "-C", str(repo), "--format", form]) == 1
+    printed = capsys.readouterr().out
+    assert all(line.isprintable() for line in printed.splitlines())
+    assert "gone" in printed
+
+
+def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
+    for number in range(200):
+        write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})
+    made = of_folder(tmp_path, None)
+    validator = Validator(made, Selection(made.config.validation))
+    alone = findings(validator, made.documents, 1)
+    assert len(alone) == 199
+    assert findings(validator, made.documents, 3) == alone
+
+
+def test_the_page_lists_the_rules_with_their_levels() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "validate.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (error|warning|note|off) \|$", page, re.MULTILINE)
+    assert listed == [(rule.name, (rule.severity or "off")) for rule in RULES]
+    [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    levels = WorkspaceConfig.read(settings.encode()).validation.levels("archive/2020/a.md")
+    assert levels == {
+        "missing-anchor": "warning",
+        "several-h1": "off",
+        "broken-link": "off",
+        "broken-fragment": "off",
+    }

@@ -1,0 +1,25 @@
+"""An artifact knows which of its documents link to which, with no repository behind it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from index.artifacts.frozen import FrozenIndex
+from index.artifacts.opening import open_artifact
+from tests.repositories import Repo
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_backlinks_of_an_artifact(artifact: Path, repo: Repo, key: bytes, is_sealed: bool) -> None:
+    shutil.rmtree(repo.path)
+    index = FrozenIndex(open_artifact(artifact, key if is_sealed else None))
+    snapshot = index.workspace.snapshot()
+    assert index.links.records(snapshot, "guides/limits.md") is None
+    index.links.begin(snapshot).join()
+    records = index.links.records(snapshot, "guides/limits.md")
+    assert records is not None
+    assert [path for path, _ in records] == ["guides/retries.md"]
+    index.close()

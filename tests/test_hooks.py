@@ -1,0 +1,118 @@
+"""The hooks that other repositories use: their commands are run as pre-commit runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.repositories import Repo, normal
+
+ROOT = Path(__file__).resolve().parents[1]
+HOOKS: dict[str, dict[str, Any]] = {
+    hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+}
+SOUND, MENDABLE, BROKEN = "# Sound\n", "# Doc\n\n- [] one\n", "# Doc\n\n[a](nowhere.md)\n"
+
+
+def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
+    """A hook's command in the top folder, with the names of staged files behind it."""
+    command, *arguments = shlex.split(HOOKS[name]["entry"])
+    assert command == "docyard"
+    return subprocess.run(
+        [sys.executable, "-m", "docyard", *arguments, *files],
+        cwd=repo.path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "repo", {"sound.md": SOUND})
+
+
+def test_the_hooks_are_those_that_are_documented() -> None:
+    assert set(HOOKS) == {"docyard-validate", "docyard-fix"}
+    for hook in HOOKS.values():
+        assert hook["language"] == "python"
+        assert hook["types"] == ["markdown"]
+        assert hook["name"]
+        assert hook["description"]
+    page = (ROOT / "docs" / "fix.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^ +- id: (\S+)$", page, re.MULTILINE)) == set(HOOKS)
+
+
+def test_validate_reads_what_is_staged(repo: Repo) -> None:
+    repo.write({"doc.md": BROKEN, "sound.md": BROKEN})
+    repo.git("add", "doc.md")
+    done = run(repo, "docyard-validate", "doc.md", "sound.md")
+    assert done.returncode == 1, done.stderr
+    assert "nowhere.md" in done.stdout
+    assert run(repo, "docyard-validate", "sound.md").returncode == 0
+
+
+def test_fix_mends_the_files_and_leaves_the_index(repo: Repo) -> None:
+    repo.write({"doc.md": MENDABLE, "not-staged.md": MENDABLE})
+    repo.git("add", "doc.md")
+    done = run(repo, "docyard-fix", "doc.md")
+    assert done.returncode == 0, done.stderr
+    assert (repo.path / "doc.md").read_text() == "# Doc\n\n- [ ] one\n"
+    assert (repo.path / "not-staged.md").read_text() == MENDABLE
+    assert repo.git("show", ":doc.md") == MENDABLE
+    assert run(repo, "docyard-fix", "doc.md").stdout == "There is nothing to mend.\n"
+
+
+def test_a_file_that_is_no_document_of_the_workspace_is_passed_over(repo: Repo) -> None:
+    """pre-commit names every Markdown file; settings may leave some out."""
+    repo.write({"docyard.toml": 'exclude = ["vendor"]\n', "vendor/doc.md": MENDABLE})
+    repo.git("add", "-A")
+    done = run(repo, "docyard-fix", "vendor/doc.md", "sound.md")
+    assert done.returncode == 0, done.stderr
+    assert (repo.path / "vendor/doc.md").read_text() == MENDABLE
+
+
+PULL_REQUESTS = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")
+
+
+def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> None:
+    """Its last step is run as the forge runs it, on a branch that makes one thing worse."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", PULL_REQUESTS, re.MULTILINE | re.DOTALL)
+    workflow = yaml.safe_load(blocks[0])
+    steps = workflow["jobs"]["validate"]["steps"]
+    assert steps[0]["with"]["fetch-depth"] == 0
+    command = steps[-1]["run"].replace("$BASE", "main")
+    repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
+    repo.commit({"doc.md": BROKEN})
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)],
+        cwd=repo.path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert re.findall(r"^::error file=([^,]+),line=3,", done.stdout, re.MULTILINE) == ["doc.md"]
+
+
+@pytest.mark.parametrize("page", ["fix.md", "adopting.md", "pull-requests.md"])
+def test_each_command_in_the_guides_has_the_options_that_it_is_shown_with(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    shown = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)
+    assert shown
+    for name, rest in shown:
+        command = import_module(f"docyard.commands.{name}").command
+        known = {option for parameter in command.params for option in parameter.opts}
+        used = set(re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", rest))
+        assert used <= known, f"{name}: {used - known}"

@@ -1,0 +1,109 @@
+"""view_document tells where a document or section links to, and who links there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.repositories import Repo, normal
+from tests.tools.conftest import Ask
+
+FILES = {
+    "api.md": "# API\n\nSee [setup](guides/setup.md#install).\n\n"
+    "## Limits\n\nMore [there](guides/setup.md), [lost](gone.md#x) and [web](https://example.org/).\n\n"
+    "### Daily\n\n![plot](plot.svg) [up](#limits) [no](#nowhere)\n",
+    "guides/setup.md": "# Setup\n\n## Install\n\nBack to [limits][l] and <a href='../api.md'>all</a>.\n\n"
+    "[l]: ../api.md#limits 'Limits'\n",
+    "other.md": "# Other\n\n[daily](api.md#daily)\n",
+    "alone.md": "# Alone\n",
+    "plot.svg": "<svg/>",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", FILES)
+
+
+def links(ask: Ask, **arguments: Any) -> dict[str, Any]:
+    answer = ask("view_document", **arguments)
+    assert not answer.is_error, answer.data
+    found: dict[str, Any] = answer.data["links"]
+    return found
+
+
+def test_a_document_s_links_and_who_links_to_it(ask: Ask) -> None:
+    assert links(ask, file="api.md") == {
+        "outgoing": [
+            {"to": "guides/setup.md#install", "line": 3, "kind": "inline"},
+            {"to": "guides/setup.md", "line": 7, "kind": "inline"},
+            {"to": "gone.md#x", "line": 7, "kind": "inline", "broken": True},
+            {"to": "https://example.org/", "line": 7, "kind": "inline"},
+            {"to": "plot.svg", "line": 11, "kind": "inline", "image": True},
+            {"to": "api.md#limits", "line": 11, "kind": "inline"},
+            {"to": "#nowhere", "line": 11, "kind": "inline", "broken": True},
+        ],
+        "outgoing_total": 7,
+        "backlinks": [
+            {"from": "api.md#limits/daily", "line": 11},
+            {"from": "guides/setup.md#install", "line": 5},
+            {"from": "guides/setup.md#install", "line": 5},
+            {"from": "other.md#_preamble", "line": 3},
+        ],
+        "backlinks_total": 4,
+    }
+
+
+def test_a_section_s_own_links_or_all_below_it(ask: Ask) -> None:
+    alone = links(ask, file="api.md", slug="limits")
+    assert [item["line"] for item in alone["outgoing"]] == [7, 7, 7]
+    assert [item["from"] for item in alone["backlinks"]] == ["api.md#limits/daily", "guides/setup.md#install"]
+    whole = links(ask, file="api.md", slug="limits", include_subsections=True)
+    assert (whole["outgoing_total"], whole["backlinks_total"]) == (6, 3)
+
+
+def test_links_to_the_document_itself_are_the_preamble_s(ask: Ask) -> None:
+    assert [item["from"] for item in links(ask, file="guides/setup.md", slug="_preamble")["backlinks"]] == [
+        "api.md#limits"
+    ]
+
+
+def test_without_links_nothing_is_said_of_them(ask: Ask) -> None:
+    data = ask("view_document", file="alone.md").data
+    assert "links" not in data
+    assert "hints" not in data
+
+
+def test_a_link_that_was_just_written_is_there(ask: Ask) -> None:
+    assert "links" not in ask("view_document", file="alone.md").data
+    ask(
+        "edit_document",
+        operation="append_content",
+        file="other.md",
+        slug="_preamble",
+        content="[a](alone.md)",
+    )
+    assert links(ask, file="alone.md") == {
+        "backlinks": [{"from": "other.md#_preamble", "line": 5}],
+        "backlinks_total": 1,
+    }
+
+
+def test_the_first_of_many_are_shown(ask: Ask, repo: Repo) -> None:
+    repo.commit({"many.md": "# Many\n\n" + "[x](alone.md)\n" * 10_000})
+    data = ask("view_document", file="alone.md").data
+    assert len(data["links"]["backlinks"]) == 20
+    assert data["links"]["backlinks_total"] == 10_000
+    assert any("the first 20 of 10,000 backlinks" in hint for hint in data["hints"])
+
+
+def test_where_nobody_knows_yet_who_links_there_the_answer_says_so(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.links._PATIENCE", 0.0)
+    monkeypatch.setattr("index.links.graph.LinkGraph.follow", lambda *_, **__: None)
+    data = ask("view_document", file="api.md").data
+    assert "backlinks" not in data["links"]
+    assert any("still being looked for" in hint for hint in data["hints"])

@@ -1,0 +1,59 @@
+"""Examples of several documents: `before PATH` and `after PATH` fences, what is asked, and what is answered.
+
+A path without an `after` fence stays as it was; an empty one marked `gone PATH` is removed. `settings` is the
+workspace's docyard.toml, `files` names what else is there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from templates import builtin_types
+from tests import repositories
+from tests.workspace.cases import Case
+from workspace.anchors import AnchorForm
+from workspace.edits import (
+    EDIT_OPERATIONS,
+    CreateDocument,
+    Operation,
+    RemoveDocument,
+    RemoveSection,
+)
+from workspace.edits.edit import Style
+from workspace.git import GitReader
+from workspace.plan import Mode, Plan, plan
+from workspace.snapshot import Snapshot
+
+_OTHERS: tuple[type[Operation], ...] = (CreateDocument, RemoveDocument, RemoveSection)
+OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *_OTHERS)}
+STYLE = Style(AnchorForm.BRACES, "2025-09-19")
+
+
+def operation_of(fields: dict[str, object]) -> Operation:
+    """The operation that a case asks for."""
+    given = dict(fields)
+    kind = OPERATIONS[str(given.pop("operation"))]
+    if kind is CreateDocument:
+        given["type"] = builtin_types()["document"]
+    return kind(**given)
+
+
+def files_of(case: Case, mark: str) -> dict[str, bytes]:
+    """The documents of the fences that begin with a word."""
+    return {
+        fence.removeprefix(f"{mark} "): case.data(fence)
+        for fence in case.fences
+        if fence.startswith(f"{mark} ")
+    }
+
+
+def planned(case: Case, folder: Path) -> Plan:
+    """What the operations of a case do to its documents."""
+    files: dict[str, str | bytes] = {**files_of(case, "before")}
+    files |= dict.fromkeys(case.fences.get("files", "").splitlines(), b"x")
+    if "settings" in case.fences:
+        files["docyard.toml"] = case.data("settings")
+    repo = repositories.normal(folder, files)
+    asked = case.json("json")
+    operations = [operation_of(fields) for fields in (asked if isinstance(asked, list) else [asked])]
+    return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, STYLE)

@@ -1,0 +1,143 @@
+"""Documents whose links are spelled in every way that there is, for tests that must miss none of them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from posixpath import relpath
+from urllib.parse import quote
+
+from hypothesis import strategies as st
+
+from workspace.document import Document
+from workspace.links.link import LinkKind
+from workspace.links.reading import links_of
+from workspace.links.resolving import resolve
+from workspace.links.rules import Dialect, LinkRules
+from workspace.links.worlds import by_stem
+
+PATHS = (
+    "README.md",
+    "a/README.md",
+    "a/b/index.md",
+    "a/rate-limits.md",
+    "a/rate limits.md",
+    "a/100%.md",
+    "a/b/x&y (2).md",
+    "a/b/über/straße.md",
+    "a/b/über/文書.md",
+    "a/v1.2.markdown",
+    "B/-.md",
+    "B/a_b'c\".md",
+    "B/Case.md",
+    "B/x.md.md",
+    "a%20b.md",
+)
+SOURCES = ("README.md", "top.md", "a/from.md", "a/b/from.md", "B/from.md", "a/b/über/from.md")
+
+
+class Paths:
+    """A world of nothing but paths."""
+
+    def __init__(self, paths: Collection[str], rules: LinkRules) -> None:
+        self.paths = frozenset(paths)
+        self.rules = rules
+        self.folders = {path[:cut] for path in paths for cut in range(len(path)) if path[cut] == "/"}
+
+    @cached_property
+    def stems(self) -> Mapping[str, Collection[str]]:
+        return by_stem(self.paths)
+
+    def exists(self, path: str) -> bool:
+        return not path or path in self.paths or path in self.folders
+
+    def is_folder(self, path: str) -> bool:
+        return not path or path in self.folders
+
+    def entries(self, folder: str) -> Collection[str]:
+        prefix = f"{folder}/" if folder else ""
+        inside = (path.removeprefix(prefix) for path in self.paths if path.startswith(prefix))
+        return {path.partition("/")[0] for path in inside}
+
+    def document(self, path: str) -> Document | None:
+        return None
+
+
+def meant(world: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
+    """Kind, destination and path of each link of a document that leads to a file or folder."""
+    found = set()
+    for link in links_of(document, wiki=world.rules.wiki).links:
+        resolved = resolve(world, document.path, link)
+        if resolved.path:
+            found.add((link.kind, link.destination, resolved.path))
+    return found
+
+
+rules = st.builds(
+    LinkRules, dialect=st.sampled_from(Dialect), wiki=st.booleans(), root=st.sampled_from(["", "a"])
+)
+
+
+@st.composite
+def destinations(draw: st.DrawFn, source: str) -> str:
+    """A way to some path from a document, written in some way."""
+    target = draw(st.sampled_from(PATHS))
+    path = target
+    for _ in range(draw(st.integers(0, 2))):
+        path = draw(
+            st.sampled_from(
+                [path.removesuffix(".md"), path.rpartition("/")[0], path + "/", path + "/..", path + "/."]
+            )
+        )
+    if draw(st.booleans()):
+        path = relpath("/" + path, "/" + source.rpartition("/")[0])
+        path = draw(st.sampled_from(["", "./"])) + path
+    else:
+        path = "/" + path
+    return "".join(draw(written(character)) for character in path)
+
+
+def written(character: str) -> st.SearchStrategy[str]:
+    """A character as it is, mostly, or as an escape of some kind."""
+    ways = [character] * 12 + [quote(character, safe=""), quote(character, safe="").lower()]
+    ways += [
+        html.escape(character),
+        f"&#{ord(character)};",
+        f"&#x{ord(character):X};",
+        f"%{ord(character):02x}",
+    ]
+    names = [name for name, text in html.entities.html5.items() if text == character]
+    ways += [f"&{name}" for name in names[:3]]
+    if not character.isalnum():
+        ways.append("\\" + character)
+    ways.append(character + "\t")
+    return st.sampled_from(ways)
+
+
+FORMS = (
+    "[t]({0})",
+    "[t](<{0}>)",
+    "![t]( {0} 'title')",
+    "[t]({0}#part)",
+    "[t](<{0}?q#part>)",
+    "[t]:\n{0}\n\n[t]",
+    "> [t]:\n> <{0}>\n>\n> [t]",
+    '<a href="{0}">t</a>',
+    "<a class=x href='{0}#x'>t</a>",
+    "<img\nsrc={0}>",
+    "[[{0}]]",
+    "[[ {0}#Part|t ]]",
+    "- x [t][u]\n\n  [u]: {0}",
+    "| a |\n|---|\n| [t]({0}) |",
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn, source: str) -> bytes:
+    """A document with one to three links."""
+    parts = [
+        draw(st.sampled_from(FORMS)).format(draw(destinations(source)))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    return "\n\nWords.\n\n".join(parts).encode()

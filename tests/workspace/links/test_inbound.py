@@ -1,0 +1,84 @@
+"""Which documents may link to a path: never one too few, and not nearly all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.repositories import Repo, normal
+from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
+from workspace.document import Document
+from workspace.links.inbound import ScannedInbound, Sought, may_link
+from workspace.links.rules import LinkRules
+from workspace.workspace import Workspace
+
+sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
+
+
+@given(rules, sourced)
+@example(LinkRules(), ("a/b/from.md", b"[t](..#part)"))
+@example(LinkRules(), ("B/from.md", b"[t](../a/b/..#part)"))
+@example(LinkRules(wiki=True), ("top.md", "[[STRASSE]] [[STRAßE]]".encode()))
+@example(LinkRules(root="a"), ("top.md", b'<a href="/#x">'))
+@example(LinkRules(), ("a/from.md", b'<a href="rate-\nlimits.md">'))
+@settings(max_examples=150)
+def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
+    path, data = document
+    world = Paths((*PATHS, *SOURCES), links)
+    for _, destination, target in meant(world, Document.parse(data, path)):
+        sought = Sought.of(target, links.root)
+        assert may_link(path, data, [sought], wiki=links.wiki), (destination, target)
+
+
+DOCUMENTS = {
+    "a/limits.md": "# Limits\n",
+    "a/README.md": "# A\n",
+    "a/inside.md": "[up](.) and [there](../c/)\n",
+    "b/plain.md": "Limits are limits, see `limits.md`, limits.\n",
+    "b/inline.md": "[x](../a/limits.md)\n",
+    "b/encoded.md": "[x](../a/%6Cimits.md)\n",
+    "b/other.md": "[x](../a/limits-of-all.md) [y](unlimits.md) [z](https://example.org/a-limits-b)\n",
+    "b/folder.md": "[x](../a/)\n",
+    "c/word.md": "[x](y.md) a word and a/b\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a/limits.md", ["a/limits.md", "b/encoded.md", "b/inline.md"]),
+        ("a/README.md", ["a/README.md", "a/inside.md", "b/encoded.md", "b/folder.md"]),
+        ("c", ["a/inside.md", "b/encoded.md"]),
+        ("c/word.md", ["b/encoded.md", "c/word.md"]),
+    ],
+)
+def test_the_names_that_documents_hold_decide(repo: Repo, path: str, expected: list[str]) -> None:
+    snapshot = Workspace.open(repo.path).snapshot()
+    assert list(ScannedInbound().linking_to(snapshot, [path])) == expected
+
+
+def test_a_workspace_looks_at_all_documents_unless_told_otherwise(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path)
+    assert "b/inline.md" in workspace.inbound.linking_to(workspace.snapshot(), ["a/limits.md"])
+
+
+def test_a_document_over_the_limit_is_named_without_a_look(repo: Repo) -> None:
+    repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001})
+    snapshot = Workspace.open(repo.path).snapshot()
+    assert "big.md" in ScannedInbound().linking_to(snapshot, ["a/limits.md"])
+
+
+@settings(max_examples=30)
+@given(st.sampled_from([b"(" * 50_000, b"[ " * 50_000, b"&a" * 50_000, b"%2e/" * 40_000, b"='\n>" * 40_000]))
+def test_a_hostile_document_is_looked_at_once(data: bytes) -> None:
+    """Each of these takes milliseconds; a pattern that begins again at every byte would take minutes."""
+    sought = [Sought.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
+    assert may_link("a/from.md", data, sought, wiki=True) in (True, False)

@@ -1,0 +1,130 @@
+"""Inline links, held against the library, and bounded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from tests.workspace.links.library import Found, Library
+from workspace.links.inline import read_inline
+from workspace.links.link import LinkKind
+from workspace.links.spans import Name, Span
+
+pytestmark = pytest.mark.smoke
+
+LIBRARY = Library()
+
+MARKS = (
+    *"[]()[]()<>\\`!*_|&\"'.a b\n\t",
+    *("](", "![", "``", "](b)", "[a]", "[b]", "[]", "](<", ' "t"', "x y", "&amp;", "\\]", "\\("),
+    *(
+        "http://x",
+        "<http://x>",
+        "<a ",
+        'href="b"',
+        "<b>",
+        "</b>",
+        "<!--",
+        "-->",
+        "<?",
+        "?>",
+        "<![CDATA[",
+        "]]>",
+    ),
+)
+texts = st.lists(st.sampled_from(MARKS), min_size=1, max_size=16).map("".join)
+
+
+def read(text: str, labels: frozenset[str] = frozenset()) -> list[Found]:
+    spans = [part for part in read_inline(text, 0, len(text), labels) if isinstance(part, Span)]
+    return sorted(
+        (span.kind, span.is_image, span.start, span.end, span.destination_start, span.destination_end)
+        for span in spans
+        if span.kind is not LinkKind.HTML
+    )
+
+
+@given(texts)
+@example("[a [b](c) d](e)")
+@example("![a [b](c) ![d](e)](f)")
+@example("[![a](b)](c)")
+@example("[a](b(c)d) [a](b(c)")
+@example("[a](<b c> 'd') [a](b 'c) [a](b (c))")
+@example("`[a](b` c) ``[a](b)`` `")
+@example("\\[a](b) [a\\](b) [a](b\\)c) \\![a](b)")
+@example("<a title='[a](b)'> [<http://x](y)>](b)")
+@example("[a]( ) [a](\n<b>\n'c\nd'\n)")
+def test_the_reader_finds_what_the_library_finds(text: str) -> None:
+    # The library does not end a comment in `---->` (CommonMark §6.6), and takes a backslash before white
+    # space for the end of a destination (§6.3).
+    assume("--->" not in text and "\\ " not in text and "\\\n" not in text and "\\\t" not in text)
+    assert read(text) == LIBRARY.links(text)
+
+
+@given(texts)
+@example("[a][b] [a][] [a] ![a] [c][a] [a][c] [A]")
+@example("[a [b] c][a]")
+@example("[![a]][b]")
+def test_the_reader_finds_references_as_the_library_does(text: str) -> None:
+    # Where a link's parentheses do not end, the library goes on behind them; and it allows brackets in
+    # labels, as CommonMark §6.3 does not.
+    assume(
+        "(" not in text and "--->" not in text and "[[" not in text and "][" not in text.replace("][a]", "")
+    )
+    labels = frozenset("AB")
+    assert read(text, labels) == LIBRARY.links(text, labels)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a](b [a]",
+        "![a](b [a]",
+        "[a]( [a]",
+    ],
+)
+def test_brackets_whose_parentheses_do_not_end_are_a_reference(text: str) -> None:
+    """CommonMark §6.3; the library does not take them so."""
+    first, second = read(text, frozenset("A"))
+    assert (first[0], second[0]) == (LinkKind.REFERENCE, LinkKind.REFERENCE)
+
+
+def test_a_label_in_which_a_bracket_stands_is_none() -> None:
+    assert [found[2:4] for found in read("[a][b [b] c]", frozenset("AB"))] == [(0, 3), (6, 9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('<a id="x" name=y></a>', ["x", "y"]),
+        ("<a name='x'><b name=y id=z>", ["x", "z"]),
+        ("`<a id=x>` \\<a id=y> <!-- <a id=z> --> <? <a id=u> ?> <![CDATA[<a id=v>]]>", []),
+        ("![<a id=x>](y)", []),
+        ("<a id=''> <a id> <a id=x id=y>", ["x"]),
+        ("<a id=x&amp;y>", ["x&y"]),
+        ("</a id=x> <a id=x", []),
+    ],
+)
+def test_names_of_html(text: str, names: list[str]) -> None:
+    found = [part.name for part in read_inline(text, 0, len(text)) if isinstance(part, Name)]
+    assert found == names
+
+
+@pytest.mark.parametrize(
+    ("text", "destinations"),
+    [
+        ("[[Page]] and [[Page#Heading|text]]", ["Page", "Page#Heading"]),
+        ("![[image.png]] `[[code]]` \\[[a]]", ["image.png"]),
+        ("[[a]](b) [[a\\|b]]", ["b", "a"]),
+        ("[[]] [[ ]] [[a\nb]] [[a", []),
+        ("[[ a b ]] [[ c |d]]", ["a b", "c"]),
+    ],
+)
+def test_wiki_links(text: str, destinations: list[str]) -> None:
+    found = read_inline(text, 0, len(text), wiki=True)
+    spans = [part for part in found if isinstance(part, Span)]
+    assert [text[span.destination_start : span.destination_end] for span in spans] == destinations
+    assert not any(
+        part.kind is LinkKind.WIKI for part in read_inline(text, 0, len(text)) if isinstance(part, Span)
+    )

@@ -1,0 +1,91 @@
+"""Survival: what an edit kept is found again, byte for byte, and what it wrote is told apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.document import Document
+from workspace.edits.edit import Splice
+from workspace.links.survival import Piece, Survival, same_headings
+
+pytestmark = pytest.mark.smoke
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> tuple[Document, tuple[Splice, ...]]:
+    data = draw(st.binary(max_size=60))
+    cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
+    spans = zip(cuts[::2], cuts[1::2], strict=False)
+    splices = [Splice(start, end, draw(st.binary(max_size=5))) for start, end in spans]
+    return Document.parse(data, "a.md"), tuple(draw(st.permutations(splices)))
+
+
+def applied(data: bytes, splices: tuple[Splice, ...]) -> bytes:
+    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):
+        data = data[: splice.start] + splice.replacement + data[splice.end :]
+    return data
+
+
+@given(edits(), st.sampled_from([None, "b.md"]))
+def test_each_byte_that_was_kept_is_found_again(
+    edit: tuple[Document, tuple[Splice, ...]], new_path: str | None
+) -> None:
+    document, splices = edit
+    data = applied(document.data, splices)
+    survival = Survival.of_splices(document, splices, new_path)
+    after = Document.parse(data, new_path or "a.md")
+    kept = bytearray(len(data))
+    for offset, byte in enumerate(document.data):
+        place = survival.place("a.md", offset)
+        gone = any(splice.start <= offset < splice.end for splice in splices)
+        assert (place is None) == gone
+        if place is not None:
+            assert place[0] == after.path
+            assert data[place[1]] == byte
+            kept[place[1]] = 1
+    written = [offset for start, end in survival.written(after) for offset in range(start, end)]
+    assert written == [offset for offset, flag in enumerate(kept) if not flag]
+    assert survival.document("a.md") == after.path
+    assert survival.place("other.md", 5) == ("other.md", 5)
+
+
+def test_a_span_was_kept_if_all_of_it_is_together_still() -> None:
+    pieces = (Piece("a.md", 0, 10, "a.md", 0), Piece("a.md", 10, 20, "b.md", 100))
+    survival = Survival(pieces)
+    assert survival.span("a.md", 3, 10) == ("a.md", 3)
+    assert survival.span("a.md", 12, 20) == ("b.md", 102)
+    assert survival.span("a.md", 8, 12) is None
+    assert survival.span("a.md", 19, 21) is None
+    assert survival.span("c.md", 19, 21) == ("c.md", 19)
+    assert survival.paths == {"a.md"}
+    assert survival.new_paths == ("a.md", "b.md")
+    assert survival.document("a.md") == "a.md"
+
+
+def test_what_was_removed_or_made_has_no_past() -> None:
+    removed = Survival.of_removal("a.md")
+    assert (removed.document("a.md"), removed.place("a.md", 0), removed.new_paths) == (None, None, ())
+    made = Survival.of_creation("a.md")
+    assert made.written(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
+    assert made.written(Document.parse(b"# A\n", "b.md")) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "splice", "after", "renamed"),
+    [
+        ("# A\n\n## B\n", (5, 10, "## C {#b}\n"), "# A\n\n## C {#b}\n", {5: 5}),
+        ("## B\n\n## A\n\n## B\n", (0, 6, ""), "## A\n\n## B\n", {}),
+        ("## B {#b}\n\n## C {#b}\n", (0, 9, "## B {#b}"), "## B {#b}\n\n## C {#b}\n", {}),
+        ("## A\n\n### B\n", (6, 12, "x\n\n### B\n"), "## A\n\nx\n\n### B\n", {6: 9}),
+    ],
+    ids=["renamed", "removed", "ambiguous", "sent again"],
+)
+def test_a_heading_that_was_written_anew_at_its_address_is_the_same(
+    before: str, splice: tuple[int, int, str], after: str, renamed: dict[int, int]
+) -> None:
+    old, new = (Document.parse(text.encode(), "a.md") for text in (before, after))
+    start, end, text = splice
+    found = same_headings(old, new, [Splice(start, end, text.encode())])
+    assert found == {("a.md", was): ("a.md", now) for was, now in renamed.items()}

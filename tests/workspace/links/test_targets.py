@@ -1,0 +1,118 @@
+"""Which path and fragment a destination names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.config import InvalidConfig, WorkspaceConfig
+from workspace.links.rules import Dialect, LinkRules
+from workspace.links.targets import Target, is_external, meant_paths, read_target, split_destination
+
+RULES = LinkRules()
+SOURCE = "docs/a.md"
+
+
+@pytest.mark.parametrize(
+    ("destination", "target"),
+    [
+        ("b.md", Target("docs/b.md", None)),
+        ("b.md#x", Target("docs/b.md", "x")),
+        ("b.md#", Target("docs/b.md", "")),
+        ("b.md?q#x", Target("docs/b.md", "x")),
+        ("b.md#x?q#y", Target("docs/b.md", "x?q#y")),
+        ("", Target(SOURCE, None)),
+        ("?q", Target(SOURCE, None)),
+        ("#%C3%A9", Target(SOURCE, "é")),
+        ("#%zz%FF", Target(SOURCE, "%zz\ufffd")),
+        (" b.md\n", Target("docs/b.md", None)),
+        ("b\t.md", Target("docs/b.md", None)),
+        ("..", Target("", None, is_folder=True)),
+        ("../", Target("", None, is_folder=True)),
+        ("sub/", Target("docs/sub", None, is_folder=True)),
+        ("./sub//x/../y", Target("docs/sub/y", None)),
+        ("../../x", Target("", None, outside=True)),
+        ("../../docs/b.md", Target("", None, outside=True)),
+        ("/../x", Target("", None, outside=True)),
+        ("/x#y", Target("x", "y")),
+        ("a%20b.md", Target("docs/a b.md", None, literal="docs/a%20b.md")),
+        ("%2e%2e/x", Target("x", None, literal="docs/%2e%2e/x")),
+        ("%FF.md", Target("docs/%FF.md", None)),
+        ("%.md", Target("docs/%.md", None)),
+        ("a\\b.md", Target("docs/a\\b.md", None)),
+        ("./c:d.md", Target("docs/c:d.md", None)),
+    ],
+)
+def test_destinations(destination: str, target: Target) -> None:
+    assert read_target(destination, SOURCE, RULES) == target
+
+
+@pytest.mark.parametrize(
+    "destination", ["https://example.org", "MAILTO:a@b", "//host/x", "C:\\a.md", "javascript:1", "a.b+c-d:x"]
+)
+def test_what_is_served_elsewhere(destination: str) -> None:
+    assert is_external(destination)
+    assert read_target(destination, SOURCE, RULES) is None
+
+
+def test_destinations_from_the_root() -> None:
+    rules = LinkRules(root="./site/")
+    assert read_target("/x", SOURCE, rules) == Target("site/x", None)
+    assert read_target("x", SOURCE, rules) == Target("docs/x", None)
+
+
+def test_ignored_destinations() -> None:
+    rules = LinkRules(ignore=("api", "/v1/*", "docs/generated/**/*.md"))
+    for destination in ("api#x", "/v1/a", "generated/b/c.md", "./api?y", "/api"):
+        assert read_target(destination, "docs/a.md", rules) is None, destination
+    for destination in ("apis", "/v2/a", "generated/b"):
+        assert read_target(destination, "docs/a.md", rules) is not None, destination
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        (b'links.dialect = "hugo"', "links.dialect"),
+        (b'links.root = "../up"', "links.root"),
+        (b'links.wiki = "maybe"', "links.wiki"),
+        (b'links.ignore = "api"', "links.ignore"),
+        (b'links.ignore = [""]', "links.ignore.0"),
+        (b'links.ignore = ["[a"]', "links.ignore.0"),
+        (b"links.more = 1", "links.more"),
+        (b"links = 1", "links"),
+    ],
+)
+def test_settings_that_are_wrong(settings: bytes, field: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        WorkspaceConfig.read(settings)
+    assert caught.value.details.get("field") == field
+
+
+def test_settings() -> None:
+    config = WorkspaceConfig.read(
+        b'[links]\ndialect = "mkdocs"\nwiki = true\nroot = "/"\n'.replace(b'"/"', b'"a/"')
+    )
+    assert config.links == LinkRules(dialect=Dialect.MKDOCS, wiki=True, root="a")
+    assert WorkspaceConfig().links == LinkRules()
+
+
+def test_the_paths_that_may_be_meant() -> None:
+    github = meant_paths(Target("a b", None, literal="a%20b"), RULES)
+    assert github[0] == "a b"
+    assert {"a b/README.md", "a%20b", "a%20b/index.md"} < set(github)
+    assert "a b.md" not in github
+    docusaurus = meant_paths(Target("a", None), LinkRules(dialect=Dialect.DOCUSAURUS))
+    assert {"a", "a.md", "a.mdx", "a/index.mdx"} < set(docusaurus)
+    assert set(meant_paths(Target("", None), RULES)) >= {"", "README.md"}
+
+
+@given(st.text(alphabet="ab./%2eF#?: \\&é\t", max_size=30), st.sampled_from(["a.md", "x/y/z.md"]))
+def test_every_destination_is_read(destination: str, source: str) -> None:
+    assert "".join(split_destination(destination)) == destination
+    target = read_target(destination, source, RULES)
+    assert (target is None) == is_external(destination.translate({9: None}).strip())
+    if target is not None:
+        assert not set(target.path.split("/")) & {".", ".."}
+        assert not target.path.startswith("/")
+        assert not target.path.endswith("/")

@@ -1,0 +1,209 @@
+"""Moved documents, and what follows a rename or a removal: the examples of `tests/cases/move_document.md`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.links.cases import STYLE, files_of, planned
+from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.paths import InvalidPath
+from workspace.plan import Mode, Plan, Status, plan
+from workspace.proof import Proof
+from workspace.sight import Sight, digest
+from workspace.snapshot import DocumentNotFound, Snapshot
+from workspace.workspace import Workspace
+
+pytestmark = pytest.mark.smoke
+
+
+@pytest.mark.parametrize("case", read_cases("move_document.md"))
+def test_what_follows_an_operation(case: Case, tmp_path: Path) -> None:
+    done = planned(case, tmp_path / "repo")
+    errors = [f"{step.error.code}: {step.error.message}" for step in done.steps if step.error]
+    assert errors == case.fences.get("error", "").splitlines()
+    gone = dict.fromkeys(case.fences.get("gone", "").splitlines())
+    after = {path: data.decode() for path, data in files_of(case, "after").items()}
+    changes = {path: None if data is None else data.decode() for path, data in done.changes.items()}
+    assert changes == {**after, **gone}
+    outcome = done.steps[-1].outcome
+    if "answer" in case.fences:
+        assert outcome is not None
+        wanted = case.json("answer")
+        assert {key: outcome.answer.get(key) for key in wanted} == wanted
+    if "hints" in case.fences:
+        hints = [hint for step in done.steps if step.outcome for hint in step.outcome.hints]
+        assert hints == case.fences["hints"].splitlines()
+
+
+def at(repo: Repo) -> Snapshot:
+    return Snapshot(GitReader(repo.path), repo.head())
+
+
+def run(repo: Repo, *operations: Operation, proof: Proof | None = None) -> Plan:
+    return plan(at(repo), operations, Mode.EACH, STYLE, proof)
+
+
+def error_of(repo: Repo, operation: Operation) -> WorkspaceError:
+    [step] = run(repo, operation).steps
+    assert step.error is not None
+    assert step.error.fix
+    return step.error
+
+
+@pytest.mark.parametrize(
+    ("new_path", "moved"),
+    [
+        ("guides", "guides/README.md"),
+        ("guides/", "guides/README.md"),
+        ("./new/", "new/README.md"),
+        ("new/name", "new/name.md"),
+        ("v1.2", "v1.2.md"),
+        ("new.markdown", "new.markdown"),
+        ("readme.md", "readme.md"),
+        (" ./a b.md ", "a b.md"),
+    ],
+)
+def test_where_a_new_path_leads(repo: Repo, new_path: str, moved: str) -> None:
+    [step] = run(repo, MoveDocument(file="README.md", new_path=new_path)).steps
+    assert step.outcome is not None
+    assert step.outcome.answer["file"] == step.outcome.path == moved
+    assert step.outcome.answer["was"] == {"file": "README.md"}
+
+
+@pytest.mark.parametrize("new_path", ["README.md", "./README.md", ".", "./"])
+def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_path: str) -> None:
+    done = run(repo, MoveDocument(file="README.md", new_path=new_path))
+    [step] = done.steps
+    assert (step.status, done.changes, done.summaries) == (Status.DONE, {}, ())
+
+
+@pytest.mark.parametrize(
+    ("new_path", "code", "words"),
+    [
+        ("guides/setup.md", "PATH_EXISTS", "already exists"),
+        ("guides/Setup.md", "PATH_EXISTS", "only in case"),
+        ("Guides/x.md", "PATH_EXISTS", "only in case"),
+        ("README.md/x.md", "PATH_EXISTS", "moved into itself"),
+        ("README.md/", "PATH_EXISTS", "moved into itself"),
+        ("guides/setup.md/x.md", "PATH_EXISTS", "is a file, not a folder"),
+        ("notes.txt", "INVALID_PATH", "documents are .md files"),
+        ("x.MD", "INVALID_PATH", "documents are .md files"),
+        (".hidden/x.md", "INVALID_PATH", "documents are .md files"),
+        ("kept/x.md", "INVALID_PATH", "documents are .md files"),
+        ("../x.md", "INVALID_PATH", "`.` or `..`"),
+        ("/x.md", "INVALID_PATH", "not relative"),
+        ("", "INVALID_PATH", "empty"),
+        ("/", "INVALID_PATH", "not relative"),
+        ("a\\b.md", "INVALID_PATH", "backslash"),
+        ("a?.md", "INVALID_PATH", "Windows"),
+        (".git/x.md", "INVALID_PATH", "Git's own folder"),
+    ],
+)
+def test_where_nothing_can_be_moved(repo: Repo, new_path: str, code: str, words: str) -> None:
+    repo.commit({"docyard.toml": 'exclude = ["kept/**"]\n'})
+    error = error_of(repo, MoveDocument(file="README.md", new_path=new_path))
+    assert (error.code, words in error.message) == (code, True), error.message
+
+
+def test_a_document_stays_below_the_root(repo: Repo) -> None:
+    repo.commit({"docyard.toml": 'root = "guides"\n'})
+    error = error_of(repo, MoveDocument(file="guides/setup.md", new_path="setup.md"))
+    assert isinstance(error, InvalidPath)
+    done = run(repo, MoveDocument(file="guides/setup.md", new_path="guides/deep"))
+    assert done.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
+
+
+def test_later_operations_name_the_new_path_and_are_told_of_it(repo: Repo) -> None:
+    done = run(
+        repo,
+        MoveDocument(file="README.md", new_path="start.md"),
+        MoveDocument(file="start.md", new_path="begin.md"),
+        AppendContent(file="README.md", slug="_preamble", content="x"),
+        AppendContent(file="begin.md", slug="_preamble", content="More."),
+        MoveDocument(file="begin.md", new_path="README.md"),
+    )
+    assert [step.status.value for step in done.steps] == ["done", "done", "failed", "done", "done"]
+    error = done.steps[2].error
+    assert isinstance(error, DocumentNotFound)
+    assert error.message == "'README.md' was moved to 'begin.md' by an earlier operation of this batch"
+    assert error.details["candidates"] == ["begin.md"]
+    assert done.changes == {"README.md": b"# Example\n\nText.\n\nMore.\n"}
+
+
+def test_a_document_over_the_limits_of_writing_can_be_moved(repo: Repo) -> None:
+    repo.commit({"docyard.toml": "[limits]\nheadings = 10\n", "many.md": "## Same\n\n" * 11})
+    assert run(repo, MoveDocument(file="many.md", new_path="x.md")).steps[0].status is Status.DONE
+
+
+def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
+    repo.commit(
+        {
+            "docyard.toml": "[taxonomy.scope]\n",
+            "guides/.taxonomy.toml": '[metadata]\nscope = "guide"\n',
+        }
+    )
+    [step] = run(repo, MoveDocument(file="README.md", new_path="guides/")).steps
+    assert step.outcome is not None
+    assert step.outcome.hints == (
+        "the manifests of the folders say other values of it at its new path (scope: none before, guide now)",
+    )
+    [step] = run(repo, MoveDocument(file="README.md", new_path="x.md")).steps
+    assert step.outcome is not None
+    assert not step.outcome.hints
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("knows", ["base", "sight"])
+def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: str, is_known: bool) -> None:
+    repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})
+    sight, base = Sight(), None
+    if is_known and knows == "base":
+        base = at(repo)
+    elif is_known:
+        for path in ("README.md", "other.md"):
+            document = at(repo).document(path)
+            sight.add(digest(document, section) for section in document.sections)
+    done = run(
+        repo,
+        MoveDocument(file="README.md", new_path="new.md"),
+        UpdateContent(file="new.md", slug="_preamble", content="Else."),
+        UpdateContent(file="other.md", slug="_preamble", content="Else."),
+        proof=Proof(base, sight),
+    )
+    expected = "done" if is_known else "failed"
+    assert [step.status.value for step in done.steps] == ["done", expected, expected]
+
+
+@pytest.mark.parametrize("new_path", ["readme.md", "new/place.md"])
+def test_a_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
+    repo = repositories.normal(tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"})
+    workspace = Workspace.open(repo.path)
+    before = repo.head()
+    operation = MoveDocument(file="README.md", new_path=new_path)
+    written = workspace.write([operation], mode=Mode.EACH, tool="edit_document", client="test")
+    assert written.is_committed
+    assert repo.git("rev-parse", "HEAD~1").strip() == before
+    assert repo.git("ls-tree", "-r", "--name-only", "HEAD").split() == sorted(["b.md", new_path])
+    assert repo.git("status", "--porcelain") == ""
+    assert sorted(str(path.relative_to(repo.path)) for path in repo.path.rglob("*.md")) == sorted(
+        ["b.md", new_path]
+    )
+    assert (repo.path / "b.md").read_text() == f"[a]({new_path})\n"
+
+
+def test_a_move_carries_what_another_writer_wrote_meanwhile(repo: Repo) -> None:
+    first = at(repo)
+    repo.commit({"README.md": "# Example\n\nNew text.\n", "late.md": "[x](README.md)\n"})
+    done = run(repo, MoveDocument(file="README.md", new_path="new.md"), proof=Proof(first=first))
+    assert done.changes == {
+        "README.md": None,
+        "new.md": b"# Example\n\nNew text.\n",
+        "late.md": b"[x](new.md)\n",
+    }

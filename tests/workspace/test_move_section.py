@@ -1,0 +1,277 @@
+"""Moved sections: by the examples of `tests/cases/move_section.md`, and by what holds for every move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.repositories import Repo
+from tests.workspace import documents
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.links.cases import STYLE, files_of, planned
+from workspace.anchors import AnchorForm
+from workspace.config import WorkspaceConfig
+from workspace.document import Document, Section
+from workspace.edits import MoveSection, UpdateContent
+from workspace.edits.content import LevelConflict
+from workspace.edits.moving.relocation import Relocated, is_in_place, relocate
+from workspace.edits.moving.section_place import InvalidMove, Place, find_place
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.links.link import LinkKind
+from workspace.links.reading import links_of
+from workspace.links.resolving import World
+from workspace.links.worlds import FolderWorld
+from workspace.plan import Mode, Status, plan
+from workspace.proof import Proof
+from workspace.snapshot import Snapshot
+
+pytestmark = pytest.mark.smoke
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """One in which nothing is."""
+    return FolderWorld(tmp_path_factory.mktemp("empty"), WorkspaceConfig())
+
+
+FORMS = (AnchorForm.BRACES, AnchorForm.BRACES)
+
+
+@pytest.mark.parametrize("case", read_cases("move_section.md"))
+def test_a_move(case: Case, tmp_path: Path) -> None:
+    done = planned(case, tmp_path / "repo")
+    [step] = done.steps
+    if "error" in case.fences:
+        assert step.error
+        assert step.error.fix
+        assert f"{step.error.code}: {step.error.message}" == case.fences["error"].strip()
+    changed = {path: data.decode() for path, data in done.changes.items() if data is not None}
+    assert changed == {path: data.decode() for path, data in files_of(case, "after").items()}
+    if "answer" in case.fences:
+        assert step.outcome
+        wanted = case.json("answer")
+        assert {key: step.outcome.answer.get(key) for key in wanted} == wanted
+        assert list(step.outcome.hints) == case.fences.get("hints", "").splitlines()
+
+
+FILES = {
+    "a.md": "# A\n\n## Errors\n\n1\n\n## Setup\n\n[e](#errors)\n",
+    "b.md": "# B\n\n## Errors\n\n2\n\n## End\n",
+}
+OUT = MoveSection(file="a.md", slug="errors", to_file="b.md", before="errors")
+
+
+def test_a_move_follows_what_another_writer_did(repo: Repo) -> None:
+    base = Snapshot(GitReader(repo.path), repo.commit(FILES))
+    changed = {
+        name: text.replace("\n\n## Errors\n", "\n\n## Errors\n\nNew.\n\n## Errors\n", 1)
+        for name, text in FILES.items()
+    }
+    tip = Snapshot(GitReader(repo.path), repo.commit(changed))
+    done = plan(tip, [OUT], Mode.EACH, STYLE, Proof(base=base))
+    assert [step.error for step in done.steps] == [None]
+    assert done.changes == {
+        "a.md": b"# A\n\n## Errors\n\nNew.\n\n## Setup\n\n[e](#errors)\n",
+        "b.md": b"# B\n\n## Errors\n\nNew.\n\n## Errors {#errors-2}\n\n1\n\n## Errors\n\n2\n\n## End\n",
+    }
+
+
+def test_a_place_that_is_gone_is_told(repo: Repo) -> None:
+    base = Snapshot(GitReader(repo.path), repo.commit(FILES))
+    tip = Snapshot(GitReader(repo.path), repo.commit({"b.md": "# B\n\n## End\n"}))
+    [step] = plan(tip, [OUT], Mode.EACH, STYLE, Proof(base=base)).steps
+    assert step.error
+    assert step.error.code == "SECTION_NOT_FOUND"
+
+
+def test_later_operations_of_a_batch_find_it_where_it_is(repo: Repo) -> None:
+    tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
+    back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
+    done = plan(tip, [OUT, back], Mode.EACH, STYLE)
+    assert [step.status for step in done.steps] == [Status.DONE] * 2
+    first = "# A\n\n## Errors {#errors-1}\n\n1\n\n## Setup\n\n[e](a.md#errors)\n"
+    assert {path: data and data.decode() for path, data in done.changes.items()} == {"a.md": first}
+
+
+def test_a_move_needs_no_proof_and_gives_none(repo: Repo) -> None:
+    tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
+    unseen = UpdateContent(file="b.md", slug="errors-1", content="Other.")
+    done = plan(tip, [OUT, unseen], Mode.EACH, STYLE, Proof())
+    assert done.steps[0].status is Status.DONE
+    assert done.steps[1].error
+    assert done.steps[1].error.code == "READ_FIRST"
+
+
+@st.composite
+def tidy(draw: st.DrawFn) -> str:
+    """A document whose levels skip none, its sections parted in any way."""
+    gap = st.sampled_from(["\n", "\n\n", "\n\n\n", "\n \n"])
+    text = draw(st.sampled_from(["# Title\n\n", "---\ntitle: T\n---\n\n", "# Title\n\nWords.\n\n"]))
+    level = 1
+    for _ in range(draw(st.integers(1, 6))):
+        level = draw(st.integers(2, min(level + 1, 4)))
+        title = draw(st.sampled_from(["Errors", "Setup", "`code` and *marks*", "数据"]))
+        close = draw(st.sampled_from(["", "", " " + "#" * level, "  "]))
+        text += f"{'#' * level} {title}{close}{draw(gap)}"
+        body = st.sampled_from(
+            ["", "Words.", "- [ ] task\n  - Note: x", "```\n# x\n```", "| a |\n|---|", "> q"]
+        )
+        if words := draw(body):
+            text += words + draw(gap)
+    return text.rstrip("\n ") + draw(st.sampled_from(["\n", "\n", "", "\n\n"]))
+
+
+def move(
+    source: Document, section: Section, target: Document, place: Place, world: World
+) -> Relocated | None:
+    """The documents after a move; None where the section stands there already."""
+    if is_in_place(source, section, target, place) and place.level == section.level:
+        return None
+    return relocate(source, section, target, place, FORMS, world)
+
+
+def movable(document: Document) -> list[Section]:
+    return [item for item in document.sections if not item.is_preamble]
+
+
+def any_place(draw: Callable[..., Any], target: Document, moved: Section | None) -> Place:
+    keys: list[str] = [item.key for item in movable(target)]
+    kind = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
+    key = draw(st.sampled_from(keys)) if keys else ""
+    parent, before, after = (key if kind == name else None for name in ("parent", "before", "after"))
+    return find_place(target, parent, before, after, moved)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_there_and_back_gives_the_first_bytes(world: World, data: st.DataObject) -> None:
+    ending = data.draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    texts = [data.draw(tidy()).replace("\n", ending).encode() for _ in range(2)]
+    source, other = (Document.parse(text, path) for text, path in zip(texts, ("a.md", "b.md"), strict=True))
+    target = data.draw(st.sampled_from([source, other]))
+    section = data.draw(st.sampled_from(movable(source)))
+    try:
+        place = any_place(data.draw, target, section if target is source else None)
+        there = move(source, section, target, place, world)
+    except (InvalidMove, LevelConflict):
+        return
+    if there is None:
+        return
+    parent = None if section.parent is None else source.sections[section.parent]
+    siblings = source.children(parent)
+    index = siblings.index(section)
+    beside = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
+    keys: list[str | None] = [None, None, None]
+    if beside:
+        path, offset = there.survival.place(source.path, beside.heading_start) or ("", 0)
+        home = there.target if path == there.target.path else there.source
+        kind = 0 if beside is parent else 1 if index + 1 < len(siblings) else 2
+        keys[kind] = next(item.key for item in home.sections if item.heading_start == offset)
+    now = there.target if target is source else there.source
+    back = find_place(now, keys[0], keys[1], keys[2], there.section if target is source else None)
+    home_again = relocate(there.target, there.section, now, back, FORMS, world)
+    assert plain(home_again.target) == source.data
+    if target is not source:
+        assert plain(home_again.source) == target.data
+
+
+def plain(document: Document) -> bytes:
+    """A document's bytes without anchors in braces."""
+    return re.sub(rb" \{#[^{}\s]+\}", b"", document.data)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_what_is_not_named_stays_as_it_was(world: World, data: st.DataObject) -> None:
+    source, other = (Document.parse(data.draw(documents.texts()), path) for path in ("a.md", "b.md"))
+    target = data.draw(st.sampled_from([source, other]))
+    assume(movable(source))
+    section = data.draw(st.sampled_from(movable(source)))
+    try:
+        place = any_place(data.draw, target, section if target is source else None)
+        moved = move(source, section, target, place, world)
+    except WorkspaceError:
+        return
+    if moved is None:
+        return
+    now = {source.path: moved.source, target.path: moved.target}
+    for piece in moved.survival.pieces:
+        old = (source if piece.old_path == source.path else target).data[piece.old_start : piece.old_end]
+        assert now[piece.new_path].data[piece.new_start : piece.new_start + len(old)] == old
+    below = {section.position, *(item.position for item in source.descendants(section))}
+    for document in {source.path: source, target.path: target}.values():
+        for item in document.sections:
+            is_moved = document is source and item.position in below
+            twin = twin_of(moved, now, document, item)
+            # A document that does not begin with its title has that of its first H1.
+            assert twin.title == item.title or not item.has_heading
+            assert (twin.level - item.level) == (place.level - section.level if is_moved else 0)
+            if len(document.sections_by_address(item.address)) == 1 and (document is target or not is_moved):
+                assert twin.address == item.address
+            if is_moved and document.ending == target.ending:
+                words = now[target.path].data[twin.body : twin.end].strip()
+                assert words.startswith(document.data[item.body : item.end].strip())
+
+
+def twin_of(moved: Relocated, now: dict[str, Document], document: Document, item: Section) -> Section:
+    """Where a section is after a move."""
+    if not item.has_heading:
+        preamble = now[document.path].preamble
+        assert preamble is not None
+        return preamble
+    place = moved.survival.place(document.path, item.heading_start)
+    assert place is not None
+    return next(
+        twin for twin in now[place[0]].sections if twin.heading_start == place[1] and twin.has_heading
+    )
+
+
+PARTS = (
+    "[a]",
+    "[a][] and [b]",
+    "[text][a]",
+    "![i][b]",
+    "[a]: https://example.org/1",
+    "[a]: https://example.org/2",
+    '[b]: <https://example.org/3> "T"',
+    "> [b]: https://example.org/4",
+    "`[a]`",
+)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_every_reference_means_what_it_meant(world: World, data: st.DataObject) -> None:
+    body = st.lists(st.sampled_from(PARTS), max_size=3).map("\n\n".join)
+    bodies = [data.draw(body) for _ in range(5)]
+    source = Document.parse("# A\n\n{}\n\n## X\n\n{}\n\n## Y\n\n{}\n".format(*bodies[:3]).encode(), "a.md")
+    other = Document.parse("# B\n\n{}\n\n## Z\n\n{}\n".format(*bodies[3:]).encode(), "b.md")
+    target = data.draw(st.sampled_from([source, other]))
+    section = data.draw(st.sampled_from(movable(source)))
+    place = any_place(data.draw, target, None)
+    assume(target is other or not section.start <= place.offset <= section.tree_end)
+    moved = relocate(source, section, target, place, FORMS, world)
+    known = {source.path: source, target.path: target}
+    now = {source.path: moved.source, target.path: moved.target}
+    for path, document in known.items():
+        for start, destination in uses(document):
+            place_now = moved.survival.place(path, start)
+            assert place_now is not None
+            assert (place_now[1], destination) in uses(now[place_now[0]])
+    if not moved.linked:
+        assert sum(len(uses(item)) for item in known.values()) == sum(
+            len(uses(item)) for item in now.values()
+        )
+
+
+def uses(document: Document) -> list[tuple[int, str]]:
+    """Where references stand, and where they lead."""
+    links = links_of(document).links
+    return [(link.start, link.destination) for link in links if link.kind is LinkKind.REFERENCE]

@@ -1,0 +1,143 @@
+"""Text replaced: exactly what was quoted, as often as was said, in sections that stay what they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.workspace.documents import FILE, STYLE, documents, revised
+from workspace.document import Document
+from workspace.edits import ReplaceText
+from workspace.edits.content import InvalidContent
+from workspace.edits.edit import StructureChanged
+from workspace.edits.replace_text import MatchCount
+
+pytestmark = pytest.mark.smoke
+
+GUIDE = """---
+status: draft
+---
+
+# Guide
+
+Use apt.
+
+## Set up
+
+Use  apt to INSTALL it.
+Use apt.
+
+### Linux
+
+Use apt.
+"""
+
+
+def outline(document: Document) -> list[tuple[str, int]]:
+    """Address and level of every section with a heading."""
+    return [(item.address, item.level) for item in document.sections if item.has_heading]
+
+
+def refusal(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
+    """The error for a text that does not stand there as often as was said."""
+    with pytest.raises(MatchCount) as caught:
+        revised(Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields))  # type: ignore[arg-type]
+    return caught.value
+
+
+@given(documents, st.data())
+def test_what_is_quoted_is_replaced_and_can_be_put_back(document: Document, data: st.DataObject) -> None:
+    body = document.text(document.front_matter_end, len(document.data))
+    assume(body.strip() and "\ufffd" not in body and "\0" not in body)
+    start = data.draw(st.integers(0, len(body) - 1))
+    old = body[start : start + data.draw(st.integers(1, 12))]
+    new = "Zzyzx"
+    normal = body.replace("\r\n", "\n").replace("\r", "\n")
+    quoted = old.replace("\r\n", "\n").replace("\r", "\n")
+    count = normal.count(quoted)
+    assume(count and not (old.startswith("\n") and body[start - 1 : start] == "\r"))
+    try:
+        changed = revised(document, ReplaceText(file=FILE, old=old, new=new, count=count))
+    except StructureChanged:
+        return
+    assert changed.data[: document.front_matter_end] == document.data[: document.front_matter_end]
+    after = changed.text(changed.front_matter_end, len(changed.data))
+    assert after.replace("\r\n", "\n").replace("\r", "\n") == normal.replace(quoted, new)
+    assert outline(changed) == outline(document)
+    if after.count(new) == count:
+        try:
+            back = revised(changed, ReplaceText(file=FILE, old=new, new=old, count=count))
+        except StructureChanged:
+            return
+        text = back.text(back.front_matter_end, len(back.data))
+        assert text.replace("\r\n", "\n").replace("\r", "\n") == normal
+
+
+@given(documents, st.data())
+def test_sections_stay_whatever_is_written(document: Document, data: st.DataObject) -> None:
+    lines = document.text(document.front_matter_end, len(document.data)).splitlines()
+    assume(lines)
+    old = data.draw(st.sampled_from(lines))
+    new = data.draw(
+        st.sampled_from(
+            ["", "# new", "```", "<!--", "-->", "\n---\n", "\n\n===", "    x", "text {#errors}", "<div>"]
+        )
+    )
+    try:
+        changed = revised(document, ReplaceText(file=FILE, old=old, new=new))
+    except (MatchCount, StructureChanged, InvalidContent):
+        return
+    assert outline(changed) == outline(document)
+
+
+def test_all_places_are_told() -> None:
+    error = refusal("Use apt")
+    assert error.details["matches"] == 3
+    assert error.details["lines"] == [7, 12, 16]
+    assert error.fix.endswith("or set count to 3.")
+    error = refusal("Use apt", count=4)
+    assert error.fix == "Set count to 3."
+
+
+def test_of_very_many_places_the_first_are_told() -> None:
+    error = refusal("a", "a\n" * 10_000)
+    assert error.details["matches"] == 10_000
+    assert error.details["lines"] == [*range(1, 51)]
+    assert error.message.endswith("lines 1, 2, 3, 4, 5, …")
+
+
+@pytest.mark.parametrize(
+    ("old", "fields", "words", "near"),
+    [
+        ("use apt to\ninstall", {}, "line 11 with other white space or in other case", [11]),
+        ("status: draft", {}, "set_metadata", []),
+        ("Use apt.", {"slug": "_preamble", "count": 2}, "Set count to 1", None),
+        ("to INSTALL", {"slug": "set-up/linux"}, "'set-up', on line 11", [11]),
+        ("Use apt to INSTALL them.", {}, "Line 11 is most like it", [11]),
+        ("nothing of the kind at all", {}, "quote the text exactly", []),
+    ],
+)
+def test_what_may_be_meant_is_said(
+    old: str, fields: dict[str, object], words: str, near: list[int] | None
+) -> None:
+    error = refusal(old, **fields)
+    assert words in error.fix
+    assert error.details.get("near") == near
+    assert "INSTALL" not in error.message + error.fix
+
+
+def test_a_quotation_matches_whatever_ends_the_lines() -> None:
+    document = Document.parse(b"a\rb\r\nc\nd\r\n", FILE)
+    assert revised(document, ReplaceText(file=FILE, old="a\nb\r\nc", new="x\ny")).data == b"x\ry\nd\r\n"
+
+
+def test_the_answer_is_of_the_text_before() -> None:
+    document = Document.parse(b"# D\n\na\na\n\n## E\n\na\n", FILE)
+    _, edit = ReplaceText(file=FILE, old="a\n", new="b\nb\n", count=3).revise(document, STYLE)
+    assert edit.answer == {"replaced": 3, "lines": [3, 4, 8], "slug": "_preamble"}
+
+
+def test_a_repetitive_text_is_searched_once() -> None:
+    document = Document.parse(b"a" * 200_000 + b"\n", FILE)
+    assert refusal("a" * 50_000 + "b", document.data.decode()).details["matches"] == 0

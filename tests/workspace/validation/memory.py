@@ -1,0 +1,41 @@
+"""Files in memory, to be validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workspace.validation.files import Files
+from workspace.validation.finding import Finding
+from workspace.validation.run import Selection, Validator
+
+
+@dataclass(frozen=True)
+class MemoryReader:
+    """Gives the bytes that it holds."""
+
+    data: Mapping[str, bytes]
+
+    def size(self, path: str) -> int:
+        return len(self.data[path])
+
+    def read(self, path: str) -> bytes:
+        return self.data[path]
+
+
+def files(held: Mapping[str, str | bytes]) -> Files:
+    """Files of these texts."""
+    data = {path: text.encode() if isinstance(text, str) else text for path, text in held.items()}
+    return Files(frozenset(data), frozenset(), MemoryReader(data))
+
+
+def validator(held: Mapping[str, str | bytes], *only: str) -> Validator:
+    """What holds such files against the rules that their settings choose, or some only."""
+    found = files(held)
+    return Validator(found, Selection(found.config.validation, frozenset(only) if only else None))
+
+
+def findings(held: Mapping[str, str | bytes], *only: str) -> list[Finding]:
+    """What is found in all documents of such files."""
+    made = validator(held, *only)
+    return made.suggested(made.check(made.files.documents))

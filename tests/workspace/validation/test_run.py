@@ -1,0 +1,76 @@
+"""Whole workspaces: many documents, large ones, ones that cannot be read, and manifests."""
+
+from __future__ import annotations
+
+import pickle
+
+from tests.workspace.validation.memory import findings, validator
+from workspace.validation.checking import MOST
+from workspace.validation.run import MOST_SUGGESTIONS
+
+
+def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
+    links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(5_000))
+    found = findings({"a.md": f"# A\n\n## There\n\n{links}"})
+    assert {one.rule for one in found} == {"broken-fragment"}
+    assert len(found) == MOST
+    assert found[0].line == 5
+
+
+def test_columns_of_a_very_long_line_are_counted_once() -> None:
+    found = findings({"a.md": "# A\n\n" + "ä[x](gone.md)" * 20_000})
+    assert [one.column for one in found[:3]] == [6, 19, 32]
+    assert len(found) == MOST
+
+
+def test_a_document_that_is_too_large_is_told_of_and_the_others_are_read() -> None:
+    held = {
+        "docyard.toml": "[limits]\ndocument_bytes = 1000\n",
+        "a.md": "# A\n" + "x" * 1000,
+        "b.md": "[a](a.md#a) [c](c.md)\n",
+    }
+    found = findings(held)
+    assert [(one.path, one.rule) for one in found] == [
+        ("a.md", "unreadable-document"),
+        ("b.md", "broken-link"),
+    ]
+    assert found[0].message == "a.md has 1,004 bytes; a document holds at most 1,000"
+    assert findings(held, "broken-link") == found[1:]
+
+
+def test_a_pointer_of_lfs_is_no_document() -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+    assert findings({"a.md": pointer, "b.md": "[a](a.md#x)\n"}) == []
+
+
+def test_a_manifest_that_cannot_be_used_is_told_of_with_its_line() -> None:
+    held = {
+        "a.md": "# A\n",
+        "docs/.taxonomy.toml": "[metadata]\ntype = 'x'\nlanguag = 'go'\n",
+        "docs/b.md": "",
+    }
+    [one] = validator(held).check_manifests()
+    assert (one.path, one.line, one.rule) == ("docs/.taxonomy.toml", 3, "malformed-manifest")
+    assert one.message == "the manifest cannot be used: 'languag' is no key of the taxonomy"
+    assert validator(held, "broken-link").check_manifests() == []
+
+
+def test_only_the_first_broken_links_have_a_suggestion() -> None:
+    links = "[x](guid.md)\n" * (MOST_SUGGESTIONS + 1)
+    found = findings({"a.md": links, "guide.md": "# G\n"})
+    assert found[MOST_SUGGESTIONS - 1].suggestion == "Did you mean 'guide.md'?"
+    assert found[MOST_SUGGESTIONS].suggestion is None
+
+
+def test_a_validator_can_be_sent_to_another_process() -> None:
+    made = validator({"a.md": "[x](gone.md)\n"})
+    found = made.check(["a.md"])
+    assert pickle.loads(pickle.dumps(made)).check(["a.md"]) == found
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_a_long_line_of_controls_is_judged_in_parts() -> None:
+    isolated = "\u05e9\u2067\u05e9\u2069 "
+    assert {one.rule for one in findings({"a.md": "# A\n\n" + isolated * 5_000})} <= {"bidirectional-control"}
+    marks = "\u05e9\u200f" * 20_000
+    assert findings({"a.md": "# A\n\n" + marks}) == []

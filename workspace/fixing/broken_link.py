@@ -1,0 +1,109 @@
+"""Broken links led back to what they meant: what moved, or has a name that differs in case alone.
+
+A link is mended only if one place and no other can be meant, and if it then leads there, fragment and all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from workspace.edits.edit import Splice
+from workspace.fixing.mend import Mend
+from workspace.links.names import names_of
+from workspace.links.resolving import Status, resolve_fragment
+from workspace.links.spelling import spell
+from workspace.links.targets import Target, meant_paths
+from workspace.paths import twin_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.links.link import Link
+    from workspace.links.resolving import Resolved, World
+    from workspace.validation.rule import Subject
+
+
+class Elsewhere(Protocol):
+    """Where something is now that stood at an address before."""
+
+    def document(self, path: str) -> str | None:
+        """The path of a document that once stood at this one."""
+        ...
+
+    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+        """The path and address of a section that once had this one."""
+        ...
+
+
+def led_back(subject: Subject, elsewhere: Elsewhere) -> Iterator[Mend]:
+    """A mend for each broken link of a document that can mean but one place."""
+    document, world = subject.document, subject.world
+    found: dict[str, Target | None] = {}
+    for link, resolved in subject.links:
+        if not resolved.is_broken or link.destination_start == link.destination_end:
+            continue
+        if link.destination not in found:
+            found[link.destination] = _meant(world, resolved, elsewhere)
+        target = found[link.destination]
+        if target is None:
+            continue
+        written = spell(link, document.path, target, world)
+        splice = Splice(link.destination_start, link.destination_end, written)
+        if written != document.data[splice.start : splice.end]:
+            yield Mend(_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
+
+
+def _rule(link: Link, resolved: Resolved) -> str:
+    if resolved.status is Status.MISSING_FRAGMENT:
+        return "broken-fragment"
+    return "broken-image" if link.is_image else "broken-link"
+
+
+def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere) -> Target | None:
+    """The one target that a broken link can mean."""
+    target = resolved.target
+    if target is None:
+        return None
+    if resolved.path is not None:
+        return _place(world, resolved.path, target.fragment, elsewhere)
+    paths: set[str] = set()
+    for path in meant_paths(target, world.rules):
+        now = elsewhere.document(path) or _twin(world, path)
+        if now is not None and world.exists(now):
+            paths.add(now)
+    if len(paths) != 1:
+        return None
+    return _place(world, paths.pop(), target.fragment, elsewhere)
+
+
+def _place(world: World, path: str, fragment: str | None, elsewhere: Elsewhere) -> Target | None:
+    """A target at a path, if its fragment is there, or one of a name that differs in case alone."""
+    target = Target(path, fragment, world.is_folder(path))
+    if resolve_fragment(world, target, path).status is Status.OK:
+        return target
+    document = world.document(path)
+    if document is None or not fragment:
+        return None
+    names = names_of(document, world.rules.dialect)
+    alike = [name for name in names if name.casefold() == fragment.casefold()]
+    if len({names[name] for name in alike}) == 1:
+        return Target(path, alike[0])
+    moved = elsewhere.section(path, fragment)
+    if moved is None or alike:
+        return None
+    now = Target(*moved)
+    return now if resolve_fragment(world, now, now.path).status is Status.OK else None
+
+
+def _twin(world: World, path: str) -> str | None:
+    """The one path that differs from another in case or Unicode form alone; None if there are several."""
+    folder = ""
+    for name in path.split("/"):
+        names = world.entries(folder)
+        if name not in names:
+            twins = [other for other in names if twin_key(other) == twin_key(name)]
+            if len(twins) != 1:
+                return None
+            name = twins[0]
+        folder = f"{folder}/{name}" if folder else name
+    return folder

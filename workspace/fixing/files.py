@@ -1,0 +1,131 @@
+"""Documents put right that are in no commit: those of a work tree, which can be written, or an index."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.config import LimitExceeded
+from workspace.document import Document
+from workspace.fixing.kept import Kept
+from workspace.fixing.mend import Change, Left
+from workspace.fixing.operation import UNREADABLE, fixed_documents
+from workspace.links.affected import Affected
+from workspace.links.inbound import ScannedInbound
+from workspace.links.relinking import relink
+from workspace.objects import blob_id
+from workspace.overlay import Overlay
+from workspace.snapshot import NotADocument
+from workspace.validation.files import UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from workspace.fixing.fixers import Fixers
+    from workspace.fixing.operation import Progress
+    from workspace.snapshot import Snapshot
+    from workspace.validation.files import Files
+
+
+class Repaired(NamedTuple):
+    """The documents that change, in order of paths, what was left, and how many links followed.
+
+    A link follows where a name of a place leads elsewhere now; so documents without mends may change too.
+    """
+
+    changes: Sequence[Change]
+    left: Sequence[Left]
+    links: int
+
+
+def repaired(
+    fixers: Fixers, paths: Sequence[str], snapshot: Snapshot, progress: Progress | None = None
+) -> Repaired:
+    """The documents at these paths put right, in memory, and the links that lead into them.
+
+    `snapshot` is the commit that the files are laid over.
+    """
+    kept = Kept(fixers.files.config.links.dialect)
+    changes: dict[str, Change] = {}
+    left: list[Left] = []
+    for one in fixed_documents(paths, fixers.corpus.read, fixers, left, progress):
+        kept.add(one)
+        changes[one.document.path] = one.change
+    survival = kept.survival()
+    if survival is None:
+        return Repaired(list(changes.values()), left, 0)
+    before = _laid(snapshot, fixers.files)
+    after = before.copy()
+    _lay(after, changes, survival.documents)
+    affected = Affected.of(before, after, survival).paths
+    if not affected:
+        return Repaired(list(changes.values()), left, 0)
+    linking = _Linking(frozenset(ScannedInbound().linking_to(snapshot, affected)))
+    _lay(after, changes, linking.paths.union(before.laid).difference(survival.documents))
+    relinked = relink(before, after, survival, linking)
+    for old, new in relinked.revised:
+        change = changes.get(new.path, Change(new.path, old.data, new.data))
+        changes[new.path] = change._replace(after=new.data)
+    return Repaired([changes[path] for path in sorted(changes)], left, relinked.total)
+
+
+class _Linking(NamedTuple):
+    """The documents that may link to those whose names changed (`workspace.links.inbound.Inbound`)."""
+
+    paths: frozenset[str]
+
+    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+        """They were looked for already: only they, of all that changes, need to be laid."""
+        return self.paths
+
+
+def _lay(overlay: Overlay, changes: Mapping[str, Change], paths: Iterable[str]) -> None:
+    """Lays those of the changed documents that stand at these paths."""
+    for path in paths:
+        if path in changes:
+            overlay.put(Document.parse(changes[path].after, path))
+
+
+def _laid(snapshot: Snapshot, files: Files) -> Overlay:
+    """The files as a batch over a commit: what differs is laid, what is gone is removed."""
+    overlay = Overlay(snapshot)
+    there = snapshot.documents
+    for path in files.documents:
+        try:
+            data = files.reader.read(path)
+            if there.get(path) != blob_id(data):
+                overlay.put(Document.parse(data, path))
+        except (LimitExceeded, UnreadableFile, NotADocument):
+            continue
+    for path in there.keys() - set(files.documents):
+        overlay.remove(path)
+    return overlay
+
+
+def write(root: Path, change: Change) -> Left | None:
+    """Writes a document where it lies; a reader sees the old bytes or the new ones. Its mode stays.
+
+    A `Left` says why it was not written: it is no longer what was read, or the disk refuses.
+    """
+    file = root / change.path
+    private = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
+    try:
+        status = file.lstat()
+        descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as stream:
+                stream.write(change.after)
+                os.fchmod(descriptor, status.st_mode & 0o7777)
+                stream.flush()
+                os.fsync(descriptor)
+            if file.read_bytes() != change.before:
+                return Left(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
+            os.replace(private, file)
+        finally:
+            private.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return Left(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")
+    return None

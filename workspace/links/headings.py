@@ -1,0 +1,127 @@
+"""Headings as links see them: at any depth of lists and quotations, and numbered over the whole document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace import markdown
+from workspace.anchors import AnchorForm, HeadingText, read_heading
+from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
+from workspace.links.rules import Dialect
+from workspace.markdown.slugged import all_headings as parsed_headings
+from workspace.markdown.slugged import may_have_nested_headings
+from workspace.slugs import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workspace.document import Document
+
+# Python-Markdown's `attr_list`: {: #id .class } or {#id} at the end of a heading.
+_ATTRIBUTES = re.compile(r"\{:?(?P<list>[^{}\n]+)\}$")
+_ID = re.compile(r"(?:^|[ ])(?:#|id=)[\"']?(?P<name>[^\s\"'#]+)")
+# Tags and images that leave spaces at the ends of a text, and entities that are spaces.
+_ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
+_AT_ENDS = re.compile(r"[<&]|!\[|` | `")
+
+
+class LinkedHeading(NamedTuple):
+    """A heading at any depth: the byte of its line, its inline Markdown, and that less its anchor.
+
+    Only an anchor in braces or angles is taken off `words`: in HTML it is no text for anybody. `text` is what
+    a renderer has of the words, where that is known already: the spaces beside tags and images count.
+    """
+
+    offset: int
+    source: str
+    words: str
+    text: str | None
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether it has an anchor in braces or angles."""
+        return self.words != self.source
+
+
+def all_headings(document: Document) -> Sequence[LinkedHeading]:
+    """Every heading of a document in order, those in lists and quotations included."""
+    if not may_have_nested_headings(document.data):
+        return [
+            _read(at.heading_start, at.heading.block.source, at.heading.text, at.heading.title)
+            for at in document.sections
+            if at.heading
+        ]
+    first, end = document.front_matter_lines, document.front_matter_end
+    return [
+        _read(document.lines.offset(first + at.line), at.source, read_heading(at.source), None)
+        for at in parsed_headings(document.text(end, len(document.data)))
+    ]
+
+
+def _read(offset: int, source: str, text: HeadingText, title: str | None) -> LinkedHeading:
+    is_written = text.form in (AnchorForm.BRACES, AnchorForm.ANGLE)
+    words = text.prefix + text.words if is_written else source
+    return LinkedHeading(offset, source, words, None if title is None else _with_spaces(title, words))
+
+
+def _with_spaces(title: str, words: str) -> str | None:
+    """A title with the spaces that stand between its words and tags; None where only a parser can tell."""
+    bare = _ANCHOR_TAGS.sub("", words) if "<" in words else words
+    if _AT_ENDS.search(bare):
+        return None
+    begin, end = len(bare) - len(bare.lstrip()), len(bare.rstrip())
+    return bare[:begin] + title + bare[end:]
+
+
+def derived(
+    headings: Sequence[LinkedHeading], dialect: Dialect, written: set[str]
+) -> Iterable[tuple[str, int]]:
+    """The fragments that the dialect's renderer makes of headings, each with its byte.
+
+    `written` are the names that authors gave to places of the document.
+    """
+    match dialect:
+        case Dialect.GITHUB:
+            return _github(headings)
+        case Dialect.DOCUSAURUS:
+            # @docusaurus/mdx-loader, `remark/headings`: a heading with an id of its own takes no number.
+            return _github([heading for heading in headings if not heading.is_anchored])
+        case Dialect.MKDOCS:
+            return _mkdocs(headings, written)
+
+
+def with_braces(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
+    """The fragments that GitHub makes, which takes an anchor in braces for words of the heading."""
+    if not any(heading.is_anchored for heading in headings):
+        return ()
+    return _github([LinkedHeading(at.offset, at.source, at.source, None) for at in headings])
+
+
+def _github(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
+    numbered = Names("-", 1)
+    return [(numbered.give(github_slug(_visible(at))), at.offset) for at in headings]
+
+
+def _mkdocs(headings: Iterable[LinkedHeading], written: set[str]) -> Iterable[tuple[str, int]]:
+    explicit: list[tuple[str, int]] = []
+    slugs: list[tuple[str, int]] = []
+    for heading in headings:
+        attributes = _ATTRIBUTES.search(heading.source)
+        named = _ID.search(attributes["list"]) if attributes else None
+        if named:
+            explicit.append((named["name"], heading.offset))
+        else:
+            if attributes:
+                heading = heading._replace(words=heading.source[: attributes.start()], text=None)
+            slugs.append((mkdocs_slug(_visible(heading)), heading.offset))
+    ids = UnderscoredIds({*written, *(name for name, _ in explicit)})
+    return [*explicit, *((ids.give(name), offset) for name, offset in slugs)]
+
+
+def _visible(heading: LinkedHeading) -> str:
+    """A heading's text as a renderer has it."""
+    if heading.text is not None:
+        return heading.text
+    # A full stop has no part in a slug, and keeps the spaces at both ends.
+    return markdown.plain_text(f".{heading.words}.")[1:-1]

@@ -1,0 +1,241 @@
+"""Links read line by line, where each line can be read by itself: most of what people write, and much faster.
+
+A text is sure where no line is left with an open bracket, code span or tag, and where none may be code, raw
+HTML or a table whose cells matter. Then it is the same for its links how lines make up paragraphs, lists and
+quotations. What is not sure is told by its unit: the text from one heading to the next.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cache
+from typing import TYPE_CHECKING
+
+from workspace.links.destinations import read_parentheses
+from workspace.links.html import TAG, read_tag
+from workspace.links.inline import read_inline
+from workspace.links.link import Enclosure, LinkKind
+from workspace.links.spans import Name, Span
+from workspace.links.tables import cells, delimiter_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What stands above a text, so that a line end begins each of its lines.
+ABOVE = "\n\n"
+
+# The marks that may begin a line of a list or quotation.
+_PREFIX = r"[ \t>*+\-0-9.)]*+"
+_MARKS = r"[>*+\-0-9.)]+"
+_DEEP = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
+_TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
+_DESTINATION = r"([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)"
+
+# Each alternative looks back at the one character that begins it: so the expression is tried at these alone.
+_TOKEN = (
+    r"[\n`\[!\\<\]](?:(?<=\n)(?=[\s>*+\-0-9.)#|<`~=_:])(?:"
+    rf"(?P<fence>( *)(`{{3,}}(?=[^`\n]*$)|~{{3,}}))"
+    rf"|(?P<table> {{0,3}}\|[^\n]*\n {{0,3}}\|[-:| \t]*$)"
+    # HTML, a code fence or indented code in a list or quotation, and the delimiters of any other table.
+    rf"|(?P<block>{_PREFIX}(?:<(?!https?:)(?=[A-Za-z/!?])|`{{3}}|~{{3}})"
+    rf"|[ \t]*(?:{_MARKS} {{1,4}}(?! ))*{_MARKS}(?: {{5}}| {{0,4}}\t)"
+    rf"|[ \t>]*+(?=[-:|][-:| \t]*+$)(?=[^\n]*\|)(?=[^\n]*-))"
+    # What is no paragraph, above a line that may be indented code.
+    rf"|(?P<indented>[-*_=+>#.)0-9 \t]*+(?=\n{_DEEP}))"
+    rf"|(?P<heading>{_PREFIX}#{{1,6}}[ \t][^\n]*(?=\n{_DEEP})))"
+    rf"|(?<=`)(?P<code>[^`\n]+`(?!`)|(?P<ticks>`*)(?!`)[^\n]*?(?<!`)`(?P=ticks)(?!`))"
+    rf"|(?<=\[)(?P<badge>(!\[{_TEXT}\({_DESTINATION}\))\]\({_DESTINATION}\))"
+    rf"|(?P<link>(?:(?<=\[)|(?<=!)\[){_TEXT}(\((?:{_DESTINATION}\))?)?)"
+    r"|(?<=\\)(?P<escape>[!-/:-@\[-`{-~])"
+    r"|(?<=<)(?P<autolink>([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>)"
+    r"|(?<=<)(?P<angle>[A-Za-z/!?])"
+    r"|(?<=[\[\]`])(?P<open>))"
+)
+
+_DEFINITION = re.compile(rf"\n{_PREFIX}\[(?!\^)[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]:", re.DOTALL)
+_BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
+_CANDIDATE = re.compile(r"\]\(|<[A-Za-z!?]|```|~~~|\[[\^\[]")
+_DEEP_LINE = re.compile(rf"\n{_DEEP}")
+_ROW = re.compile(r"\n {0,3}\|[^\n]*")
+_ITEM = re.compile(r" *(?:[-*+]|[0-9]{1,9}[.)]) {1,4}(?=[^ \n])")
+
+
+def may_have_definitions(text: str) -> bool:
+    """Whether a text that begins with a line end may hold link definitions."""
+    return "]:" in text and _DEFINITION.search(text) is not None
+
+
+def read_linewise(text: str, units: Sequence[int]) -> tuple[list[Span | Name], list[tuple[int, int]]]:
+    """The links and names of a text without link definitions, and the parts [start, end) that are not sure.
+
+    The text begins with two line ends, and all its lines end in LF. `units` are where its units begin, in
+    order, from 2 on.
+    """
+    return _Lines(text, units).read()
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    # Compiled late because it takes longer than reading a document.
+    return re.compile(_TOKEN, re.MULTILINE)
+
+
+class _Unsure(Exception):
+    """Only the parser can tell."""
+
+
+class _Lines:
+    __slots__ = ("_found", "_text", "_units")
+
+    def __init__(self, text: str, units: Sequence[int]) -> None:
+        self._text, self._units = text, [*units, len(text)]
+        self._found: list[Span | Name] = []
+
+    def read(self) -> tuple[list[Span | Name], list[tuple[int, int]]]:
+        text, units, found = self._text, self._units, self._found
+        unsure: list[tuple[int, int]] = []
+        search = _token().search
+        at = 0
+        while token := search(text, at):
+            kind = token.lastgroup
+            if kind == "code" or kind == "escape":
+                at = token.end()
+                continue
+            try:
+                at = self._behind(token, kind or "")
+            except _Unsure:
+                place = token.start() + (text[token.start()] == "\n")
+                unit = bisect_right(units, min(max(place, units[0]), len(text) - 1)) - 1
+                start, end = units[unit : unit + 2]
+                while found and found[-1].start >= start:
+                    found.pop()
+                unsure.append((start, end))
+                if end == len(text):
+                    break
+                at = end - 1
+        return found, unsure
+
+    def _behind(self, token: re.Match[str], kind: str) -> int:
+        """The position behind what a token begins. Raises _Unsure."""
+        match kind:
+            case "link":
+                return self._link(token)
+            case "badge":
+                return self._badge(token)
+            case "angle":
+                return self._tag(token)
+            case "autolink":
+                start, end = token.span()
+                span = token.span(token.re.groupindex["autolink"] + 1)
+                self._found.append(Span(LinkKind.AUTOLINK, False, start, end, *span, Enclosure.ANGLE))
+                return end
+            case "fence":
+                return self._fence(token)
+            case "table":
+                return self._table(token)
+            case "indented":
+                return self._indented(token.end())
+            case _:
+                raise _Unsure
+
+    def _link(self, token: re.Match[str]) -> int:
+        number = token.re.groupindex["link"]
+        start, end = token.span()
+        text = self._text
+        if token.start(number + 1) < 0:
+            if text.startswith("[^", start) and text.startswith(":", end):
+                raise _Unsure
+            return end
+        first, last = token.span(number + 2)
+        enclosure = Enclosure.BARE
+        if first < 0:
+            found = read_parentheses(text, end - 1, self._line_end(end))
+            if found is None:
+                raise _Unsure
+            first, last, enclosure, end = found
+        is_image = text[start] == "!"
+        self._found.append(Span(LinkKind.INLINE, is_image, start, end, first, last, enclosure))
+        return end
+
+    def _badge(self, token: re.Match[str]) -> int:
+        number = token.re.groupindex["badge"]
+        image, destination, target = (token.span(number + group) for group in (1, 2, 3))
+        self._found += (
+            Span(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
+            Span(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
+        )
+        return token.end()
+
+    def _tag(self, token: re.Match[str]) -> int:
+        tag = TAG.match(self._text, token.start(), self._line_end(token.start()))
+        if tag is None:
+            raise _Unsure
+        self._found += read_tag(tag)
+        return tag.end()
+
+    def _fence(self, token: re.Match[str]) -> int:
+        """The line end behind a code fence."""
+        text, number = self._text, token.re.groupindex["fence"]
+        indent, marks = len(token[number + 1]), token[number + 2]
+        unit_end = self._units[bisect_right(self._units, token.start() + 1)]
+        deepest = "{0,3}" if indent < 2 else "*"
+        closing = re.compile(rf"\n( {deepest}){marks[0]}{{{len(marks)},}}[ \t]*(?=\n|\Z)")
+        found = closing.search(text, token.end(), unit_end)
+        if indent < 2:
+            return self._behind_code(found.end()) if found else unit_end - 1
+        # What is set in may stand in a list, and ends with it.
+        if (
+            found is None
+            or len(found[1]) != indent
+            or re.compile(rf"\n {{0,{indent - 1}}}[^ \n]").search(text, token.end(), found.start())
+        ):
+            raise _Unsure
+        if indent > 3:
+            above = text[text.rfind("\n", 0, token.start()) + 1 : token.start()]
+            item = _ITEM.match(above)
+            if above.strip(" \t") and not (item and indent - 3 <= item.end() <= indent):
+                raise _Unsure
+        return self._behind_code(found.end())
+
+    def _table(self, token: re.Match[str]) -> int:
+        """The line end behind a table each row of which begins with a pipe."""
+        text = self._text
+        start, end = token.span()
+        delimiters = text.rindex("\n", start, end)
+        columns = delimiter_columns(text, delimiters + 1, end)
+        if not columns or len(cells(text, start + 1, delimiters)) != columns:
+            return start + 1
+        self._row(start + 1, delimiters, columns)
+        while row := _ROW.match(text, end):
+            self._row(end + 1, row.end(), columns)
+            end = row.end()
+        if end < len(text) and not _BLANK_LINE.match(text, end):
+            raise _Unsure
+        return end
+
+    def _row(self, start: int, end: int, columns: int) -> None:
+        if _CANDIDATE.search(self._text, start, end):
+            # A pipe in an address or a wiki link is written with a backslash that is none of its own.
+            line = self._text[start:end]
+            if "[[" in line or ("<" in line and "\\|" in line):
+                raise _Unsure
+            for first, last in cells(self._text, start, end)[:columns]:
+                if _CANDIDATE.search(self._text, first, last):
+                    self._found += read_inline(self._text, first, last)
+
+    def _indented(self, start: int) -> int:
+        """The line end behind what may be indented code: no matter, if it holds nothing like a link."""
+        blank = _BLANK_LINE.search(self._text, start + 1)
+        end = blank.start() if blank else len(self._text)
+        if _CANDIDATE.search(self._text, start, end):
+            raise _Unsure
+        return end
+
+    def _behind_code(self, end: int) -> int:
+        """The line end behind a code fence, or behind what may be indented code right after it."""
+        return self._indented(end) if _DEEP_LINE.match(self._text, end) else end
+
+    def _line_end(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        return len(self._text) if end < 0 else end

@@ -1,0 +1,103 @@
+"""Names: the fragments by which links reach places of a document.
+
+What an author wrote comes first: anchors of headings, ids of HTML, footnotes. Then come the fragments that
+the dialect's renderer derives from all headings together, then Docyard's own addresses. A name that several
+places have leads to the first of them, as in a browser.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from workspace.links.headings import all_headings, derived, with_braces
+from workspace.links.reading import links_of
+from workspace.links.rules import Dialect
+from workspace.sections import PREAMBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workspace.document import Document
+    from workspace.sections import Section
+
+# GitHub writes this before every id of a document, and finds them with and without it.
+_USER_CONTENT = "user-content-"
+# The URL Fragment Text Directives draft: what follows is text to look for, not a name.
+_DIRECTIVE = ":~:"
+# Without one of these a document has no names but those of its headings.
+_MAY_BE_NAMED = re.compile(rb"\[\^|(?i:id|name)[ \t\r\n]*=")
+
+
+class Place(NamedTuple):
+    """Where a fragment leads: a byte of the document, and the position of the section there.
+
+    A heading's place is where its own line begins (`Section.heading_start`). Without a section it is the
+    document itself.
+    """
+
+    offset: int
+    section: int | None
+
+
+DOCUMENT = Place(0, None)
+"""The document itself: where its empty fragment, `top` and `_preamble` lead."""
+
+
+def names_of(document: Document, dialect: Dialect) -> Mapping[str, Place]:
+    """Each name of a document with its place; read once for each dialect, as a document never changes."""
+    key = f"names_of_{dialect}"
+    if key not in document.__dict__:
+        document.__dict__[key] = _names(document, dialect)
+    return cast("Mapping[str, Place]", document.__dict__[key])
+
+
+def find_place(names: Mapping[str, Place], fragment: str) -> Place | None:
+    """The place that a decoded fragment leads to; None if there is none. Letter case counts."""
+    name = fragment.partition(_DIRECTIVE)[0]
+    found = names.get(name)
+    if found is None and name.startswith(_USER_CONTENT):
+        found = names.get(name.removeprefix(_USER_CONTENT))
+    # HTML §7.4.6.3: `top` in any letter case leads to the top, unless something is named so.
+    return DOCUMENT if found is None and name.lower() == "top" else found
+
+
+def _names(document: Document, dialect: Dialect) -> dict[str, Place]:
+    starts = [section.start for section in document.sections]
+
+    def place_at(offset: int) -> Place:
+        return Place(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
+
+    explicit = sorted(_explicit(document), key=lambda item: item[1])
+    headings = all_headings(document)
+    written = {name for name, _ in explicit}
+    names: dict[str, Place] = {"": DOCUMENT, PREAMBLE: DOCUMENT}
+    for name, offset in (*explicit, *derived(headings, dialect, written)):
+        if name not in names:
+            names[name] = place_at(offset)
+    for section in document.sections:
+        names.setdefault(section.address, _place(section))
+    if dialect is Dialect.GITHUB:
+        for name, offset in with_braces(headings):
+            if name not in names:
+                names[name] = place_at(offset)
+    return names
+
+
+def _place(section: Section) -> Place:
+    return Place(section.heading_start, section.position)
+
+
+def _explicit(document: Document) -> Iterator[tuple[str, int]]:
+    """The names that an author wrote, each with its byte. Those in or above a heading are the heading's."""
+    of_headings: dict[str, list[Section]] = {}
+    for section in document.sections:
+        for name in (*filter(None, (section.anchor,)), *section.aliases):
+            of_headings.setdefault(name, []).append(section)
+            yield name, section.heading_start
+    if not _MAY_BE_NAMED.search(document.data):
+        return
+    for anchor in links_of(document).anchors:
+        if not any(item.start <= anchor.offset < item.body for item in of_headings.get(anchor.name, ())):
+            yield anchor.name, anchor.offset

@@ -1,0 +1,156 @@
+"""Spelling: a destination written anew, in the way its author wrote the old one.
+
+What a destination keeps: relative or from the root, `./`, a left-out ending, the folder that stands for its
+page, a slash at its end, its query, percent escapes or none. What is written is read once more.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
+
+from workspace.config import DOCUMENT_SUFFIXES
+from workspace.links.enclosing import enclosed
+from workspace.links.link import Enclosure
+from workspace.links.resolving import resolve
+from workspace.links.targets import document_suffixes, index_paths, is_external, split_destination
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.links.link import Link
+    from workspace.links.resolving import World
+    from workspace.links.targets import Parts, Target
+
+# What a path or fragment holds only escaped: signs that a URL, HTML, a table or a code span gives a meaning.
+_ALWAYS_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"<>\\^`{|}#]|%(?=[0-9A-Fa-f]{2})|^\s+|\s+$")
+_SPACE = re.compile(r"\s")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
+
+
+class _Style(NamedTuple):
+    """What an old destination shows of its author's ways."""
+
+    is_absolute: bool
+    is_dotted: bool
+    is_folder: bool
+    omits_ending: bool
+    escapes_spaces: bool
+    escapes_letters: bool
+    escapes_parentheses: bool
+
+
+def spell(link: Link, source: str, target: Target, world: World, written: bytes | None = None) -> bytes:
+    """The bytes of a destination by which `link`, in the document `source`, leads to `target`.
+
+    `target.path` is the file or folder itself, `target.fragment` comes decoded. `written` are the bytes of
+    the old destination: they are given back where they lead there already.
+    """
+    if written is not None and _leads_to(link, link.destination, source, target, world):
+        return written
+    if link.enclosure is Enclosure.WIKI:
+        from workspace.links.wiki import spell_wiki
+
+        return spell_wiki(link, source, target, world).encode()
+    spellings = list(_spellings(link, source, target, world))
+    chosen = next((text for text in spellings if _leads_to(link, text, source, target, world)), spellings[-1])
+    return enclosed(chosen, link.enclosure).encode()
+
+
+def _leads_to(link: Link, destination: str, source: str, target: Target, world: World) -> bool:
+    found = resolve(world, source, link._replace(destination=destination))
+    if found.target is None or found.path != target.path:
+        return False
+    return (found.target.fragment or None) == (target.fragment or None)
+
+
+def _spellings(link: Link, source: str, target: Target, world: World) -> Iterator[str]:
+    """The ways to write a destination, the one most like the old first, and last one that is always right."""
+    old = split_destination(link.destination)
+    style = _style(old, link.enclosure)
+    tail = old.query + _fragment(old, target, style)
+    if not old.path and target.path == source:
+        yield tail
+    rules = world.rules
+    folder, _, name = target.path.rpartition("/")
+    if style.is_folder:
+        if target.path in index_paths(folder, rules):
+            yield _path(folder, source, world, style, is_folder=True) + tail
+        for suffix in document_suffixes(rules):
+            if name.endswith(suffix) and rules.omits_endings:
+                yield _path(target.path.removesuffix(suffix), source, world, style, is_folder=True) + tail
+    elif style.omits_ending:
+        if target.path in index_paths(folder, rules):
+            yield _path(folder, source, world, style) + tail
+        for suffix in document_suffixes(rules):
+            if name.endswith(suffix) and rules.omits_endings:
+                yield _path(target.path.removesuffix(suffix), source, world, style) + tail
+    is_folder = style.is_folder and (world.is_folder(target.path) or not world.exists(target.path))
+    yield _path(target.path, source, world, style, is_folder=is_folder) + tail
+
+
+def _style(old: Parts, enclosure: Enclosure) -> _Style:
+    path = old.path
+    last = path.rpartition("/")[2]
+    is_quoted = enclosure in (Enclosure.DOUBLE, Enclosure.SINGLE)
+    return _Style(
+        is_absolute=path.startswith("/"),
+        is_dotted=path.startswith("./"),
+        is_folder=bool(path) and last in ("", ".", ".."),
+        omits_ending=bool(path) and not last.endswith((*DOCUMENT_SUFFIXES, ".mdx")),
+        escapes_spaces=not (enclosure is Enclosure.ANGLE and "%20" not in path)
+        and not (is_quoted and " " in path),
+        escapes_letters=_ESCAPED_NOT_ASCII.search(path + old.fragment) is not None
+        and not _NOT_ASCII.search(path),
+        escapes_parentheses="%28" in path or "%29" in path,
+    )
+
+
+def _path(path: str, source: str, world: World, style: _Style, *, is_folder: bool = False) -> str:
+    """A path as the style has it: from the root if it can be, else relative to the source's folder."""
+    root = world.rules.root
+    inside = path if not root else path.removeprefix(f"{root}/")
+    slash = "/" if is_folder else ""
+    if style.is_absolute and (not root or inside != path):
+        return f"/{_escaped(inside, style)}{slash}" if inside else "/"
+    relative = relative_path(path, source.rpartition("/")[0])
+    if not relative or relative.rpartition("/")[2] == "..":
+        return f"{relative}{slash}" if relative else f".{slash or '/'}"
+    spelled = _escaped(relative, style) + slash
+    begins_anew = style.is_dotted and not relative.startswith("../")
+    return f"./{spelled}" if begins_anew or is_external(spelled) else spelled
+
+
+def relative_path(path: str, folder: str) -> str:
+    """A path as it is written in a document of a folder; both count from the root. Empty for the folder."""
+    to = path.split("/") if path else []
+    parts = folder.split("/") if folder else []
+    shared = 0
+    while shared < min(len(to), len(parts)) and to[shared] == parts[shared]:
+        shared += 1
+    return "/".join([".."] * (len(parts) - shared) + to[shared:])
+
+
+def _fragment(old: Parts, target: Target, style: _Style) -> str:
+    """The fragment with its `#`: as it stood where it says the same."""
+    if target.fragment is None:
+        return ""
+    if old.fragment and unquote(old.fragment[1:]) == target.fragment:
+        return old.fragment
+    return "#" + _escaped(target.fragment, style)
+
+
+def _escaped(text: str, style: _Style) -> str:
+    """A path or fragment with percent escapes where they are needed, and where the style has them."""
+    text = _ALWAYS_ESCAPED.sub(_percent, text).replace("?", "%3F")
+    if style.escapes_spaces:
+        text = _SPACE.sub(_percent, text)
+    if style.escapes_parentheses:
+        text = text.replace("(", "%28").replace(")", "%29")
+    return _NOT_ASCII.sub(_percent, text) if style.escapes_letters else text
+
+
+def _percent(found: re.Match[str]) -> str:
+    return quote(found[0], safe="")

@@ -1,0 +1,121 @@
+"""Warnings: links that an operation wrote and that lead nowhere.
+
+They are looked for after the operation, and looked at again after the whole batch: what they lead to may come
+with a later operation.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workspace.document import Document
+    from workspace.links.link import Link
+    from workspace.links.resolving import Resolved, World
+    from workspace.links.survival import Survival
+    from workspace.overlay import Overlay
+
+# Every link holds one of these, in the lines that an edit writes or right beside them.
+_MARKS = (b"](", b"]:", b"[[", b"<")
+_TOLD = 5
+
+
+class Doubt(NamedTuple):
+    """A link that led nowhere when an operation wrote it: the document's path then, and the destination."""
+
+    path: str
+    destination: str
+
+
+def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doubt]:
+    """The links that an operation added to documents and that lead nowhere in `after`."""
+    found: list[Doubt] = []
+    for path in survival.new_paths:
+        document = after.find(path)
+        spans = survival.written(document) if document else ()
+        if document is None or not any(_may_hold_link(document.data, *span) for span in spans):
+            continue
+        written = [link for link in _links(document, after) if _meets(spans, link)]
+        broken = _broken(after, path, written)
+        if not broken:
+            continue
+        old = before.find(path)
+        known = Counter(link.destination for link in _links(old, after)) if old else Counter[str]()
+        added = Counter(link.destination for link in _links(document, after)) - known
+        found += (Doubt(path, link.destination) for link, _ in broken if link.destination in added)
+    return list(dict.fromkeys(found))
+
+
+def warnings(overlay: Overlay, doubted: Sequence[Doubt]) -> tuple[str, ...]:
+    """What is to be said of doubts that are still justified when a batch has run; five are named."""
+    from workspace.links.worlds import OverlayWorld
+
+    world = OverlayWorld(overlay)
+    found: list[tuple[Link, Resolved]] = []
+    for path in dict.fromkeys(doubt.path for doubt in doubted):
+        document = overlay.find(overlay.now_at(path) or path)
+        if document is not None:
+            destinations = {doubt.destination for doubt in doubted if doubt.path == path}
+            links = [link for link in _links(document, overlay) if link.destination in destinations]
+            found += _broken(overlay, document.path, links)
+    told = tuple(_told(world, link, resolved) for link, resolved in found[:_TOLD])
+    more = len(found) - len(told)
+    return told if not more else (*told[:-1], f"{told[-1]}; and {more} more links lead nowhere")
+
+
+def _links(document: Document, overlay: Overlay) -> Iterator[Link]:
+    """The links of a document that have a destination of their own."""
+    # Imported here because the parser is, and most edits do without.
+    from workspace.links.link import LinkKind
+    from workspace.links.reading import links_of
+
+    links = links_of(document, wiki=overlay.snapshot.config.links.wiki).links
+    return (link for link in links if link.kind not in (LinkKind.REFERENCE, LinkKind.AUTOLINK))
+
+
+def _broken(overlay: Overlay, path: str, links: Sequence[Link]) -> list[tuple[Link, Resolved]]:
+    from workspace.links.resolving import resolve
+    from workspace.links.worlds import OverlayWorld
+
+    world = OverlayWorld(overlay)
+    known: dict[tuple[str, str], Resolved] = {}
+    for link in links:
+        if (link.destination, link.kind) not in known:
+            known[link.destination, link.kind] = resolve(world, path, link)
+    resolved = [(link, known[link.destination, link.kind]) for link in links]
+    return [(link, what) for link, what in resolved if what.is_broken]
+
+
+def _may_hold_link(data: bytes, start: int, end: int) -> bool:
+    """Whether what was written may make a link, by itself or with the rest of the lines that it stands in."""
+    if data[start : start + 1] not in (b"\n", b"\r"):
+        start = data.rfind(b"\n", 0, start) + 1
+    if data[end - 1 : end] not in (b"\n", b"\r"):
+        end = data.find(b"\n", end)
+    text = data[start : end if end >= 0 else len(data)]
+    return any(mark in text for mark in _MARKS)
+
+
+def _meets(spans: Sequence[tuple[int, int]], link: Link) -> bool:
+    """Whether one of some spans in order holds a byte of a link."""
+    place = bisect_left(spans, link.start + 1, key=lambda span: span[1])
+    return place < len(spans) and spans[place][0] < link.end
+
+
+def _told(world: World, link: Link, resolved: Resolved) -> str:
+    from workspace.links.resolving import Status
+    from workspace.links.shown import shown
+    from workspace.links.suggesting import suggest
+
+    target = resolved.target
+    named = "image" if link.is_image else "link to"
+    reason = f"there is no '{shown(target.path)}'" if target else "there is no such file"
+    if resolved.status is Status.MISSING_FRAGMENT and target:
+        reason = f"no section '{shown(target.fragment or '')}' in {shown(resolved.path or target.path)}"
+    close = suggest(world, resolved)
+    meant = f"; did you mean '{shown(close)}'?" if close else ""
+    return f"{named} '{shown(link.destination)}' on line {link.line} leads nowhere: {reason}{meant}"

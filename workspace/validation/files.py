@@ -1,0 +1,121 @@
+"""The files that are looked at: of a folder, of Git's index, or of a commit; all are read alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from workspace.config import CONFIG_PATH, WorkspaceConfig
+from workspace.errors import WorkspaceError
+from workspace.paths import written_out
+from workspace.toml import MAX_BYTES
+
+if TYPE_CHECKING:
+    from workspace.git import GitReader
+
+
+class UnreadableFile(WorkspaceError):
+    """A file of the folder that is looked at cannot be read, or is gone by now. `path` names it."""
+
+    code: ClassVar[str] = "UNREADABLE_FILE"
+
+
+class Reader(Protocol):
+    """What gives the bytes of a file; it can be sent to another process."""
+
+    def size(self, path: str) -> int:
+        """How many bytes a file has. Raises UnreadableFile, DamagedRepository."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises UnreadableFile, DamagedRepository."""
+        ...
+
+
+@dataclass(frozen=True)
+class Files:
+    """The regular files that count, by path, and what gives their bytes.
+
+    `opaque` are the paths of what is not looked into: symbolic links, submodules, other repositories.
+    `settings` hold instead of those that stand among the files.
+    """
+
+    paths: frozenset[str]
+    opaque: frozenset[str]
+    reader: Reader
+    settings: WorkspaceConfig | None = None
+
+    @cached_property
+    def config(self) -> WorkspaceConfig:
+        """The settings that hold. Raises InvalidConfig, UnreadableFile."""
+        if self.settings is not None:
+            return self.settings
+        return WorkspaceConfig.read(self.toml(CONFIG_PATH) if CONFIG_PATH in self.paths else None)
+
+    def toml(self, path: str) -> bytes:
+        """The bytes of a file of settings; for one that is too large to be read, as many as are too many."""
+        is_small = self.reader.size(path) <= MAX_BYTES
+        return self.reader.read(path) if is_small else bytes(MAX_BYTES + 1)
+
+    @cached_property
+    def documents(self) -> tuple[str, ...]:
+        """The paths of the documents, in order."""
+        return tuple(sorted(filter(self.config.is_document, self.paths)))
+
+    @cached_property
+    def manifests(self) -> tuple[str, ...]:
+        """The paths of the manifests that count, in order."""
+        return tuple(sorted(filter(self.config.is_manifest, self.paths)))
+
+
+@dataclass(frozen=True)
+class FolderReader:
+    """Reads the files of a folder, as they are now."""
+
+    root: Path
+
+    def size(self, path: str) -> int:
+        """How many bytes a file has. Raises UnreadableFile."""
+        try:
+            return os.lstat(f"{self.root}/{path}").st_size
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file; no symbolic link is followed. Raises UnreadableFile."""
+        try:
+            # A string, because this is asked for each file, and a Path costs as much as the reading.
+            descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(descriptor, "rb", buffering=0) as stream:
+                return stream.readall()
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
+@dataclass(frozen=True)
+class BlobReader:
+    """Reads files from Git's objects: the blob of each, by path."""
+
+    git: GitReader
+    blobs: Mapping[str, str]
+
+    def size(self, path: str) -> int:
+        """How many bytes a file has. Raises DamagedRepository."""
+        return self.git.blob_size(self.blobs[path])
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises DamagedRepository."""
+        return self.git.blob(self.blobs[path])
+
+
+def _unreadable(path: str, error: OSError) -> UnreadableFile:
+    reason = error.strerror or type(error).__name__
+    return UnreadableFile(
+        f"{written_out(path)} cannot be read: {reason}",
+        fix="Mend its permissions, or wait until nothing writes to it.",
+        path=written_out(path),
+    )

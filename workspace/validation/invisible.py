@@ -1,0 +1,125 @@
+"""Characters that cannot be seen: where they stand in a text's bytes, and whether it needs them there."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# No character of these begins with another byte, and most texts have none of them.
+_BEGIN_NONE = bytes(
+    set(range(256))
+    - {*range(1, 9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3}
+)
+_CONTROLS = rb"\x01-\x08\x0b\x0c\x0e-\x1f\x7f"  # C0 controls; NUL is no text at all
+# The byte that begins a character comes first and is looked back at, so that it is tried at these alone.
+_INVISIBLE = re.compile(
+    rb"[%b\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf3](?:(?<=[%b])"
+    % (_CONTROLS, _CONTROLS)
+    + rb"|(?<=\xc2)[\x80-\x9f\xad]"  # C1 controls, the soft hyphen
+    rb"|(?<=\xcd)\x8f|(?<=\xd8)\x9c"  # combining grapheme joiner, Arabic letter mark
+    rb"|(?<=\xe1)(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0\x8e)"  # fillers, vowels, a Mongolian separator
+    rb"|(?<=\xe2)(?:\x80[\x8b-\x8f\xa8-\xae]|\x81[\xa0-\xaf])"  # zero widths, bidirectional controls
+    rb"|(?<=\xe3)\x85\xa4|(?<=\xef)(?:\xbe\xa0|\xbb\xbf|\xbf[\xb9-\xbb])"  # fillers, U+FEFF, annotations
+    rb"|(?<=\xf3)\xa0[\x80\x81][\x80-\xbf])"  # tags
+)
+BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_MARKS = frozenset("\u200e\u200f\u061c")
+_ISOLATES = frozenset("\u2066\u2067\u2068")
+_JOINERS = frozenset("\u200c\u200d")
+_AROUND = 16  # bytes that are read before and after a character, at least two characters
+_TAGS_MOST = 64
+_PART = 10_000  # bytes; a character in a longer line would else be judged by reading all of it
+_LINE_END = re.compile(rb"[\r\n]")
+
+
+def invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """The bytes [start, end) of each character that cannot be seen, and the character; needed ones too."""
+    if not data.translate(None, _BEGIN_NONE):
+        return
+    for found in _INVISIBLE.finditer(data):
+        character = found[0].decode("utf-8", "replace")
+        if len(character) == 1 and (character != "\ufeff" or found.start()):
+            yield found.start(), found.end(), character
+
+
+def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
+    """Whether the writing around an invisible character needs it.
+
+    Joiners do within emoji and within words of scripts that join; direction marks on lines that are written
+    from right to left; tags behind the black flag (Unicode Technical Standard 51, ED-14a).
+    """
+    before = data[max(0, start - _AROUND) : start].decode("utf-8", "ignore")
+    after = data[end : end + _AROUND].decode("utf-8", "ignore")
+    if character in _JOINERS:
+        return _joins(before[-1:], after[:1], character)
+    if character in _MARKS:
+        return _direction(_line(data, start, end)).is_right_to_left
+    if 0xE0020 <= ord(character) <= 0xE007F:
+        # Each tag takes four bytes, and the flag stands before the first of them.
+        text = data[max(0, start - _TAGS_MOST) : start].decode("utf-8", "ignore")
+        return text.rstrip("".join(map(chr, range(0xE0020, 0xE007F)))).endswith("\U0001f3f4")
+    return False
+
+
+def is_isolated(data: bytes, start: int, end: int) -> bool:
+    """Whether the bidirectional controls of a line are isolates, each of which ends, around such writing."""
+    return _direction(_line(data, start, end)).is_isolated
+
+
+def code_point(character: str) -> str:
+    """A character as messages name it: `U+200B ZERO WIDTH SPACE`."""
+    name = unicodedata.name(character, "") or ("CONTROL" if unicodedata.category(character) == "Cc" else "")
+    return f"U+{ord(character):04X} {name}".rstrip()
+
+
+def _joins(before: str, after: str, character: str) -> bool:
+    if not before or not after:
+        return False
+    if unicodedata.category(before)[0] in "LM" and before != "\ufe0f":
+        return not _is_apart(before) and (unicodedata.category(after)[0] not in "LM" or not _is_apart(after))
+    is_picture = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
+    return character == "\u200d" and is_picture and unicodedata.category(after) in ("So", "Sm")
+
+
+def _is_apart(letter: str) -> bool:
+    """Whether a letter is of a script that has no use for joiners."""
+    name = unicodedata.name(letter, "")
+    return name.startswith(("LATIN", "GREEK", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL"))
+
+
+class _Direction(NamedTuple):
+    """Whether a line has letters that are written from right to left, and then isolates that all end."""
+
+    is_right_to_left: bool
+    is_isolated: bool
+
+
+@lru_cache(maxsize=16)
+def _direction(line: bytes) -> _Direction:
+    text = line.decode("utf-8", "ignore")
+    if not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
+        return _Direction(False, False)
+    depth = 0
+    for character in text:
+        if character in _ISOLATES:
+            depth += 1
+        elif character == "\u2069":
+            depth -= 1
+        elif character in BIDIRECTIONAL:
+            return _Direction(True, False)
+        if depth < 0:
+            break
+    return _Direction(True, depth == 0)
+
+
+def _line(data: bytes, start: int, end: int) -> bytes:
+    """The line on which bytes stand; of a very long one, the same part for all that stand in it."""
+    low = start - start % _PART
+    first = max(data.rfind(b"\n", low, start), data.rfind(b"\r", low, start)) + 1
+    last = _LINE_END.search(data, end, low + _PART)
+    return data[max(first, low) : last.start() if last else max(end, low + _PART)]

@@ -1,0 +1,39 @@
+"""Bidirectional controls, by which a text reads otherwise than it is processed (Unicode TR 36)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.validation.finding import Severity
+from workspace.validation.invisible import BIDIRECTIONAL, code_point, invisible, is_isolated
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    data = subject.data
+    if b"\xe2\x80" not in data and b"\xe2\x81" not in data:
+        return
+    for start, end, character in invisible(data):
+        if character not in BIDIRECTIONAL:
+            continue
+        if is_isolated(data, start, end) and not subject.is_literal(start):
+            continue
+        yield Spot(
+            start,
+            end,
+            f"the bidirectional control {code_point(character)} changes the order in which the line is shown",
+            "Take it out, or write it as a character reference.",
+        )
+
+
+RULE = Rule(
+    "bidirectional-control",
+    Severity.ERROR,
+    "A bidirectional control may hide what a line really says.",
+    _find,
+)

@@ -1,0 +1,14 @@
+"""Links to sections that their documents do not have."""
+
+from __future__ import annotations
+
+from workspace.validation.destinations import missing_fragments
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule
+
+RULE = Rule(
+    "broken-fragment",
+    Severity.ERROR,
+    "A link names a section that its document does not have.",
+    missing_fragments,
+)

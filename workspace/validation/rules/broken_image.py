@@ -1,0 +1,16 @@
+"""Images whose files are not there."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from workspace.validation.destinations import missing_files
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule
+
+RULE = Rule(
+    "broken-image",
+    Severity.ERROR,
+    "The file of an image is not there.",
+    partial(missing_files, images=True),
+)

@@ -1,0 +1,16 @@
+"""Links to files that are not there."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from workspace.validation.destinations import missing_files
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule
+
+RULE = Rule(
+    "broken-link",
+    Severity.ERROR,
+    "A link leads to a file or folder that is not there, or out of the repository.",
+    partial(missing_files, images=False),
+)

@@ -1,0 +1,46 @@
+"""Explicit anchors and HTML ids that stand twice in a document, so that no link can tell them apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.anchors import AnchorForm
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+_NEAR = 10_000  # bytes from where an anchor's tag or heading begins to its name
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    first: dict[str, int] = {}
+    document = subject.document
+    for offset, name in sorted(_names(subject)):
+        if name in first:
+            raw = name.encode()
+            place = document.data.find(raw, offset, offset + _NEAR)
+            start = offset if place < 0 else place
+            yield Spot(
+                start,
+                start + len(raw),
+                f"the anchor '{name[:200]}' stands on line {document.lines.line_at(first[name]) + 1} too",
+                "Give one of them another name; links to the name mean the first.",
+            )
+        else:
+            first[name] = offset
+
+
+def _names(subject: Subject) -> Iterator[tuple[int, str]]:
+    """The offset and name of each explicit anchor."""
+    for section in subject.document.sections:
+        if section.heading and section.heading.text.name and section.heading.text.form != AnchorForm.HTML:
+            yield section.heading_start, section.heading.text.name
+    for anchor in subject.read_links.anchors:
+        yield anchor.offset, anchor.name
+
+
+RULE = Rule("duplicate-anchor", Severity.ERROR, "An explicit anchor stands twice in a document.", _find)

@@ -1,0 +1,31 @@
+"""Characters that an earlier conversion lost: what stands in their place says only that."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+_SIGN = b"\xef\xbf\xbd"
+_LOST = re.compile(rb"(?:\xef\xbf\xbd)+")
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    if _SIGN not in subject.data:
+        return
+    for found in _LOST.finditer(subject.data):
+        yield Spot(
+            *found.span(),
+            "U+FFFD REPLACEMENT CHARACTER stands here: a conversion has lost what was written",
+            "Write the character that was meant.",
+        )
+
+
+RULE = Rule("lost-character", Severity.WARNING, "A conversion has lost a character.", _find)

@@ -1,0 +1,64 @@
+"""Front matter that cannot be read as the writer meant it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from workspace.lines import BOM
+from workspace.validation.finding import Severity
+from workspace.validation.rule import FRONT_MATTER_KEY, Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+_UNCLOSED = re.compile(rb"---[ \t]*(?:\r\n?|\n)[A-Za-z_][\w.-]{0,99}:(?:[ \t\r\n]|$)")
+_LINE = re.compile(r" \(line (\d+)\)$")
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    document = subject.document
+    first = len(BOM) if document.data.startswith(BOM) else 0
+    error = document.front_matter_error
+    if error is not None:
+        place = _LINE.search(error.message)
+        line = int(place[1]) - 1 if place else 0
+        start = document.lines.offset(min(line, max(document.front_matter_lines - 1, 0)))
+        end = start + len(document.lines.raw(document.lines.line_at(start)))
+        tabs = b"\t" in document.data[start:end]
+        fix = "Indent with spaces: YAML takes no tabs." if tabs else error.fix
+        yield Spot(start, end, _LINE.sub("", error.message), fix)
+    elif document.front_matter_lines:
+        yield from _repeated(document.data, first, document.front_matter_end)
+    elif _UNCLOSED.match(document.data, first):
+        yield Spot(
+            first,
+            first + 3,
+            "front matter begins here and is not closed, so it is read as text",
+            "Write --- on a line of its own behind its last key.",
+        )
+
+
+def _repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
+    lines: dict[bytes, int] = {}
+    for found in FRONT_MATTER_KEY.finditer(data, start, end):
+        key = found[2].rstrip()
+        line = data.count(b"\n", start, found.start()) + 1
+        if key in lines:
+            yield Spot(
+                found.start(2),
+                found.end(2),
+                f"the key stands on line {lines[key]} too, and the last one counts",
+                "Keep one of them.",
+            )
+        lines.setdefault(key, line)
+
+
+RULE = Rule(
+    "malformed-front-matter",
+    Severity.ERROR,
+    "Front matter is no YAML mapping, is not closed, or has a key twice.",
+    _find,
+)

@@ -1,0 +1,91 @@
+"""Checkboxes that no renderer takes for tasks, and tasks whose fields repeat.
+
+A task is a list item that begins with `[ ]` or `[x]`, white space, and text (GitHub Flavored Markdown
+0.29 §5.3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from workspace.edits.edit import Splice
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+_ANY_BOX = re.compile(rb"\[[ \t]{0,3}[xX]?[ \t]{0,3}\]")
+_BOX = re.compile(
+    rb"^[ \t>]*(?:[-*+]|\d{1,9}[.)])(?P<gap>[ \t]*)(?P<box>\[[ \t]{0,3}[xX]?[ \t]{0,3}\])(?P<after>[^\r\n]*)",
+    re.MULTILINE,
+)
+_WHOLE = (b"[ ]", b"[x]", b"[X]")
+# Of a link, a reference, a definition, and a footnote's mark.
+_OF_A_LINK = (b"(", b"[", b":")
+_FIELD = re.compile(
+    rb"^[ \t>]+[-*+][ \t]+[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:", re.IGNORECASE | re.M
+)
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    data, body = subject.data, subject.document.front_matter_end
+    if not _ANY_BOX.search(data):
+        return
+    for found in _BOX.finditer(data, body):
+        spot = _spot(found)
+        if spot and not subject.is_literal(spot.start):
+            yield spot
+    yield from _repeated(subject)
+
+
+def _spot(found: re.Match[bytes]) -> Spot | None:
+    box, after = found["box"], found["after"]
+    start, end = found.span("box")
+    if after.startswith(_OF_A_LINK):
+        return None
+    if box not in _WHOLE:
+        whole = b"[x]" if box.strip(b"[] \t") else b"[ ]"
+        shown = box.decode().replace("\t", " ")
+        mend = (Splice(start, end, whole),) if found["gap"] and after[:1] in (b" ", b"\t") else ()
+        return Spot(
+            start, end, f"'{shown}' is no checkbox, so this is no task", f"Write {whole.decode()}.", mend
+        )
+    if not found["gap"]:
+        return Spot(
+            start, end, "no space before the checkbox, so this is no list item", "Write - [ ] with spaces."
+        )
+    if not after.strip():
+        return Spot(start, end, "the checkbox has no text, so this is no task", "Write what is to be done.")
+    if after[:1] not in (b" ", b"\t"):
+        mend = (Splice(end, end, b" "),) if box == b"[ ]" else ()
+        return Spot(
+            start, end, "no space behind the checkbox, so this is no task", "Write a space behind it.", mend
+        )
+    return None
+
+
+def _repeated(subject: Subject) -> Iterator[Spot]:
+    """The fields that a task has twice: the last one counts, and the others are read over."""
+    names = Counter(name.lower() for name in _FIELD.findall(subject.data))
+    if not any(count > 1 for count in names.values()):
+        return
+    for task in subject.document.all_tasks:
+        seen: set[str] = set()
+        for item in task.fields:
+            # Notes are collected over time; the other fields say one thing.
+            if item.name in seen and item.name != "note":
+                yield Spot(
+                    item.start,
+                    item.end,
+                    f"the task says '{item.name}' twice, and the last one counts",
+                    "Keep one of them.",
+                )
+            seen.add(item.name)
+
+
+RULE = Rule("malformed-task", Severity.WARNING, "A checkbox is no task, or a task says a field twice.", _find)

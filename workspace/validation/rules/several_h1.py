@@ -1,0 +1,32 @@
+"""Level-1 headings beside the title."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    first: int | None = None
+    for section in subject.document.sections:
+        if section.heading is None or section.heading.block.level != 1:
+            continue
+        if first is not None:
+            yield Spot(
+                section.heading_start,
+                section.body,
+                f"a second h1; the title stands on line {first}",
+                "Write it as ## and what is below it one level deeper, or make it a document of its own.",
+            )
+        else:
+            first = section.line
+
+
+RULE = Rule("several-h1", Severity.WARNING, "A document has more level-1 headings than its title.", _find)

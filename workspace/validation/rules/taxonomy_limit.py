@@ -1,0 +1,61 @@
+"""Values of front matter that searches cannot be filtered by: too long, too many, hidden, or no text.
+
+The limits of a documentation index (`docs/search.md`): a value has 1 to 128 characters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.taxonomy import MAX_VALUES, read_values
+from workspace.validation.finding import Severity
+from workspace.validation.invisible import invisible, is_needed
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+_LONGEST = 128
+_SHOWN = 40
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    metadata = subject.document.front_matter
+    for key in subject.config.taxonomy_keys:
+        if key not in metadata:
+            continue
+        start, end = subject.front_matter_keys.get(key, (0, 0))
+        for message, fix in _problems(key, metadata[key]):
+            yield Spot(start, end, message, fix)
+
+
+def _problems(key: str, value: object) -> Iterator[tuple[str, str]]:
+    items = value.split(",") if key == "tags" and isinstance(value, str) else value
+    many = items if isinstance(items, list) else [items]
+    if len(many) > MAX_VALUES:
+        yield (
+            f"'{key}' has {len(many):,} values, and only the first {MAX_VALUES} can be searched for",
+            "Keep the ones that people search for.",
+        )
+    if any(isinstance(item, (dict, list, set, bytes)) for item in many):
+        yield f"a value of '{key}' is no text, so no search can be filtered by it", "Write words or numbers."
+    for text in read_values(key, value):
+        if len(text) > _LONGEST:
+            shown = text[:_SHOWN]
+            yield (
+                f"a value of '{key}' has {len(text)} characters ('{shown}…'); up to {_LONGEST} are listed",
+                "Shorten it.",
+            )
+        data = text.encode()
+        if any(not is_needed(data, *found) for found in invisible(data)):
+            yield f"a value of '{key}' holds characters that cannot be seen", "Take them out."
+
+
+RULE = Rule(
+    "taxonomy-limit",
+    Severity.WARNING,
+    "A value of a taxonomy key is too long, too many, hidden or no text.",
+    _find,
+)

@@ -1,0 +1,37 @@
+"""Document types that the workspace does not have, or cannot read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.addresses import nearest
+from workspace.errors import WorkspaceError
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.validation.rule import Subject
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    name = subject.document.type
+    if name is None:
+        return
+    found = subject.types.get(name)
+    start, end = subject.front_matter_keys.get("type", (0, 0))
+    if isinstance(found, WorkspaceError):
+        yield Spot(start, end, found.message, found.fix)
+    elif found is None:
+        close = nearest(name, subject.types)
+        fix = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(subject.types)}."
+        yield Spot(start, end, f"there is no document type '{name[:100]}'", fix)
+
+
+RULE = Rule(
+    "unknown-type",
+    Severity.NOTE,
+    "A document names a type that the workspace does not have, or that cannot be read.",
+    _find,
+)
