@@ -17,12 +17,14 @@ import json
 import re
 import subprocess
 import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+NESTED = 20
 RULES = ("broken-link", "broken-fragment", "broken-image")
 _NAMED = re.compile(rb"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 _HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)")
@@ -77,6 +79,12 @@ def of_docyard(folder: Path) -> list[Broken]:
     ]
 
 
+def around(marked: Sequence[Marked], place: tuple[int, int]) -> list[Marked]:
+    """Those of the marked links, in order, that hold a place; few hold each other."""
+    last = bisect_right(marked, place, key=lambda item: item.start)
+    return [item for item in marked[max(0, last - NESTED) : last] if place <= item.end]
+
+
 def explained(marked: Marked, folder: Path) -> str | None:
     """Why only the checker calls a link broken; None if that cannot be told."""
     found = _HEADING.match(marked.reason)
@@ -110,11 +118,13 @@ def main() -> int:
     marked: dict[str, list[Marked]] = {}
     for item in of_checker(given.report, given.folder):
         marked.setdefault(item.path, []).append(item)
+    for items in marked.values():
+        items.sort(key=lambda item: item.start)
     counts: Counter[str] = Counter()
     unexplained: list[str] = []
     known: set[Marked] = set()
     for broken in of_docyard(given.folder):
-        twins = [item for item in marked.get(broken.path, ()) if item.start <= broken.place <= item.end]
+        twins = around(marked.get(broken.path, ()), broken.place)
         known.update(twins)
         if twins:
             counts["broken to both"] += 1

@@ -21,7 +21,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -46,17 +46,17 @@ _MARK = re.compile(rb"Section-mark-(\d+)\.")
 
 
 class Place(NamedTuple):
-    """Where a link leads: the file as it was called at first, and the mark of the section that it names."""
+    """Where a link leads: the mark of the section that it names, else the file as it was called at first."""
 
-    file: str
+    file: str | None
     mark: int | None
 
 
 class Move(NamedTuple):
-    """An operation that was made, and the one that takes it back."""
+    """An operation that was made, and what gives the one that takes it back, once all later ones are."""
 
     made: Operation
-    inverse: Operation
+    inverse: Callable[[], Operation]
 
 
 @dataclass
@@ -127,7 +127,8 @@ def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int]
                 if resolved.place is not None and resolved.place.section is not None:
                     other = snapshot.document(resolved.path)
                     inside = mark_of(other, other.sections[resolved.place.section])
-                place = Place(called.get(resolved.path, resolved.path), inside)
+                file = called.get(resolved.path, resolved.path)
+                place = Place(file if inside is None else None, inside)
             found[mark, number] = place
     return found
 
@@ -205,6 +206,7 @@ class Mover:
         self.workspace = workspace
         self.chance = chance
         self.called = {path: path for path in workspace.snapshot().documents}
+        self.refused: WorkspaceError | None = None
 
     def make(self) -> Iterator[Move]:
         """One after the other, those that were made; what is refused is drawn again."""
@@ -218,7 +220,7 @@ class Mover:
     def write(self, operation: Operation) -> Mapping[str, Any] | None:
         """The answer of an operation, or None if it was refused or changed nothing."""
         written = self.workspace.write((operation,), mode=Mode.ALL, tool="check_moves", client="check_moves")
-        outcome = written.steps[0].outcome
+        outcome, self.refused = written.steps[0].outcome, written.steps[0].error
         if outcome is None or not written.is_committed:
             return None
         if isinstance(operation, MoveDocument):
@@ -236,7 +238,7 @@ class Mover:
         drawn = self._drawn()
         if drawn is None:
             return None
-        path, _, section = drawn
+        path, document, section = drawn
         words = section.heading.text.words if section.heading else ""
         try:
             if checked_title(words) != words or plain_text(words) != section.title:
@@ -246,7 +248,8 @@ class Mover:
         made = RenameSection(file=path, slug=section.address, new_title=f"Another title {number}")
         if self.write(made) is None:
             return None
-        return Move(made, RenameSection(file=path, slug=section.address, new_title=words))
+        mark = mark_of(document, section)
+        return Move(made, lambda: RenameSection(file=path, slug=self._address(path, mark), new_title=words))
 
     def _within(self, number: int) -> Move | None:
         drawn = self._drawn()
@@ -262,27 +265,35 @@ class Mover:
         parent = self.chance.choice(parents)
         above = document.sections[section.parent] if section.parent is not None else None
         siblings = document.children(above)
-        if len(siblings) == 1 and section.level != (above.level if above else 1) + 1:
+        if section.level != (above.level if above else 1) + 1:
             return None  # its level is not that of its place, and would not come back
         place = siblings.index(section)
-        following = siblings[place + 1].address if place + 1 < len(siblings) else None
+        following = siblings[place + 1] if place + 1 < len(siblings) else None
+        marks = [mark_of(document, item) if item else None for item in (section, above, following)]
         made = MoveSection(
             file=path,
             slug=section.address,
             to_file=to if to != path else None,
             parent_slug=parent.address if parent else None,
         )
-        answer = self.write(made)
-        if answer is None:
+        if self.write(made) is None:
             return None
-        inverse = MoveSection(
-            file=to,
-            slug=str(answer["slug"]),
-            to_file=path if to != path else None,
-            parent_slug=above.address if above else None,
-            before=following,
-        )
+
+        def inverse() -> Operation:
+            return MoveSection(
+                file=to,
+                slug=self._address(to, marks[0]),
+                to_file=path if to != path else None,
+                parent_slug=self._address(path, marks[1]) if above else None,
+                before=self._address(path, marks[2]) if following else None,
+            )
+
         return Move(made, inverse)
+
+    def _address(self, path: str, mark: int | None) -> str:
+        """The address by now of the section with a mark: where another had it, it was given a free one."""
+        document = self.workspace.snapshot().document(path)
+        return next(item.address for item in document.sections if mark_of(document, item) == mark)
 
     def _document(self, number: int) -> Move | None:
         documents = list(self.workspace.snapshot().documents)
@@ -290,7 +301,9 @@ class Mover:
         folder = PurePosixPath(self.chance.choice(documents)).parent
         new = (folder / f"moved ({number}){PurePosixPath(path).suffix}").as_posix()
         made = MoveDocument(file=path, new_path=new)
-        return Move(made, MoveDocument(file=new, new_path=path)) if self.write(made) is not None else None
+        if self.write(made) is None:
+            return None
+        return Move(made, lambda: MoveDocument(file=new, new_path=path))
 
 
 def compare(report: Report, check: str, first: Mapping[Any, Any], now: Mapping[Any, Any]) -> None:
@@ -334,8 +347,9 @@ def check(root: Path, moves: int, seed: int) -> Report:
         compare(report, "links", first_links, links(tip, mover.called))
         compare(report, "bytes", first_texts, texts(tip))
         for move in reversed(made):
-            if mover.write(move.inverse) is None:
-                report.wrong.append(f"inverse: {move.inverse} was refused")
+            inverse = move.inverse()
+            if mover.write(inverse) is None:
+                report.wrong.append(f"inverse: {inverse} was refused: {mover.refused}")
         tip = workspace.snapshot()
         compare(report, "links taken back", first_links, links(tip, mover.called))
         compare(report, "inverse", first_whole, whole(tip))

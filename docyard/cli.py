@@ -5,7 +5,7 @@ A session of an agent starts with `docyard serve`, so nothing that another comma
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,7 +13,7 @@ from io import TextIOWrapper
 
 import click
 
-from docyard import __version__, environment
+from docyard import __version__, console, environment
 from docyard.exits import Exit, complain
 from workspace.errors import WorkspaceError
 
@@ -34,6 +34,9 @@ COMMANDS = (
 """The commands in the order of the help; `docyard/commands/` has a module of each name."""
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is named."""
 
@@ -45,6 +48,11 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"docyard.commands.{cmd_name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        with console.cut_short():
+            return super().invoke(ctx)
+        return Exit.DONE
 
 
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
@@ -82,10 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = error.message if error.message else "something went wrong"
         complain(message, getattr(error, "fix", ""))
         return Exit.CANNOT
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough. Python would complain once more when it flushes at the end.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-        return Exit.DONE
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        complain(f"not all could be written: {error.strerror}", "Free some space, then run it again.")
+        return Exit.CANNOT
     return code if isinstance(code, int) else Exit.DONE
 
 

@@ -7,6 +7,7 @@ that what a command prints can be piped, and only where a person is looking.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,18 @@ _PATIENCE = 1.0  # seconds that may pass in silence
 def print_json(value: Any) -> None:
     """Print data as JSON for programs; characters beyond ASCII are escaped, so that any pipe can carry it."""
     print(json.dumps(value, indent=2))
+
+
+@contextmanager
+def cut_short() -> Iterator[None]:
+    """What is printed here may be left unread (`| head`), which changes nothing of how a command ends."""
+    try:
+        yield
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain once more when it flushes at the end.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def console() -> Console:

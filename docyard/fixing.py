@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from docyard.exits import CannotError
+from docyard.processes import in_blocks
 from docyard.validation.gathering import Gathered, chosen, gather
+from workspace.fixing.documents import mended
 from workspace.fixing.files import repaired
 from workspace.fixing.files import write as write_file
-from workspace.fixing.fixers import Fixers
-from workspace.fixing.history import History
+from workspace.fixing.fixers import LINKS, MENDED, Fixers
+from workspace.fixing.history import History, RenamedDocuments
 from workspace.fixing.mend import Change
 from workspace.fixing.operation import FixDocuments
 from workspace.plan import Mode, Status
-from workspace.validation.files import BlobReader, Files
 from workspace.validation.listing import of_commit
 from workspace.validation.run import Selection
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from docyard.console import Progress
-    from workspace.fixing.mend import Left, Mend
-    from workspace.overlay import Overlay
+    from workspace.fixing.mend import Left, Mended
     from workspace.snapshot import Snapshot
+    from workspace.validation.files import Files
     from workspace.workspace import Workspace
     from workspace.writing import Written
 
@@ -34,13 +35,17 @@ if TYPE_CHECKING:
 class Repair(NamedTuple):
     """What was mended, or would be: the documents that change, and the commit that holds them.
 
-    `links` counts the links that followed the mends, `left` is what was not mended.
+    `links` counts the links that followed the mends, `left` is what was not mended. `unwritten` counts the
+    files that could not be written, `uncommitted` the documents whose files nobody looked at, where nothing
+    was found in what is committed.
     """
 
     changes: Sequence[Change] = ()
     left: Sequence[Left] = ()
     links: int = 0
     commit: str | None = None
+    unwritten: int = 0
+    uncommitted: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,23 +58,8 @@ class Asked:
     only: frozenset[str] | None
 
     def documents(self, gathered: Gathered) -> tuple[str, ...]:
-        """The documents that are meant. A file that is none is passed over: hooks name all that they see.
-
-        Raises CannotError for a name at which there is nothing.
-        """
-        root, files = gathered.root, gathered.files
-        others = (files.paths | files.opaque).difference(files.documents)
-        spelled = {
-            name: os.path.relpath(os.path.normpath(self.folder.resolve() / name), root) for name in self.names
-        }
-        names = [name for name in self.names if spelled[name].replace(os.sep, "/") not in others]
-        return chosen(gathered, self.folder, names) if names or not self.names else ()
-
-    def fixers(self, files: Files, snapshot: Snapshot) -> Fixers:
-        """What is looked for among some files, which lie over a snapshot."""
-        selection = Selection(files.config.validation, self.only)
-        elsewhere = History(snapshot, self.workspace.moves())
-        return Fixers(files=files, selection=selection, elsewhere=elsewhere)
+        """The documents that are meant. Raises CannotError for a name at which there is nothing."""
+        return chosen(gathered, self.folder, self.names)
 
 
 def rules_asked_for(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
@@ -90,12 +80,15 @@ def write(asked: Asked, progress: Progress | None) -> Repair:
     if root is None:
         raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
     repair = _in_memory(asked, gather(asked.folder, None, False), progress)
+    done: list[Change] = []
     refused: list[Left] = []
     for change in repair.changes:
         left = write_file(root, change)
-        if left is not None:
+        if left is None:
+            done.append(change)
+        else:
             refused.append(left)
-    return repair._replace(left=(*repair.left, *refused))
+    return repair._replace(changes=done, left=(*repair.left, *refused), unwritten=len(refused))
 
 
 def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repair:
@@ -103,33 +96,60 @@ def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repa
     git = asked.workspace.git
     tip = asked.workspace.tip()
     if tip is None:
-        return Repair()
+        return Repair(uncommitted=_uncommitted(asked, ()))
     paths: tuple[str, ...] = ()
     if asked.names:
         root = (git.worktree or git.git_dir).resolve()
-        gathered = Gathered(of_commit(git, tip), root, git, tip, "the branch")
+        gathered = Gathered(of_commit(git, tip), root, git, tip, "what is committed")
         paths = asked.documents(gathered)
         if not paths:
             return Repair()
 
-    def fixers(overlay: Overlay) -> Fixers:
-        at = overlay.snapshot.commit
-        files = of_commit(git, at) if at else Files(frozenset(), frozenset(), BlobReader(git, {}))
-        return asked.fixers(files, overlay.snapshot)
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+        at = snapshot.commit
+        return _mended(asked, of_commit(git, at), snapshot, paths, progress) if at else ()
 
-    operation = FixDocuments(fixers=fixers, paths=paths, progress=progress)
     written = asked.workspace.write(
-        [operation], mode=Mode.ALL, tool="fix", client="command line", message=message
+        [FixDocuments(mend=mend, paths=paths)],
+        mode=Mode.ALL,
+        tool="fix",
+        client="command line",
+        message=message,
     )
-    return _committed(written)
+    repair = _committed(written)
+    return repair if repair.changes else repair._replace(uncommitted=_uncommitted(asked, paths))
+
+
+def _uncommitted(asked: Asked, paths: Sequence[str]) -> int:
+    """How many documents of the work tree, or of these, are not as the served branch has them."""
+    git = asked.workspace.git
+    if git.worktree is None or git.head().branch != asked.workspace.branch:
+        return 0
+    changed = git.uncommitted()
+    return len(set(changed).intersection(paths or gather(asked.folder, None, False).files.documents))
 
 
 def _in_memory(asked: Asked, gathered: Gathered, progress: Progress | None) -> Repair:
     snapshot = asked.workspace.snapshot(gathered.commit)
-    fixers = asked.fixers(gathered.files, snapshot)
     paths = asked.documents(gathered)
-    done = repaired(fixers, paths, snapshot, progress)
-    return Repair(*done)
+    done = _mended(asked, gathered.files, snapshot, paths, progress)
+    return Repair(*repaired(done, snapshot, gathered.files))
+
+
+def _mended(
+    asked: Asked, files: Files, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
+) -> Sequence[Mended]:
+    """What comes of the documents, in order of paths; `snapshot` is the commit that the files lie over."""
+    selection = Selection(files.config.validation, asked.only)
+    history = History(snapshot, asked.workspace.moves())
+    needs_history = not LINKS.isdisjoint(MENDED if asked.only is None else asked.only)
+    known = history.documents if needs_history else RenamedDocuments({})
+    quick = Fixers(files=files, selection=selection, elsewhere=known)
+    done = in_blocks(partial(mended, quick), paths, "Mending documents", progress=progress)
+    # This process alone counts how often the history is asked, in the same order each time.
+    whole = Fixers(files=files, selection=selection, elsewhere=history)
+    closed = mended(whole, sorted(one.path for one in done if one.is_open))
+    return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
 
 
 def _committed(written: Written) -> Repair:
@@ -139,10 +159,10 @@ def _committed(written: Written) -> Repair:
     assert step.status is Status.DONE
     assert step.outcome is not None
     answer = step.outcome.answer
-    mends = cast("Mapping[str, tuple[Mend, ...]]", answer["mends"])
+    mends = cast("Mapping[str, Change]", answer["changes"])
     snapshot = written.plan.snapshot
     changes = [
-        Change(path, snapshot.read(path), data, mends.get(path, ()))
+        mends[path]._replace(after=data) if path in mends else Change(path, snapshot.read(path), data)
         for path, data in sorted(written.changes.items())
         if data is not None
     ]

@@ -28,7 +28,7 @@ def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [sys.executable, "-m", "docyard", *arguments, *files],
+        [sys.executable, "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -73,13 +73,28 @@ def test_fix_mends_the_files_and_leaves_the_index(repo: Repo) -> None:
     assert run(repo, "docyard-fix", "doc.md").stdout == "There is nothing to mend.\n"
 
 
-def test_a_file_that_is_no_document_of_the_workspace_is_passed_over(repo: Repo) -> None:
-    """pre-commit names every Markdown file; settings may leave some out."""
-    repo.write({"docyard.toml": 'exclude = ["vendor"]\n', "vendor/doc.md": MENDABLE})
+@pytest.mark.parametrize("hook", sorted(HOOKS))
+def test_a_file_that_is_no_document_of_the_workspace_is_passed_over(repo: Repo, hook: str) -> None:
+    """pre-commit names every Markdown file; settings may leave some out, and a symbolic link is none."""
+    repo.write({"docyard.toml": 'exclude = ["vendor"]\n', "vendor/doc.md": MENDABLE, "other.mdown": BROKEN})
+    (repo.path / "linked.md").symlink_to("vendor/doc.md")
+    (repo.path / "two\nlines.md").write_text(BROKEN)
     repo.git("add", "-A")
-    done = run(repo, "docyard-fix", "vendor/doc.md", "sound.md")
-    assert done.returncode == 0, done.stderr
+    others = ("vendor/doc.md", "linked.md", "other.mdown", "two\nlines.md")
+    for files in (others, (*others, "sound.md")):
+        done = run(repo, hook, *files)
+        assert done.returncode == 0, done.stderr
     assert (repo.path / "vendor/doc.md").read_text() == MENDABLE
+    assert run(repo, hook, "sound.md", "gone.md").returncode == 3
+
+
+@pytest.mark.parametrize(("hook", "code"), [("docyard-fix", 0), ("docyard-validate", 1)])
+def test_a_name_that_begins_with_a_dash_is_no_option(repo: Repo, hook: str, code: int) -> None:
+    repo.write({"--check.md": MENDABLE, "-C.md": BROKEN})
+    repo.git("add", "-A")
+    done = run(repo, hook, "--check.md", "-C.md")
+    assert done.returncode == code, done.stderr
+    assert ("--check.md" if code else "Fixed in 1 document") in done.stdout
 
 
 PULL_REQUESTS = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")

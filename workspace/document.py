@@ -7,7 +7,7 @@ edit can replace just these.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,6 +183,11 @@ class Document:
     @cached_property
     def _section_starts(self) -> list[int]:
         return [section.start for section in self.sections]
+
+    def section_at(self, offset: int) -> Section | None:
+        """The section in whose own text a byte stands; None for one before the first."""
+        position = bisect_right(self._section_starts, offset) - 1
+        return self.sections[position] if position >= 0 else None
 
     def descendants(self, section: Section) -> tuple[Section, ...]:
         """Every section below one, in order."""

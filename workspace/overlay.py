@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
@@ -21,13 +22,29 @@ class PathExists(WorkspaceError):
     code = "PATH_EXISTS"
 
 
+class _Unread:
+    """The bytes of a document, which is read when it is first asked for."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.data, self._path = data, path
+
+    @cached_property
+    def read(self) -> Document:
+        """The document."""
+        # Imported here because a server answers its first questions without reading a document.
+        from workspace.document import Document
+
+        return Document.parse(self.data, self._path)
+
+
 class Overlay:
     """What a batch has done so far. Reads see it; the repository does not."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._documents: dict[str, Document | None] = {}
+        self._documents: dict[str, Document | _Unread | None] = {}
         self._moved: dict[str, str] = {}
+        self._last: Document | None = None  # what was read last of the snapshot, and is often asked for again
 
     def document(self, path: str) -> Document:
         """A document as the batch has left it. Raises DocumentNotFound."""
@@ -45,8 +62,13 @@ class Overlay:
                     f"'{path}' was removed by an earlier operation of this batch",
                     fix="Leave this operation out.",
                 )
-            return document
-        return self.snapshot.document(path)
+            return document.read if isinstance(document, _Unread) else document
+        return self._committed(path)
+
+    def _committed(self, path: str) -> Document:
+        if self._last is None or self._last.path != path:
+            self._last = self.snapshot.document(path)
+        return self._last
 
     def find(self, path: str) -> Document | None:
         """The same; None where there is none. Raises LimitExceeded, NotADocument."""
@@ -98,10 +120,19 @@ class Overlay:
         """Lays a document over its path. Raises LimitExceeded."""
         path = document.path
         stood = self._documents.get(path)
-        if path not in self._documents and self.snapshot.entry(path):
-            stood = self.snapshot.document(path)
+        if isinstance(stood, _Unread):
+            stood = stood.read
+        elif path not in self._documents and self.snapshot.entry(path):
+            stood = self._committed(path)
         self.snapshot.config.limits.check_written(document, stood)
         self._documents[path] = document
+
+    def lay(self, path: str, data: bytes) -> None:
+        """Lays the bytes of a document, held against the limits already, over the path at which it stands.
+
+        They are read when they are asked for: thousands of documents read take ten times the room.
+        """
+        self._documents[path] = _Unread(data, path)
 
     def create(self, document: Document) -> None:
         """Lays a new document over a free path. Raises PathExists, InvalidPath, LimitExceeded."""

@@ -93,7 +93,7 @@ def plan(
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_size, operations)))
-    batch = _Batch(snapshot, style, proof, inbound)
+    batch = _Batch(snapshot, style, proof, inbound, is_alone=len(operations) == 1)
     steps: list[Step] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
@@ -108,18 +108,28 @@ def plan(
 
 
 class _Batch:
-    """A batch while it runs: over the snapshot, and beside it over the states that it was meant for."""
+    """A batch while it runs: over the snapshot, and beside it over the states that it was meant for.
+
+    For an operation that `is_alone` nothing is remembered that only a later one would ask.
+    """
 
     def __init__(
-        self, snapshot: Snapshot, style: Style, proof: Proof | None, inbound: Inbound | None
+        self,
+        snapshot: Snapshot,
+        style: Style,
+        proof: Proof | None,
+        inbound: Inbound | None,
+        *,
+        is_alone: bool,
     ) -> None:
-        self.ledger = Ledger(proof, snapshot)
+        self.ledger = Ledger(proof, snapshot, is_asked=not is_alone or (proof and proof.sight) is not None)
         self.overlay = Overlay(snapshot)
         self.read = 0  # bytes of documents that were parsed anew, and for each heading what it takes beside
         self._style = style
         self._past = [Overlay(state) for state in (proof.past(snapshot) if proof else ())]
         self._base = proof.base if proof else None
         self._inbound = inbound
+        self._is_alone = is_alone
 
     def run(self, operation: Operation) -> Step:
         """One operation. What it does to the states of the past only says what later addresses mean."""
@@ -135,9 +145,11 @@ class _Batch:
             step = Step(operation, Status.FAILED, error=error)
         else:
             step = Step(operation, Status.DONE, outcome=outcome)
-            self.read += sum(_weight(draft.find(path)) for path in draft.revised(self.overlay))
+            if not self._is_alone:
+                self.read += sum(_weight(draft.find(path)) for path in draft.revised(self.overlay))
             self.overlay = draft
-        self._past = [self._replayed(operation, place) for place in range(len(self._past))]
+        if not self._is_alone:
+            self._past = [self._replayed(operation, place) for place in range(len(self._past))]
         return step
 
     def _replayed(self, operation: Operation, place: int) -> Overlay:

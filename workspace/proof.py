@@ -85,11 +85,13 @@ class Proof:
 class Ledger:
     """The words that one batch may take away; `owned` are the digests of those that it wrote itself.
 
-    Without a proof, and where the workspace has `overwrite = "any"`, everything may go.
+    Without a proof, and where the workspace has `overwrite = "any"`, everything may go. Where it will not be
+    asked what was written (`is_asked`), that is not looked at.
     """
 
-    def __init__(self, proof: Proof | None, tip: Snapshot) -> None:
+    def __init__(self, proof: Proof | None, tip: Snapshot, *, is_asked: bool = True) -> None:
         self.owned: set[bytes] = set()
+        self._is_asked = is_asked
         self._proof = None if tip.config.overwrite == "any" else proof
         self._tip = tip
         self._unchanged: dict[str, frozenset[bytes] | None] = {}
@@ -103,14 +105,15 @@ class Ledger:
         paths = after.revised(before)
         if not all(self._is_same(path) and not before.is_laid(path) for path in paths):
             self._check_taken(operation, before, after)
-        self._enter(paths, before, after)
+        if self._is_asked:
+            self._enter(paths, before, after)
 
     def carry(self, revised: Sequence[tuple[Document, Document]]) -> None:
         """Enters texts that were moved, or whose links were written anew: who knew them knows them still.
 
         `revised` are documents before and after, with the same sections.
         """
-        if self._proof is None:
+        if self._proof is None or not self._is_asked:
             return
         for old, new in revised:
             for section, twin in zip(old.sections, new.sections, strict=True):

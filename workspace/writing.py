@@ -189,7 +189,7 @@ class Call:
         if branch is None and not self.dry_run:
             raise DetachedHead(
                 "HEAD is detached, so there is no branch to write to",
-                fix="Check out a branch with git switch NAME, or start the server with --branch NAME.",
+                fix="Check out a branch with git switch NAME, or give the command --branch NAME.",
             )
         return git, branch or ""
 

@@ -98,10 +98,13 @@ def command(
             repair = fixing.write(asked, progress)
         else:
             repair = fixing.commit(asked, message, progress)
-    if as_json:
-        console.print_json(_data(repair))
-    else:
-        _print(repair, lines, is_done=not check)
+    with console.cut_short():
+        if as_json:
+            console.print_json(_data(repair))
+        else:
+            _print(repair, lines, is_done=not check)
+    if repair.unwritten:
+        return Exit.CANNOT
     return Exit.PROBLEMS if check and repair.changes else Exit.DONE
 
 
@@ -172,12 +175,19 @@ def _left(left: Sequence[Left]) -> Iterator[str]:
 
 
 def _summary(repair: Repair, *, is_done: bool) -> str:
+    if repair.unwritten and not repair.changes:
+        return "Nothing could be written."
+    if repair.uncommitted:
+        return (
+            "There is nothing to mend in what is committed. Documents with changes that are not committed: "
+            f"{repair.uncommitted:,}; `docyard fix --write` mends the files."
+        )
     if not repair.changes:
         return "There is nothing to mend."
     counts = _counts(repair)
     told = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
     if repair.links:
-        told.append(f"{repair.links:,} links to them")
+        told.append(f"{repair.links:,} link{'' if repair.links == 1 else 's'} to them")
     files = f"{len(repair.changes):,} document{'' if len(repair.changes) == 1 else 's'}"
     where = f" (commit {repair.commit[:12]})" if repair.commit else ""
     return f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(told)}{where}."

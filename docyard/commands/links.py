@@ -57,11 +57,33 @@ def command(
             outgoing = list(_all(snapshot, progress))
         found = {"outgoing": outgoing}
     else:
-        found = _of_one(workspace, snapshot, address, kind)
+        found = _of_one(workspace, snapshot, _from_root(address, workspace, snapshot, repo), kind)
     if kind == "broken":
-        found = {"broken": [link for link in found["outgoing"] if link.is_broken]}
+        found = {"broken": [link for link in found["outgoing"] if _leads_nowhere(link)]}
     _show(found, snapshot.commit, as_json=as_json)
     return Exit.DONE
+
+
+def _from_root(address: str, workspace: Workspace, snapshot: Snapshot, repo: Path | None) -> str:
+    """An address as the repository has it, of one that may count from the current folder."""
+    from docyard.validation.gathering import relative
+    from workspace.addresses import split_address
+
+    root = workspace.git.worktree
+    path, slug = split_address(address, snapshot.documents)
+    if root is None or path in snapshot.documents:
+        return address
+    folder = options.folder(repo)
+    named = relative(root.resolve(), (folder, folder.resolve()), Path(path))
+    if named is None or named not in snapshot.documents:
+        return address
+    return named if slug is None else f"{named}#{slug}"
+
+
+def _leads_nowhere(link: Linked) -> bool:
+    from workspace.links.resolving import Status
+
+    return link.is_broken or link.status is Status.OUTSIDE
 
 
 def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Linked]:
@@ -130,7 +152,11 @@ def _show(found: dict[str, list[Linked]], commit: str | None, *, as_json: bool) 
         return
     for name, links in found.items():
         rows = [
-            (f"{link.source_address}:{link.line}", link.address, "broken" if link.is_broken else link.kind)
+            (
+                f"{link.source_address}:{link.line}",
+                link.address,
+                "broken" if _leads_nowhere(link) else link.kind,
+            )
             for link in links
         ]
         console.table((f"{name} ({len(links):,})", "leads to", ""), rows)

@@ -101,8 +101,10 @@ def command(
     if since is not None:
         found = _new(gathered, validator, found, since)
     found = validator.suggested(found)
-    report = Report(found, len(documents), gathered.where, gathered.commit, most)
-    click.echo(_written(report, "json" if as_json else form or "text"))
+    mending = _mending(gathered, ref, staged)
+    report = Report(found, len(documents), gathered.where, gathered.commit, most, mending)
+    with console.cut_short():
+        click.echo(_written(report, "json" if as_json else form or "text"))
     return Exit.DONE if report.is_valid else Exit.PROBLEMS
 
 
@@ -144,6 +146,14 @@ def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: 
     was_at = earlier_paths(validator.files, earlier.files, blobs, sorted({one.path for one in found}))
     documents = sorted({*was_at.values()}.intersection(earlier.files.documents))
     return without(found, _findings(earlier, documents, None, manifests=True), was_at)
+
+
+def _mending(gathered: Gathered, ref: str | None, staged: bool) -> str | None:
+    """The command that shows what can be mended of what was read; none works in no repository."""
+    if gathered.git is None:
+        return None
+    source = " --staged" if staged else f" --ref {ref}" if ref else ""
+    return f"docyard fix --check{source}"
 
 
 def _written(report: Report, form: str) -> str:

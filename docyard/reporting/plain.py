@@ -9,6 +9,9 @@ from docyard.reporting.report import Report
 from tools.answers import visible
 from workspace.validation.finding import Severity
 
+# What they may have meant is looked for when they are mended.
+_OF_LINKS = frozenset({"broken-link", "broken-image", "broken-fragment"})
+
 
 def as_text(report: Report) -> str:
     """The report as text; characters that a terminal would obey or hide are written out."""
@@ -26,9 +29,18 @@ def _lines(report: Report) -> Iterator[str]:
     if report.left_out:
         yield f"{report.left_out:,} more are not shown; --max-findings shows more."
     yield summary(report)
+    yield from _next(report)
+
+
+def _next(report: Report) -> Iterator[str]:
+    if report.mending is None:
+        return
+    rules = {finding.rule for finding in report.findings}
     if any(finding.mend for finding in report.findings):
-        yield "Some of it can be mended: `docyard fix --check` shows how."
-    elif any(finding.rule == "missing-anchor" for finding in report.findings):
+        yield f"Some of it can be mended: `{report.mending}` shows how."
+    elif not rules.isdisjoint(_OF_LINKS):
+        yield f"`{report.mending}` shows which of the links can be mended."
+    elif "missing-anchor" in rules:
         yield "`docyard fix --anchors` writes the anchors that are missing."
 
 

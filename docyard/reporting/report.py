@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Report(NamedTuple):
     """The findings in order of paths and places, and what was looked at.
 
-    `shown` is how many findings are written out at most; None: all. `commit` is set where one was read.
+    `shown` is how many findings are written out at most; None: all. `commit` is set where one was read, and
+    `mending` is the command that shows what of it can be mended.
     """
 
     findings: Sequence[Finding]
@@ -22,6 +23,7 @@ class Report(NamedTuple):
     where: str
     commit: str | None = None
     shown: int | None = None
+    mending: str | None = None
 
     @property
     def written(self) -> Sequence[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,6 +56,8 @@ def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
 def find_commit(git: GitReader, name: str) -> str:
     """The commit of a name. Raises CannotError."""
     found = git.head().commit if name == "HEAD" else git.find_commit(name)
+    if found is None and name == "HEAD":
+        raise CannotError("nothing is committed yet", fix="Commit something first, then try again.")
     if found is None:
         shown = name[:100] if name.isprintable() else "the name"
         raise CannotError(
@@ -73,36 +76,47 @@ def beginning(git: GitReader, since: str, commit: str | None) -> str:
 
 
 def chosen(gathered: Gathered, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
-    """The documents that are meant: those that some names lead to or stand above, or all.
+    """The documents that are meant: those that some names lead to or stand above; all if none are named.
 
-    Raises CannotError for a name at which there is none.
+    A file that is no document is passed over: hooks name every Markdown file that they see. Raises
+    CannotError for a name at which there is nothing.
     """
     documents = gathered.files.documents
     if not names:
         return documents
+    # Resolved once for all names, of which a hook may give thousands.
+    folders = tuple(dict.fromkeys((folder, folder.resolve())))
     wanted: set[str] = set()
     for name in names:
-        path = _relative(gathered.root, folder, name)
-        found = [document for document in documents if path is not None and _is_below(document, path)]
-        if not found:
+        path = relative(gathered.root, folders, name)
+        found = _at(documents, path) if path is not None else ()
+        if not found and path not in gathered.files.paths and path not in gathered.files.opaque:
             shown = str(name)[:200] if str(name).isprintable() else "a path"
             raise CannotError(
                 f"there is no document at '{shown}' in {gathered.where}",
                 fix="Name a .md file or a folder that holds some; `root` and `exclude` in docyard.toml say "
-                "which count.",
+                "which count, and what Git ignores does not.",
             )
         wanted.update(found)
     return tuple(sorted(wanted))
 
 
-def _relative(root: Path, folder: Path, name: Path) -> str | None:
+def relative(root: Path, folders: Sequence[Path], name: Path) -> str | None:
     """A path as the repository has it; None if it is outside. Links above it are followed if need be."""
-    plain = Path(os.path.normpath(folder / name))
-    for path in (plain, plain.parent.resolve() / plain.name):
+    for folder in folders:
+        path = Path(os.path.normpath(folder / name))
         if path.is_relative_to(root):
             return path.relative_to(root).as_posix()
-    return None
+    path = path.parent.resolve() / path.name
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else None
 
 
-def _is_below(document: str, path: str) -> bool:
-    return path == "." or document == path or document.startswith(f"{path}/")
+def _at(documents: Sequence[str], path: str) -> Sequence[str]:
+    """Of sorted documents the one at a path, or those below it."""
+    if path == ".":
+        return documents
+    first = bisect_left(documents, path)
+    if first < len(documents) and documents[first] == path:
+        return documents[first : first + 1]
+    # "0" follows "/", so these enclose all that begins with the folder.
+    return documents[bisect_left(documents, f"{path}/") : bisect_left(documents, f"{path}0")]

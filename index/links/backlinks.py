@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.links.record import Record, Reference
+from index.links.record import Record, Reference, reference
 from index.links.spelled import naming
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.reading import links_of
@@ -51,7 +50,8 @@ class Linked(NamedTuple):
 
 def outgoing(world: World, document: Document) -> list[Linked]:
     """The links of a document, in order of place; definitions count where they are used."""
-    return list(_linked(world, document.path, _references(world, document)))
+    links = links_of(document, wiki=world.rules.wiki).links
+    return list(_linked(world, document.path, (reference(document, link) for link in links)))
 
 
 def backlinks(world: World, document: Document, records: Iterable[tuple[str, Record]]) -> list[Linked]:
@@ -71,15 +71,6 @@ def backlinks(world: World, document: Document, records: Iterable[tuple[str, Rec
             likely = (item for item in record.references if may_name(item.destination))
             found.extend(filter(leads_there, _linked(world, source, likely)))
     return found
-
-
-def _references(world: World, document: Document) -> Iterator[Reference]:
-    sections = document.sections
-    starts = [section.start for section in sections]
-    for link in links_of(document, wiki=world.rules.wiki).links:
-        position = bisect_right(starts, link.start) - 1
-        section = sections[position].key if position >= 0 else None
-        yield Reference(section, link.line, link.kind, link.is_image, link.destination)
 
 
 def _linked(world: World, source: str, references: Iterable[Reference]) -> Iterator[Linked]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.document import Document
+    from workspace.links.link import Link
     from workspace.links.rules import LinkRules
 
 LONGEST = 4_096
@@ -67,14 +68,17 @@ OPEN = Record(is_open=True)
 """The record of a document that could not be read."""
 
 
+def reference(document: Document, link: Link) -> Reference:
+    """What is kept of a link in a document."""
+    section = document.section_at(link.start)
+    key = section.key if section else None
+    return Reference(key, link.line, link.kind, link.is_image, link.destination)
+
+
 def record_of(document: Document, rules: LinkRules) -> Record:
     """What is kept of a document."""
-    from bisect import bisect_right
-
     from workspace.links.reading import links_of
 
-    sections = document.sections
-    starts = [section.start for section in sections]
     references: list[Reference] = []
     is_open = False
     for link in links_of(document, wiki=rules.wiki).links:
@@ -83,9 +87,7 @@ def record_of(document: Document, rules: LinkRules) -> Record:
         if len(link.destination) > LONGEST:
             is_open = True
             continue
-        position = bisect_right(starts, link.start) - 1
-        section = sections[position].key if position >= 0 else None
-        references.append(Reference(section, link.line, link.kind, link.is_image, link.destination))
+        references.append(reference(document, link))
     return Record(_local(references, document.path, rules), is_open)
 
 

@@ -11,15 +11,14 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from workspace.links.link import LinkKind
+from workspace.links.targets import ENDINGS, INDEX_STEMS, read_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from workspace.links.rules import LinkRules
 
-_ENDINGS = (".md", ".markdown", ".mdx")
-_LONGEST = max(map(len, _ENDINGS))
-_INDEXES = frozenset({"readme", "index"})
+_LONGEST = max(map(len, ENDINGS))
 _WIKI = "\0"  # is in no path
 
 ANYTHING = 0
@@ -36,8 +35,6 @@ def keys_of_link(kind: LinkKind, destination: str, source: str, rules: LinkRules
     if kind is LinkKind.WIKI:
         yield _digest(_WIKI + _page(destination.partition("#")[0].strip()))
         return
-    from workspace.links.targets import read_target
-
     target = None if kind is LinkKind.AUTOLINK else read_target(destination, source, rules)
     if target is None or target.outside:
         return
@@ -51,7 +48,7 @@ def naming(path: str) -> Callable[[str], bool]:
     *folders, name = path.lower().split("/")
     stem = _without_endings(name)
     names = {"", ".", "..", stem}
-    if stem in _INDEXES:
+    if stem in INDEX_STEMS:
         names.update(folders[-1:])
 
     def may_name(destination: str) -> bool:
@@ -68,7 +65,7 @@ def _bare(path: str) -> str:
     while True:
         shorter = _without_endings(path)
         folder, _, name = shorter.rpartition("/")
-        if name.lower() in _INDEXES:
+        if name.lower() in INDEX_STEMS:
             shorter = folder
         if shorter == path:
             return path
@@ -79,7 +76,7 @@ def _without_endings(path: str) -> str:
     end = len(path)
     while True:
         tail = path[max(0, end - _LONGEST) : end].lower()
-        ending = next((ending for ending in _ENDINGS if tail.endswith(ending)), None)
+        ending = next((ending for ending in ENDINGS if tail.endswith(ending)), None)
         if ending is None:
             return path[:end]
         end -= len(ending)

@@ -120,6 +120,54 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
         edit("append_content", slug="tasks[0]", content="x"),
         "INVALID_ADDRESS",
     ),
+    "move onto a document": (
+        "edit_document",
+        edit("move_document", new_path="guides/deep.md"),
+        "PATH_EXISTS",
+    ),
+    "move out of the workspace": ("edit_document", edit("move_document", new_path="../x.md"), "INVALID_PATH"),
+    "move of a fragment": (
+        "edit_document",
+        {"operation": "move_document", "file": "api.md#tasks", "new_path": "x.md"},
+        "DOCUMENT_NOT_FOUND",
+    ),
+    "move into itself": (
+        "edit_document",
+        edit("move_section", slug="endpoints", parent_slug="endpoints"),
+        "INVALID_MOVE",
+    ),
+    "move before itself": (
+        "edit_document",
+        edit("move_section", slug="endpoints", before="endpoints"),
+        "INVALID_MOVE",
+    ),
+    "move into its child": (
+        "edit_document",
+        edit("move_section", slug="endpoints", parent_slug="endpoints/search"),
+        "INVALID_MOVE",
+    ),
+    "move of the preamble": ("edit_document", edit("move_section", slug="_preamble"), "INVALID_MOVE"),
+    "move to an unknown document": (
+        "edit_document",
+        edit("move_section", slug="endpoints", to_file="apis.md"),
+        "DOCUMENT_NOT_FOUND",
+    ),
+    "move beside an unknown section": (
+        "edit_document",
+        edit("move_section", slug="endpoints", to_file="guides/deep.md", after="qqq"),
+        "SECTION_NOT_FOUND",
+    ),
+    "move of a task before none": (
+        "edit_document",
+        edit("move_task", slug="tasks[0]", before="tasks[9]"),
+        "TASK_NOT_FOUND",
+    ),
+    "empty quotation": ("edit_document", edit("replace_text", old="", new="x"), "INVALID_CONTENT"),
+    "heading by replacing": (
+        "edit_document",
+        edit("replace_text", old="## Endpoints", new="## Others"),
+        "STRUCTURE_CHANGED",
+    ),
     "unknown operation": ("edit_document", edit("add_sektion", title="New"), "INVALID_ARGUMENTS"),
     "unknown field": ("edit_document", edit("add_section", titel="New"), "INVALID_ARGUMENTS"),
     "field of another operation": (

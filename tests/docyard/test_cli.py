@@ -146,6 +146,10 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
         ("import docyard.cli", LATE),
         *((f"import docyard.commands.{name}", LATE) for name in COMMANDS),
         ("import docyard.hosts", LATE),
+        (
+            "import workspace.edits",
+            ("markdown_it", "yaml", "ruamel", "workspace.links.reading", "workspace.links.resolving"),
+        ),
     ],
 )
 def test_commands_import_nothing_heavy_before_they_run(statement: str, late: tuple[str, ...]) -> None:

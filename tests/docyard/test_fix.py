@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,13 +95,53 @@ def test_write_mends_the_files_and_makes_no_commit(
     assert git("log", "--oneline").count("\n") == 0
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files, as POSIX can")
+def test_files_that_cannot_be_written_are_not_said_to_be_mended(repo: Path) -> None:
+    (repo / "large.md").write_text(f"{WRONG}{'word ' * 100_000}")
+    (repo / "small.md").write_text(WRONG)
+    limited = (
+        "import resource, sys; from docyard.cli import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(main(sys.argv[1:]))"
+    )
+    for names, said in (
+        (("large.md", "small.md"), "Fixed in 1 document: 1 broken-link, 1 malformed-task."),
+        (("large.md",), "Nothing could be written."),
+    ):
+        command = (sys.executable, "-c", limited, "fix", "--write", "-C", str(repo), *names)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        assert "left: large.md: it cannot be written" in done.stderr
+        assert done.stdout.endswith(f"{said}\n")
+        assert "large.md" not in done.stdout
+    assert (repo / "large.md").read_text().startswith(WRONG)
+    assert sorted(path.name for path in repo.iterdir() if "new" in path.name) == []
+
+
+def test_documents_that_are_not_committed_are_said_where_nothing_else_is(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "draft.md").write_text(WRONG)
+    code, out, _ = run(capsys, repo)
+    assert (code, out) == (
+        0,
+        "There is nothing to mend in what is committed. Documents with changes that are not committed: 1; "
+        "`docyard fix --write` mends the files.\n",
+    )
+    assert run(capsys, repo, "guide.md")[1] == "There is nothing to mend.\n"
+    code, _, err = run(capsys, repo, "draft.md")
+    assert code == 3
+    assert "there is no document at 'draft.md' in what is committed" in err
+    (repo / ".gitignore").write_text("draft.md\n")
+    assert run(capsys, repo)[1] == "There is nothing to mend.\n"
+
+
 def test_links_follow_in_the_work_tree_too(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
     (repo / "a.md").write_text("# A\n\n## API\n\n### Errors\n\n## Errors\n")
     (repo / "b.md").write_text("[x](a.md#errors)\n")
     code, out, _ = run(capsys, repo, "--write", "--anchors", "a.md")
     assert code == 0
     assert (repo / "b.md").read_text() == "[x](a.md#api/errors)\n"
-    assert "3 missing-anchor, 1 links" in out
+    assert "3 missing-anchor, 1 link to them." in out
 
 
 def test_a_file_with_changes_of_a_persons_own_refuses_the_commit(

@@ -76,6 +76,25 @@ def test_all_broken_links(linked: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out == "a.md#_preamble:3\tlost.md\tbroken\n"
 
 
+def test_a_link_out_of_the_repository_leads_nowhere(linked: Path, git: Git, capsys: Capture) -> None:
+    (linked / "a.md").write_text("# A\n\n[out](../elsewhere.md) [web](https://example.org)\n")
+    git("commit", "--quiet", "--all", "--message", "Out")
+    assert main(["links", "a.md", "--broken", "-C", str(linked)]) == 0
+    assert capsys.readouterr().out == "a.md#_preamble:3\t../elsewhere.md\tbroken\n"
+    assert main(["validate", "a.md", "-C", str(linked)]) == 1
+
+
+def test_a_path_may_count_from_the_current_folder(
+    linked: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(linked / "docs")
+    for address in ("b.md", "./b.md", "../docs/b.md", "docs/b.md", str(linked / "docs" / "b.md")):
+        assert main(["links", address, "--outgoing"]) == 0
+        assert capsys.readouterr().out.count("docs/b.md#_preamble:") == 2
+    assert main(["links", "../guide.md#retries", "--backlinks"]) == 0
+    assert capsys.readouterr().out == "a.md#_preamble:3\tguide.md#retries\tinline\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,14 +100,55 @@ def test_paths_choose_documents_and_links_may_lead_anywhere(
     assert places(told(capsys, "../c.md")[1]) == [("c.md", 1, "broken-link")]
 
 
-@pytest.mark.parametrize("path", ["gone.md", "../elsewhere", "docyard.toml"])
+@pytest.mark.parametrize("path", ["gone.md", "../elsewhere", "ignored.md"])
 def test_a_path_without_a_document_is_an_error(repo: Path, capsys: Capture, path: str) -> None:
+    (repo / ".gitignore").write_text("ignored.md\n")
+    write(repo, ignored="# Ignored\n")
     assert main(["validate", "-C", str(repo), path]) == 3
     assert capsys.readouterr().err == (
         f"error: there is no document at '{path}' in the work tree\n"
         "  fix: Name a .md file or a folder that holds some; `root` and `exclude` in docyard.toml say which "
-        "count.\n"
+        "count, and what Git ignores does not.\n"
     )
+
+
+def test_paths_are_found_through_a_link_to_the_repository(
+    repo: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "linked").symlink_to(repo)
+    write(repo, a="[x](gone.md)\n")
+    for name in (".", "a.md", str(tmp_path / "linked" / "a.md")):
+        assert ("a.md", 1, "broken-link") in places(told(capsys, "-C", str(tmp_path / "linked"), name)[1])
+
+
+def test_a_folder_is_what_stands_below_it_and_no_more(repo: Path, capsys: Capture) -> None:
+    for folder in ("a", "a b", "a0", "a-b", "a/b"):
+        (repo / folder).mkdir()
+        write(repo / folder, x="[x](gone.md)\n")
+    write(repo, a="[x](gone.md)\n")
+    assert [place[0] for place in places(told(capsys, "-C", str(repo), "a")[1])] == ["a/b/x.md", "a/x.md"]
+
+
+def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
+    write(repo, a="[x](gone.md)\n" * 5_000)
+    command = (sys.executable, "-m", "docyard", "validate", "-C", str(repo))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
+def test_an_output_that_is_full_is_said(repo: Path, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        command = (sys.executable, "-m", "docyard", *arguments, "-C", str(repo))
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert re.fullmatch(r"error: not all could be written: .*\n  fix: .*\.\n", done.stderr)
 
 
 def test_a_folder_without_a_repository_is_validated_too(tmp_path: Path, capsys: Capture) -> None:
@@ -114,6 +157,35 @@ def test_a_folder_without_a_repository_is_validated_too(tmp_path: Path, capsys: 
     assert (code, places(report), report["commit"]) == (1, [("a.md", 1, "broken-link")], None)
     assert main(["validate", "-C", str(tmp_path), "--staged"]) == 3
     assert main(["validate", "-C", str(tmp_path), "--since", "main"]) == 3
+
+
+def test_what_to_type_next_fits_what_was_read(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
+    write(repo, a="[x](gone.md)\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "A")
+    for source in ([], ["--staged"], ["--ref", "HEAD~0"]):
+        assert main(["validate", "-C", str(repo), *source, "--rule", "broken-link"]) == 1
+        command = " ".join(["docyard fix --check", *source])
+        said = capsys.readouterr().out.splitlines()[-1]
+        assert said == f"`{command}` shows which of the links can be mended."
+        assert main([*command.split()[1:], "-C", str(repo)]) == 0
+        capsys.readouterr()
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    write(folder, a="[x](gone.md)\n\n- [] one\n")
+    assert main(["validate", "-C", str(folder)]) == 1
+    assert capsys.readouterr().out.endswith("Looked at 1 document of the folder.\n")
+
+
+def test_before_the_first_commit_there_is_nothing_to_compare_with(
+    tmp_path: Path, git: Git, capsys: Capture
+) -> None:
+    git("init", "--quiet", cwd=tmp_path)
+    write(tmp_path, a="# A\n")
+    assert main(["validate", "-C", str(tmp_path), "--since", "HEAD"]) == 3
+    assert capsys.readouterr().err.startswith(
+        "error: nothing is committed yet\n  fix: Commit something first"
+    )
 
 
 def test_a_bare_repository_is_read_at_its_head(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:

@@ -359,6 +359,10 @@ def test_a_commit_is_found_by_any_name_of_it(tmp_path: Path) -> None:
     for name in ("light", "noted", "again", "feature/x", "refs/heads/feature/x", first, first[:7], first[:4]):
         assert git.find_commit(name) == first, name
     assert git.find_commit("HEAD") == git.find_commit("main") == repo.head()
+    repo.git("branch", "--set-upstream-to=feature/x", "main")
+    for name in ("HEAD~1", "HEAD^", "@~", "main~1", "again^0", "HEAD~1^{commit}", "@{upstream}", "main@{1}"):
+        assert git.find_commit(name) == first, name
+    assert git.find_commit("@") == repo.head()
 
 
 def test_what_names_no_commit_is_none(tmp_path: Path) -> None:
@@ -371,6 +375,14 @@ def test_what_names_no_commit_is_none(tmp_path: Path) -> None:
         "/",
         "nothing",
         "HEAD~9",
+        "HEAD^2",
+        "HEAD^{tree}",
+        "HEAD:README.md",
+        ":/first",
+        "HEAD^{/first}:README.md",
+        "HEAD@{9999}",
+        "~",
+        "^",
         "of-a-tree",
         tree,
         tree[:8],

@@ -162,3 +162,14 @@ def test_a_title_that_the_h1_hides_is_told() -> None:
     assert ["rename_section" in hint for hint in edit.hints] == [True]
     _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(Document.parse(b"## D\n", FILE), STYLE)
     assert not edit.hints
+
+
+@pytest.mark.parametrize(
+    "value", ["a\n---\nb", " ---\nx", "x\n  ---  \n", {"k": "a\n---\nb"}, ["x\n---"], "x\n...\ny", "---"]
+)
+@pytest.mark.parametrize("before", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
+def test_no_value_ends_the_front_matter(value: object, before: str) -> None:
+    document = Document.parse(f"{before}# F\n".encode(), FILE)
+    changed, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, STYLE)
+    assert changed.front_matter == {"l": value, "m": value}
+    assert changed.sections[0].title == "F"

@@ -16,7 +16,6 @@ from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import STYLE, files_of, planned
 from workspace.anchors import AnchorForm
-from workspace.config import WorkspaceConfig
 from workspace.document import Document, Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
@@ -26,8 +25,7 @@ from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.links.link import LinkKind
 from workspace.links.reading import links_of
-from workspace.links.resolving import World
-from workspace.links.worlds import FolderWorld
+from workspace.links.rules import LinkRules
 from workspace.plan import Mode, Status, plan
 from workspace.proof import Proof
 from workspace.snapshot import Snapshot
@@ -35,13 +33,8 @@ from workspace.snapshot import Snapshot
 pytestmark = pytest.mark.smoke
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """One in which nothing is."""
-    return FolderWorld(tmp_path_factory.mktemp("empty"), WorkspaceConfig())
-
-
 FORMS = (AnchorForm.BRACES, AnchorForm.BRACES)
+RULES = LinkRules()
 
 
 @pytest.mark.parametrize("case", read_cases("move_section.md"))
@@ -128,13 +121,11 @@ def tidy(draw: st.DrawFn) -> str:
     return text.rstrip("\n ") + draw(st.sampled_from(["\n", "\n", "", "\n\n"]))
 
 
-def move(
-    source: Document, section: Section, target: Document, place: Place, world: World
-) -> Relocated | None:
+def move(source: Document, section: Section, target: Document, place: Place) -> Relocated | None:
     """The documents after a move; None where the section stands there already."""
     if is_in_place(source, section, target, place) and place.level == section.level:
         return None
-    return relocate(source, section, target, place, FORMS, world)
+    return relocate(source, section, target, place, FORMS, RULES)
 
 
 def movable(document: Document) -> list[Section]:
@@ -151,7 +142,7 @@ def any_place(draw: Callable[..., Any], target: Document, moved: Section | None)
 
 @settings(max_examples=60)
 @given(st.data())
-def test_there_and_back_gives_the_first_bytes(world: World, data: st.DataObject) -> None:
+def test_there_and_back_gives_the_first_bytes(data: st.DataObject) -> None:
     ending = data.draw(st.sampled_from(["\n", "\n", "\r\n"]))
     texts = [data.draw(tidy()).replace("\n", ending).encode() for _ in range(2)]
     source, other = (Document.parse(text, path) for text, path in zip(texts, ("a.md", "b.md"), strict=True))
@@ -159,7 +150,7 @@ def test_there_and_back_gives_the_first_bytes(world: World, data: st.DataObject)
     section = data.draw(st.sampled_from(movable(source)))
     try:
         place = any_place(data.draw, target, section if target is source else None)
-        there = move(source, section, target, place, world)
+        there = move(source, section, target, place)
     except (InvalidMove, LevelConflict):
         return
     if there is None:
@@ -176,7 +167,7 @@ def test_there_and_back_gives_the_first_bytes(world: World, data: st.DataObject)
         keys[kind] = next(item.key for item in home.sections if item.heading_start == offset)
     now = there.target if target is source else there.source
     back = find_place(now, keys[0], keys[1], keys[2], there.section if target is source else None)
-    home_again = relocate(there.target, there.section, now, back, FORMS, world)
+    home_again = relocate(there.target, there.section, now, back, FORMS, RULES)
     assert plain(home_again.target) == source.data
     if target is not source:
         assert plain(home_again.source) == target.data
@@ -189,14 +180,14 @@ def plain(document: Document) -> bytes:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_what_is_not_named_stays_as_it_was(world: World, data: st.DataObject) -> None:
+def test_what_is_not_named_stays_as_it_was(data: st.DataObject) -> None:
     source, other = (Document.parse(data.draw(documents.texts()), path) for path in ("a.md", "b.md"))
     target = data.draw(st.sampled_from([source, other]))
     assume(movable(source))
     section = data.draw(st.sampled_from(movable(source)))
     try:
         place = any_place(data.draw, target, section if target is source else None)
-        moved = move(source, section, target, place, world)
+        moved = move(source, section, target, place)
     except WorkspaceError:
         return
     if moved is None:
@@ -248,7 +239,7 @@ PARTS = (
 
 @settings(max_examples=60)
 @given(st.data())
-def test_every_reference_means_what_it_meant(world: World, data: st.DataObject) -> None:
+def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
     body = st.lists(st.sampled_from(PARTS), max_size=3).map("\n\n".join)
     bodies = [data.draw(body) for _ in range(5)]
     source = Document.parse("# A\n\n{}\n\n## X\n\n{}\n\n## Y\n\n{}\n".format(*bodies[:3]).encode(), "a.md")
@@ -257,7 +248,7 @@ def test_every_reference_means_what_it_meant(world: World, data: st.DataObject) 
     section = data.draw(st.sampled_from(movable(source)))
     place = any_place(data.draw, target, None)
     assume(target is other or not section.start <= place.offset <= section.tree_end)
-    moved = relocate(source, section, target, place, FORMS, world)
+    moved = relocate(source, section, target, place, FORMS, RULES)
     known = {source.path: source, target.path: target}
     now = {source.path: moved.source, target.path: moved.target}
     for path, document in known.items():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.addresses import resolve_task, task_address
+from workspace.addresses import InvalidAddress, resolve_task, task_address
 from workspace.document import Document, Task
-from workspace.edits import AddTask, MoveTask, RemoveTask
+from workspace.edits import AddTask, MoveTask, RemoveTask, UpdateTask
 from workspace.edits.edit import StructureChanged
 from workspace.errors import WorkspaceError
 from workspace.lines import BOM
@@ -93,3 +94,83 @@ def test_adding_a_task_and_removing_it_gives_back_the_words(document: Document, 
     except StructureChanged:
         return
     assert spoken(back.data) == spoken(document.data)
+
+
+titles = st.sampled_from([None, "Another title", "[x] `b` c", "数据"])
+values = st.sampled_from([None, "", "One line", "two  words\nover lines", "数据 `a`", "Note: no"])
+
+
+@given(task_lists, titles, st.tuples(values, values, values), st.data())
+def test_updating_a_task_changes_what_is_given_and_nothing_else(
+    document: Document, title: str | None, texts: tuple[str | None, ...], data: st.DataObject
+) -> None:
+    slug = data.draw(st.sampled_from(tasks_of(document)))
+    _, task = resolve_task(document, slug)
+    given_texts = dict(zip(("criteria", "note", "assignee"), texts, strict=True))
+    update = UpdateTask(file=FILE, slug=slug, title=title, **given_texts)
+    try:
+        changed = revised(document, update)
+    except WorkspaceError:
+        return
+    _, there = resolve_task(changed, slug)
+    for name, text in given_texts.items():
+        wanted = task.field(name) if text is None else " ".join(text.split())
+        assert (there.field(name) or "") == (wanted or "")
+    assert there.is_done == task.is_done
+    assert title is not None or there.title == task.title
+    place = document.all_tasks.index(task)
+    before, after = words(document), words(changed)
+    assert before[:place] + before[place + 1 :] == after[:place] + after[place + 1 :]
+    assert changed.data.startswith(document.data[: task.start])
+    assert changed.data.endswith(document.data[task.end :])
+    assert revised(changed, update).data == changed.data
+
+
+tidy_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
+    st.lists(st.sampled_from(["Criteria: it works", "a note"]), max_size=2, unique=True).map(
+        lambda fields: (fields, [])
+    ),
+    lambda tasks: st.tuples(st.just([]), st.lists(tasks, min_size=1, max_size=3)),
+    max_leaves=4,
+)
+
+
+def written(number: str, task: tuple[list[str], list[Any]], indent: str) -> list[str]:
+    """The lines of a task, its sub-items or the tasks below it; its title is its number."""
+    fields, below = task
+    lines = [f"{indent}- [ ] Task {number}", *(f"{indent}  - {field}" for field in fields)]
+    for place, item in enumerate(below):
+        lines += written(f"{number}.{place}", item, indent + "  ")
+    return lines
+
+
+@st.composite
+def tidy(draw: st.DrawFn) -> Document:
+    """Sections of lists that are written in one way, each of two tasks at least."""
+    text = ["# Title", ""]
+    for section in range(draw(st.integers(1, 3))):
+        text += [f"## Section {section}", ""]
+        for place, task in enumerate(draw(st.lists(tidy_tasks, min_size=2, max_size=3))):
+            text += written(f"{section}.{place}", task, "")
+        text += [""]
+    ending = draw(st.sampled_from(["\n", "\r\n"]))
+    return Document.parse(ending.join(text[: -1 if draw(st.booleans()) else None]).encode(), FILE)
+
+
+@given(tidy(), st.data())
+def test_a_task_moved_there_and_back_leaves_every_byte(document: Document, data: st.DataObject) -> None:
+    slug, other = (data.draw(st.sampled_from(tasks_of(document))) for _ in range(2))
+    section, task = resolve_task(document, slug)
+    places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
+    try:
+        move = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(places)))
+        moved, edit = move.revise(document, STYLE)
+    except InvalidAddress:  # below itself
+        return
+    known = {item.index: item.title for item in document.tasks(section)}
+    above, _, place = task.index.rpartition(".")
+    following = known.get(f"{above}.{int(place) + 1}" if above else str(int(place) + 1))
+    now = dict(zip((item.title for item in moved.all_tasks), tasks_of(moved), strict=True))
+    owner = now[known[above]] if above else section.key
+    back = {"before": now[following]} if following else {"to_slug": owner}
+    assert revised(moved, MoveTask(file=FILE, slug=str(edit.answer["task"]), **back)).data == document.data

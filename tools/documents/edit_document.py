@@ -118,12 +118,13 @@ def _build(context: Context, item: Given) -> Operation:
     checked = read(EditDocumentArguments, item).model_dump(exclude_unset=True)
     operation = operations.meant(checked)
     values = {name: value for name, value in checked.items() if name != "operation"}
-    if isinstance(file := values.get("file"), str) and "#" in file:
-        section = next(
-            (name for name in ("slug", "parent_slug") if name in operations.specification(operation)), "slug"
-        )
+    fields = {field.name for field in operations.fields_of(operation)}
+    section = next((name for name in ("slug", "parent_slug") if name in fields), None)
+    if section and isinstance(file := values.get("file"), str) and "#" in file:
         path, slug = target(context.snapshot(), file, values.get(section))
-        values |= {"file": path, **({section: slug} if slug else {})}
+        values["file"] = path
+        if slug:
+            values[section] = slug
     return operations.build(operation, values)
 
 
@@ -152,7 +153,8 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     if section and document and not document.data[section.body : section.tree_end].strip():
         edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
         return f"Write it with {edit}"
-    return f"Read it with {call('view_document', file=last.path, slug=slug)}, or go on editing"
+    named: dict[str, object] = {} if slug is None else {"slug": slug}
+    return f"Read it with {call('view_document', file=last.path, **named)}, or go on editing"
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tools.documents import operations
 from tools.examples import with_sections, with_task
 from workspace.config import LimitExceeded
 from workspace.edits import DocumentOperation
+from workspace.sections import PREAMBLE
 from workspace.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
@@ -40,6 +43,14 @@ _OWN: dict[str, Data] = {
 # What a call needs beside its required fields to say what it is to do.
 _MEANT = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
 
+_TEXT_ERRORS = frozenset(("MATCH_COUNT", "STRUCTURE_CHANGED", "INVALID_CONTENT"))
+_PLACE_ERRORS = frozenset(
+    (
+        *("INVALID_MOVE", "LEVEL_CONFLICT", "STRUCTURE_CHANGED", "INVALID_PATH", "DOCUMENT_NOT_FOUND"),
+        *("SECTION_NOT_FOUND", "INVALID_ADDRESS", "AMBIGUOUS_ADDRESS"),
+    )
+)
+_PATH_ERRORS = frozenset(("PATH_EXISTS", "INVALID_PATH"))
 _SHOWN_LINES = 20
 _MAX_QUOTE = 200
 
@@ -59,10 +70,36 @@ def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data
     if operation.names_task:
         example = with_task(example, error, snapshot)
         # The place that was named may be what is wrong; where the task stands is one.
-        own = {"to_slug": str(example["slug"]).rpartition("[")[0]} if "to_slug" in example else {}
+        is_moved = operation.name == "move_task"
+        own = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_moved else {}
         return {field: value for field, value in {**example, **own}.items() if field != "before"}
+    named = example.get("file")
     example = with_sections(example, error, snapshot)
-    return _with_quotation(example, error, snapshot) if error.code == "MATCH_COUNT" else example
+    known = {"operation", *(field.name for field in operations.fields_of(operation))}
+    example = {field: value for field, value in example.items() if field in known}
+    if operation.name == "replace_text" and error.code in _TEXT_ERRORS:
+        return _with_quotation(example, error, snapshot)
+    if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != named):
+        return {**example, "new_path": _free_path(example["file"], snapshot), "dry_run": True}
+    is_refused = operation.name == "move_section" and error.code in _PLACE_ERRORS
+    return _with_place(example, snapshot) if is_refused else example
+
+
+def _free_path(file: str, snapshot: Snapshot) -> str:
+    """A path beside a document that nothing has."""
+    stem, dot, suffix = file.rpartition(".")
+    paths = (f"{stem}-{number}{dot}{suffix}" for number in count(1))
+    return next(path for path in paths if path not in snapshot.documents)
+
+
+def _with_place(example: Data, snapshot: Snapshot) -> Data:
+    """A section's move to the end of its own document, which nothing hinders, without a commit."""
+    moved: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
+    if moved.get("slug") == PREAMBLE:
+        with suppress(DocumentNotFound, LimitExceeded, NotADocument):
+            sections = snapshot.document(moved["file"]).sections
+            moved["slug"] = next((item.key for item in sections if not item.is_preamble), PREAMBLE)
+    return {**moved, "dry_run": True}
 
 
 def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:

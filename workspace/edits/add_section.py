@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace import markdown
-from workspace.addresses import InvalidAddress, resolve_section
 from workspace.edits.content import (
     DEEP_LEVEL,
     MAX_LEVEL,
@@ -23,6 +22,7 @@ from workspace.edits.content import (
     without_heading,
 )
 from workspace.edits.edit import Edit, Style
+from workspace.edits.named_place import TOP_LEVEL, named_place
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import insert_block
 from workspace.edits.update_content import UpdateContent
@@ -30,8 +30,6 @@ from workspace.lines import BLANK
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
-
-TOP_LEVEL = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,7 @@ class AddSection(DocumentOperation):
     def edit(self, document: Document, style: Style) -> Edit:
         """The edit. Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress."""
         title = checked_title(self.title)
-        parent, sibling = self._place(document)
+        offset, parent, sibling, _ = named_place(document, self.parent_slug, self.before, self.after)
         existing = self._twin(document, parent, title)
         if existing:
             return self._fill(document, existing, style)
@@ -75,29 +73,8 @@ class AddSection(DocumentOperation):
         if prepared.addresses:
             answer["subsections"] = list(prepared.addresses)
         hints = (*([deep_hint(address, level)] if level > DEEP_LEVEL else ()), *prepared.hints)
-        splice = insert_block(document, self._offset(document, parent, sibling), text)
+        splice = insert_block(document, offset, text)
         return Edit((splice,), answer, f"Add section {address} to {self.file}", hints)
-
-    def _place(self, document: Document) -> tuple[Section | None, Section | None]:
-        """The parent (None at the top) and the sibling that was named."""
-        if self.before and self.after:
-            raise InvalidAddress("'before' and 'after' are both given", fix="Give one of them.")
-        parent = resolve_section(document, self.parent_slug) if self.parent_slug else None
-        if parent and parent.is_preamble:
-            parent = None
-        beside = self.before or self.after
-        if not beside:
-            return parent, None
-        sibling = resolve_section(document, beside)
-        field = "before" if self.before else "after"
-        if sibling.is_preamble:
-            raise InvalidAddress(f"'{field}' names the preamble, which is no section", fix="Name a section.")
-        if self.parent_slug is not None and sibling.parent != (parent.position if parent else None):
-            raise InvalidAddress(
-                f"'{sibling.address}' does not stand directly in '{self.parent_slug}'",
-                fix=f"Leave parent_slug out: '{field}' decides the place.",
-            )
-        return (None if sibling.parent is None else document.sections[sibling.parent]), sibling
 
     def _twin(self, document: Document, parent: Section | None, title: str) -> Section | None:
         """The section of the same title in the same place, if it is empty; one with text is an error."""
@@ -131,8 +108,3 @@ class AddSection(DocumentOperation):
                 fix="Add it higher up, or write it as bold text or a list.",
             )
         return level
-
-    def _offset(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
-        if sibling:
-            return sibling.start if self.before else sibling.tree_end
-        return parent.tree_end if parent else len(document.data)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace import frontmatter, markdown
 from workspace.document import Document
-from workspace.edits.add_section import TOP_LEVEL
 from workspace.edits.content import (
     MAX_LEVEL,
     InvalidTitle,
@@ -21,6 +20,7 @@ from workspace.edits.content import (
     strip_blank_lines,
     without_heading,
 )
+from workspace.edits.named_place import TOP_LEVEL
 from workspace.edits.operation import Operation, Outcome
 from workspace.headings import read_headings
 from workspace.lines import Lines

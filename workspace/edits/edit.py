@@ -99,25 +99,23 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
     """
     _check_introduction(old, new, splices, renamed)
     headed = [item for item in old.sections if item.has_heading]
-    replaced = [(splice.start, splice.end) for splice in splices]
-    kept = [item for item in headed if not _holds(replaced, item.heading_start)]
+    replaced = _Replaced(splices)
+    kept = [item for item in headed if not replaced.holds(item.heading_start)]
     written = _written(splices)
     stayed = [item for item in new.sections if item.has_heading and not _holds(written, item.heading_start)]
     if len(kept) != len(stayed):
         raise _broken(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
     twins = {item.position: twin.position for item, twin in zip(kept, stayed, strict=True)}
     nothing_removed = len(kept) == len(headed)
-    growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
-    ends = [end for _, end in replaced]
     for item, twin in zip(kept, stayed, strict=True):
         parent = None if item.parent is None else twins.get(item.parent)
         if (
-            item.heading_start + growth[bisect_right(ends, item.heading_start)] != twin.heading_start
+            replaced.offset(item.heading_start) != twin.heading_start
             or item.level != twin.level
             or parent != twin.parent
             or (item.title != twin.title and item.position != renamed)
             or (item.address != twin.address and nothing_removed)
-            or (not _touched(item, replaced, ends) and old.source(item).rstrip() != new.source(twin).rstrip())
+            or (not replaced.touches(item) and old.source(item).rstrip() != new.source(twin).rstrip())
         ):
             raise _broken(old, item)
 
@@ -128,18 +126,15 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
     Unlike `apply_edit` it does so within the splices too; there a title may change. A preamble without a
     heading may come and go. Raises StructureChanged.
     """
-    edits = _in_order(splices)
+    replaced = _Replaced(_in_order(splices))
     before = [item for item in old.sections if item.has_heading]
     after = [item for item in new.sections if item.has_heading]
-    growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in edits)]
-    replaced = [(splice.start, splice.end) for splice in edits]
-    ends = [end for _, end in replaced]
     for item, twin in zip(before, after, strict=False):
-        moved = item.heading_start + growth[bisect_right(ends, item.heading_start)] != twin.heading_start
+        moved = replaced.offset(item.heading_start) != twin.heading_start
         if (
             (item.level, item.address) != (twin.level, twin.address)
-            or (moved and not _holds(replaced, item.heading_start))
-            or (item.title != twin.title and not _touched(item, replaced, ends))
+            or (moved and not replaced.holds(item.heading_start))
+            or (item.title != twin.title and not replaced.touches(item))
         ):
             raise _broken(old, item)
     if len(before) != len(after) or old.front_matter_lines != new.front_matter_lines:
@@ -165,6 +160,28 @@ def _check_introduction(old: Document, new: Document, splices: Sequence[Splice],
         raise _broken(old, before)
 
 
+class _Replaced:
+    """What an edit's splices, which come in order, replace in the old text."""
+
+    def __init__(self, splices: Sequence[Splice]) -> None:
+        self._spans = [(splice.start, splice.end) for splice in splices]
+        self._ends = [splice.end for splice in splices]
+        self._growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
+
+    def offset(self, offset: int) -> int:
+        """Where a byte that is not replaced stands afterwards."""
+        return offset + self._growth[bisect_right(self._ends, offset)]
+
+    def holds(self, offset: int) -> bool:
+        """Whether a byte is replaced."""
+        return _holds(self._spans, offset)
+
+    def touches(self, section: Section) -> bool:
+        """Whether something is replaced in a section, or right before or after it."""
+        place = bisect_left(self._ends, section.start)
+        return place < len(self._spans) and self._spans[place][0] <= section.end
+
+
 def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
     """Where the replacements stand in the new text."""
     spans: list[tuple[int, int]] = []
@@ -180,12 +197,6 @@ def _holds(spans: Sequence[tuple[int, int]], offset: int) -> bool:
     """Whether one of some spans in order, none of which overlap, holds a byte."""
     place = bisect_right(spans, offset, key=lambda span: span[0])
     return place > 0 and offset < spans[place - 1][1]
-
-
-def _touched(section: Section, replaced: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
-    """Whether something was replaced in a section, or right before or after it."""
-    place = bisect_left(ends, section.start)
-    return place < len(replaced) and replaced[place][0] <= section.end
 
 
 def _broken(document: Document, section: Section | None) -> StructureChanged:

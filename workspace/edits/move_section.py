@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace.addresses import InvalidAddress, resolve_section, split_address
 from workspace.edits.content import DEEP_LEVEL, deep_hint
-from workspace.edits.moving.relocation import is_in_place, relocate
 from workspace.edits.moving.section_place import InvalidMove, find_place
 from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.links.shown import shown
-from workspace.links.worlds import OverlayWorld
 from workspace.paths import check_path
 
 if TYPE_CHECKING:
@@ -51,6 +49,9 @@ class MoveSection(DocumentOperation):
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress, InvalidMove,
         LevelConflict, StructureChanged, LimitExceeded.
         """
+        # Imported here because a server answers its first questions without moving anything.
+        from workspace.edits.moving.relocation import is_in_place, relocate
+
         path = check_path(self.file)
         source = overlay.document(path)
         section = resolve_section(source, self.slug)
@@ -69,7 +70,7 @@ class MoveSection(DocumentOperation):
             hint = f"'{section.key}' stands there already"
             return Outcome(path, answer, f"Keep {section.key} of {path}", False, (hint,))
         forms = (source.form or style.form, target.form or style.form)
-        moved = relocate(source, section, target, place, forms, OverlayWorld(overlay))
+        moved = relocate(source, section, target, place, forms, overlay.snapshot.config.links)
         overlay.put(moved.source)
         if target is not source:
             overlay.put(moved.target)

@@ -24,8 +24,6 @@ from workspace.lines import with_ending
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Section
-
 _SHOWN = 50
 _NAMED = 5
 
@@ -77,7 +75,7 @@ class ReplaceText(DocumentOperation):
         lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches]
         answer: dict[str, object] = {"replaced": len(matches), "lines": lines[:_SHOWN]}
         places = [text.offset(place) for place in matches]
-        named = section or _section_at(document, places[0])
+        named = section or document.section_at(places[0])
         if named is not None:
             answer["slug"] = named.key
         summary = f"Replace text in {f'{named.key} of ' if named else ''}{self.file}"
@@ -175,11 +173,6 @@ def _common_ends(old: str, new: str) -> tuple[int, int]:
     return before, after
 
 
-def _section_at(document: Document, offset: int) -> Section | None:
-    place = bisect_right(document.sections, offset, key=lambda item: item.start) - 1
-    return document.sections[place] if place >= 0 else None
-
-
 def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tuple[str, list[int]]:
     """What to send instead of a text that does not stand there, and the lines that may be meant."""
     if slug:
@@ -187,7 +180,7 @@ def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tupl
         places = [whole.offset(place) for place in whole.find(old.encode())]
         if places:
             lines = [document.lines.line_at(place) + 1 for place in places[:_SHOWN]]
-            found = _section_at(document, places[0])
+            found = document.section_at(places[0])
             named = f"'{found.key}'" if found else "the document"
             return f"It stands in {named}, on line {lines[0]}: name that section, or leave 'slug' out.", lines
     front = with_newlines(document.text(0, document.front_matter_end))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace import frontmatter
 from workspace.edits.content import checked_text
-from workspace.edits.edit import Edit, Style
+from workspace.edits.edit import Edit, StructureChanged, Style
 from workspace.edits.front_matter import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
@@ -70,6 +70,22 @@ class SetMetadata(DocumentOperation):
         position = document.preamble.position if document.preamble else None
         summary = f"Set {', '.join(sorted(wanted))[:200]} of {self.file}"
         return Edit((splice,), answer, summary, hints, renamed=position, is_front_matter=True)
+
+    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        changed, edit = DocumentOperation.revise(self, document, style)
+        read = changed.front_matter
+        for key, value in self.metadata.items() if edit.splices else ():
+            known = document.front_matter.get(key)
+            is_set = value is None or (
+                key in read and frontmatter.are_same(read[key], frontmatter.meant(known, value))
+            )
+            if not is_set or (value is None and key in read):
+                raise StructureChanged(
+                    f"after this edit the front matter of {document.path} would not read as was asked",
+                    fix="Give plain words as keys, and texts without lines of dashes as values.",
+                )
+        return changed, edit
 
 
 def _has_h1(document: Document) -> bool:

@@ -16,7 +16,7 @@ from workspace.links.targets import Target, meant_paths
 from workspace.paths import twin_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workspace.links.link import Link
     from workspace.links.resolving import Resolved, World
@@ -35,15 +35,46 @@ class Elsewhere(Protocol):
         ...
 
 
-def led_back(subject: Subject, elsewhere: Elsewhere) -> Iterator[Mend]:
-    """A mend for each broken link of a document that can mean but one place."""
+class Twins:
+    """Paths of a world that differ from others in letter case or Unicode form alone.
+
+    The world stays as it is: the names of each folder are looked at once, for all links.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._names: dict[str, Mapping[str, Sequence[str]]] = {}
+
+    def of(self, path: str) -> str | None:
+        """The one path that is there and differs from this one so; None if there are several, or none."""
+        folder = ""
+        for name in path.split("/"):
+            if name not in self._world.entries(folder):
+                twins = self._in(folder).get(twin_key(name), ())
+                if len(twins) != 1:
+                    return None
+                name = twins[0]
+            folder = f"{folder}/{name}" if folder else name
+        return folder
+
+    def _in(self, folder: str) -> Mapping[str, Sequence[str]]:
+        if folder not in self._names:
+            found: dict[str, list[str]] = {}
+            for name in self._world.entries(folder):
+                found.setdefault(twin_key(name), []).append(name)
+            self._names[folder] = found
+        return self._names[folder]
+
+
+def led_back(subject: Subject, elsewhere: Elsewhere, twins: Twins) -> Iterator[Mend]:
+    """A mend for each broken link of a document that can mean but one place; `twins` are of its world."""
     document, world = subject.document, subject.world
     found: dict[str, Target | None] = {}
     for link, resolved in subject.links:
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in found:
-            found[link.destination] = _meant(world, resolved, elsewhere)
+            found[link.destination] = _meant(world, resolved, elsewhere, twins)
         target = found[link.destination]
         if target is None:
             continue
@@ -59,7 +90,7 @@ def _rule(link: Link, resolved: Resolved) -> str:
     return "broken-image" if link.is_image else "broken-link"
 
 
-def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere) -> Target | None:
+def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere, twins: Twins) -> Target | None:
     """The one target that a broken link can mean."""
     target = resolved.target
     if target is None:
@@ -68,7 +99,7 @@ def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere) -> Target | N
         return _place(world, resolved.path, target.fragment, elsewhere)
     paths: set[str] = set()
     for path in meant_paths(target, world.rules):
-        now = elsewhere.document(path) or _twin(world, path)
+        now = elsewhere.document(path) or twins.of(path)
         if now is not None and world.exists(now):
             paths.add(now)
     if len(paths) != 1:
@@ -93,17 +124,3 @@ def _place(world: World, path: str, fragment: str | None, elsewhere: Elsewhere) 
         return None
     now = Target(*moved)
     return now if resolve_fragment(world, now, now.path).status is Status.OK else None
-
-
-def _twin(world: World, path: str) -> str | None:
-    """The one path that differs from another in case or Unicode form alone; None if there are several."""
-    folder = ""
-    for name in path.split("/"):
-        names = world.entries(folder)
-        if name not in names:
-            twins = [other for other in names if twin_key(other) == twin_key(name)]
-            if len(twins) != 1:
-                return None
-            name = twins[0]
-        folder = f"{folder}/{name}" if folder else name
-    return folder

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
 from workspace.document import Document
-from workspace.fixing.kept import Kept
+from workspace.fixing.documents import UNREADABLE
+from workspace.fixing.kept import together
 from workspace.fixing.mend import Change, Left
-from workspace.fixing.operation import UNREADABLE, fixed_documents
 from workspace.links.affected import Affected
 from workspace.links.inbound import ScannedInbound
 from workspace.links.relinking import relink
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from workspace.fixing.fixers import Fixers
-    from workspace.fixing.operation import Progress
+    from workspace.fixing.mend import Mended
     from workspace.snapshot import Snapshot
     from workspace.validation.files import Files
 
@@ -40,23 +39,17 @@ class Repaired(NamedTuple):
     links: int
 
 
-def repaired(
-    fixers: Fixers, paths: Sequence[str], snapshot: Snapshot, progress: Progress | None = None
-) -> Repaired:
-    """The documents at these paths put right, in memory, and the links that lead into them.
+def repaired(done: Sequence[Mended], snapshot: Snapshot, files: Files) -> Repaired:
+    """The documents put right, in memory, and the links that lead into them.
 
     `snapshot` is the commit that the files are laid over.
     """
-    kept = Kept(fixers.files.config.links.dialect)
-    changes: dict[str, Change] = {}
-    left: list[Left] = []
-    for one in fixed_documents(paths, fixers.corpus.read, fixers, left, progress):
-        kept.add(one)
-        changes[one.document.path] = one.change
-    survival = kept.survival()
+    changes = {one.path: one.change for one in done if one.change}
+    left = [left for one in done for left in one.left]
+    survival = together(one.survival for one in done)
     if survival is None:
         return Repaired(list(changes.values()), left, 0)
-    before = _laid(snapshot, fixers.files)
+    before = _laid(snapshot, files)
     after = before.copy()
     _lay(after, changes, survival.documents)
     affected = Affected.of(before, after, survival).paths
@@ -85,7 +78,7 @@ def _lay(overlay: Overlay, changes: Mapping[str, Change], paths: Iterable[str]) 
     """Lays those of the changed documents that stand at these paths."""
     for path in paths:
         if path in changes:
-            overlay.put(Document.parse(changes[path].after, path))
+            overlay.lay(path, changes[path].after)
 
 
 def _laid(snapshot: Snapshot, files: Files) -> Overlay:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.fixing.broken_link import Elsewhere, led_back
+from workspace.fixing.broken_link import Elsewhere, Twins, led_back
 from workspace.fixing.mend import Left, Mend
 from workspace.fixing.missing_anchor import RULE as MISSING_ANCHOR
 from workspace.fixing.missing_anchor import missing_anchors
@@ -45,6 +45,15 @@ class Fixers:
         """The world of the files."""
         return Corpus(self.files)
 
+    @cached_property
+    def twins(self) -> Twins:
+        """Its paths by what they have in common with others."""
+        return Twins(self.corpus)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process is sent no document that was read here."""
+        return _fixers, (self.files, self.selection, self.elsewhere)
+
     def find(self, document: Document) -> Iterator[Mend | Left]:
         """Every mend of a document, and what has to be left."""
         severities = self.selection.severities(document.path)
@@ -64,11 +73,15 @@ class Fixers:
             found = missing_anchors(document, self.files.config.anchors)
             yield from (one for one in found if one.line in unnamed)
         if broken := _lines(findings, LINKS):
-            yield from (one for one in led_back(subject, self.elsewhere) if one.line in broken)
+            yield from (one for one in led_back(subject, self.elsewhere, self.twins) if one.line in broken)
 
     def may_find_more(self, mends: tuple[Mend, ...]) -> bool:
         """Whether a rule told of as many places as it tells of at most."""
         return max(Counter(mend.rule for mend in mends).values(), default=0) >= MOST
+
+
+def _fixers(files: Files, selection: Selection, elsewhere: Elsewhere) -> Fixers:
+    return Fixers(files=files, selection=selection, elsewhere=elsewhere)
 
 
 def _lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int]:

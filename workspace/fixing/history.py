@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,25 @@ _MOST_SECTIONS = 500
 """Sections that are looked for in the history by one fix: each may read some old versions of its document."""
 
 
+class HistoryNeeded(Exception):
+    """The history of a section is asked for where it is not at hand."""
+
+
+@dataclass(frozen=True)
+class RenamedDocuments:
+    """What `History` tells of documents alone; it can be sent to another process."""
+
+    renamed: Mapping[str, str]
+
+    def document(self, path: str) -> str | None:
+        """The path of a document that once stood at this one."""
+        return self.renamed.get(path)
+
+    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+        """Raises HistoryNeeded."""
+        raise HistoryNeeded
+
+
 class History:
     """What the last 1,000 commits before a tip tell (`workspace.fixing.broken_link.Elsewhere`)."""
 
@@ -26,7 +46,7 @@ class History:
 
     def document(self, path: str) -> str | None:
         """The path of a document that once stood at this one."""
-        return self._renamed.get(path)
+        return self.documents.renamed.get(path)
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
         """The path and address of a section that once had this one; at most 500 are looked for."""
@@ -35,5 +55,6 @@ class History:
         return None if move is None or move.fragment is None else (move.path, move.fragment)
 
     @cached_property
-    def _renamed(self) -> Mapping[str, str]:
-        return renamed_documents(self._tip)
+    def documents(self) -> RenamedDocuments:
+        """What it tells of documents."""
+        return RenamedDocuments(renamed_documents(self._tip))

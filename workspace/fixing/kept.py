@@ -4,43 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workspace import markdown
 from workspace.anchors import AnchorForm
 from workspace.fixing.missing_anchor import may_be_named_elsewhere
 from workspace.links.rules import Dialect
 from workspace.links.survival import Piece, Survival
-from workspace.markdown.slugged import may_have_nested_headings
 from workspace.slugs import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from workspace.document import Document
     from workspace.fixing.mend import Fixed
 
 
-class Kept:
-    """Where the places are now of those documents in which a name may lead elsewhere; all others stay."""
+def kept(one: Fixed, dialect: Dialect) -> Survival | None:
+    """Where the places of a document are now; None where every name leads where it led."""
+    before, after = one.before, one.document
+    if not _may_rename(before, after, dialect):
+        return None
+    renamed = {
+        (before.path, was.heading_start): (after.path, now.heading_start)
+        for was, now in zip(before.sections, after.sections, strict=True)
+        if was.has_heading
+    }
+    return Survival(tuple(_pieces(before, after)), renamed, {before.path: after.path})
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self._pieces: list[Piece] = []
-        self._renamed: dict[tuple[str, int], tuple[str, int]] = {}
-        self._documents: dict[str, str | None] = {}
 
-    def add(self, one: Fixed) -> None:
-        """Takes note of a document that was put right."""
-        before, after = one.before, one.document
-        if not _may_rename(before, after, self._dialect):
-            return
-        self._pieces += _pieces(before, after)
-        for was, now in zip(before.sections, after.sections, strict=True):
-            if was.has_heading:
-                self._renamed[before.path, was.heading_start] = after.path, now.heading_start
-        self._documents[before.path] = after.path
-
-    def survival(self) -> Survival | None:
-        """What was kept; None where every name leads where it led."""
-        return Survival(tuple(self._pieces), self._renamed, self._documents) if self._documents else None
+def together(several: Iterable[Survival | None]) -> Survival | None:
+    """What was kept of several documents; None where all stayed as they were."""
+    found = [one for one in several if one is not None]
+    if not found:
+        return None
+    pieces = tuple(piece for one in found for piece in one.pieces)
+    renamed = {place: now for one in found for place, now in one.renamed.items()}
+    return Survival(pieces, renamed, {path: now for one in found for path, now in one.documents.items()})
 
 
 def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
@@ -55,7 +53,7 @@ def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
     if (
         dialect is not Dialect.GITHUB
         or before.form not in (None, AnchorForm.HTML)
-        or may_have_nested_headings(before.data)
+        or markdown.may_have_nested_headings(before.data)
         or may_be_named_elsewhere(before.data, set(given))
     ):
         return True

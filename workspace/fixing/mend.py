@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from workspace.document import Document
     from workspace.edits.edit import Splice
+    from workspace.links.survival import Survival
 
 
 class Mend(NamedTuple):
@@ -47,3 +48,17 @@ class Change(NamedTuple):
     before: bytes
     after: bytes
     mends: tuple[Mend, ...] = ()
+
+
+class Mended(NamedTuple):
+    """What came of looking at the document of a path; it can be sent from one process to another.
+
+    There is no `change` without mends. `survival` is set where a name of a place may lead elsewhere now.
+    `is_open` says that the history has to be asked, and that nothing was done.
+    """
+
+    path: str
+    change: Change | None = None
+    left: tuple[Left, ...] = ()
+    survival: Survival | None = None
+    is_open: bool = False

@@ -3,86 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.config import LimitExceeded
 from workspace.edits.operation import Operation, Outcome
-from workspace.fixing.fixing import fixed
-from workspace.fixing.kept import Kept
-from workspace.fixing.mend import Left
-from workspace.snapshot import NotADocument
-from workspace.validation.files import UnreadableFile
+from workspace.fixing.kept import together
 
 if TYPE_CHECKING:
-    from workspace.document import Document
     from workspace.edits.edit import Style
-    from workspace.fixing.fixers import Fixers
-    from workspace.fixing.mend import Fixed, Mend
+    from workspace.fixing.mend import Change, Left, Mend, Mended
     from workspace.overlay import Overlay
-
-UNREADABLE = "unreadable-document"
-"""The rule that tells of documents that cannot be read, and so cannot be mended."""
-
-Progress = Callable[[float, float | None, str | None], None]
+    from workspace.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixDocuments(Operation):
     """Puts the documents at these paths right; what has to be left is said in the answer and stops nothing.
 
-    `paths` are documents, all of them where there are none; `fixers` makes what is looked for at the
-    state that is mended. The answer holds `fixed`, one `Fixed` for each document with mends, and `left`.
+    `paths` are documents, all of them where there are none; `mend` looks at those of the commit that is
+    mended, and answers for each that has mends, or something that is left. So no other operation of a batch
+    comes before this one. The answer holds `changes`, by path, and `left`.
     """
 
     name: ClassVar[str] = "fix"
 
-    fixers: Callable[[Overlay], Fixers]
+    mend: Callable[[Snapshot, Sequence[str]], Sequence[Mended]]
     paths: tuple[str, ...] = ()
-    progress: Progress | None = None
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
         """Lays each document that is put right over the snapshot."""
-        fixers = self.fixers(overlay)
         there = overlay.snapshot.documents
-        paths = [path for path in self.paths or there if path in there]
-        kept = Kept(overlay.snapshot.config.links.dialect)
-        mends: dict[str, tuple[Mend, ...]] = {}
-        left: list[Left] = []
-        for one in fixed_documents(paths, overlay.document, fixers, left, self.progress):
-            try:
-                overlay.put(one.document)
-            except LimitExceeded as error:
-                left.append(Left(one.mends[0].rule, one.document.path, 0, error.message))
-            else:
-                kept.add(one)
-                mends[one.document.path] = one.mends
-        answer = {"mends": mends, "left": left}
-        return Outcome("", answer, summary(mends), bool(mends), survival=kept.survival())
+        done = self.mend(overlay.snapshot, [path for path in self.paths or there if path in there])
+        changes = {one.path: one.change for one in done if one.change}
+        for change in changes.values():
+            overlay.lay(change.path, change.after)
+        left: list[Left] = [left for one in done for left in one.left]
+        answer = {"changes": changes, "left": left}
+        survival = together(one.survival for one in done)
+        return Outcome("", answer, summary(_mends(changes)), bool(changes), survival=survival)
 
 
-def fixed_documents(
-    paths: Sequence[str],
-    read: Callable[[str], Document],
-    fixers: Fixers,
-    left: list[Left],
-    progress: Progress | None = None,
-) -> Iterator[Fixed]:
-    """Each document that has mends, put right; what was left of all is added to `left`."""
-    for number, path in enumerate(paths):
-        if progress:
-            progress(number, len(paths), None)
-        try:
-            one = fixed(read(path), fixers)
-        except NotADocument:
-            continue
-        except (LimitExceeded, UnreadableFile) as error:
-            left.append(Left(UNREADABLE, path, 0, error.message))
-            continue
-        left += one.left
-        if one.mends:
-            yield one
+def _mends(changes: Mapping[str, Change]) -> Mapping[str, Sequence[Mend]]:
+    return {path: change.mends for path, change in changes.items()}
 
 
 def summary(mends: Mapping[str, Sequence[Mend]]) -> str:

@@ -13,6 +13,8 @@ _WIDTH = 10**6
 
 # Line ends that only YAML knows as such, and what cannot be seen.
 _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# A line that would end the front matter, indented though it is.
+_MARK = re.compile(r"\n[ ]*---|^[ ]*---[^\n]*\n")
 
 
 def write_list(key: str, values: tuple[str, ...]) -> str:
@@ -61,7 +63,7 @@ def _dumper() -> type[yaml.SafeDumper]:
 
         def represent_text(self, data: str) -> yaml.Node:
             style = None
-            if _UNSEEN.search(data):
+            if _UNSEEN.search(data) or _MARK.search(data):
                 style = '"'
             elif "\n" in data:
                 style = "|" if data[:1].strip() else '"'

@@ -6,7 +6,6 @@ threads: each call takes the repository's lock, because libgit2's handles are no
 
 from __future__ import annotations
 
-import re
 import threading
 from contextlib import suppress
 from functools import cached_property
@@ -19,12 +18,12 @@ from workspace import objects, worktrees
 from workspace.git.comparing import TreeComparison
 from workspace.git.loose import BrokenObject, LargeObject, read_loose
 from workspace.git.repository import DamagedRepository, missing, open_repository
+from workspace.git.revisions import object_named
 from workspace.objects import Commit, Entry, Head
 from workspace.worktrees import Worktree, common_dir_of
 
 _HEADS = "refs/heads/"
 _LOOKED_AT = 50_000
-_SHORT_ID = re.compile("[0-9a-fA-F]{4,40}")
 
 
 def _branch(ref: str) -> str | None:
@@ -88,18 +87,14 @@ class GitReader:
             return False
 
     def find_commit(self, name: str) -> str | None:
-        """The id of the commit that a branch, a tag, a ref or the beginning of an id names; else None."""
+        """The id of the commit that a branch, a tag, a ref or the beginning of an id names; else None.
+
+        One may be counted from, as in `HEAD~2` and `main^`.
+        """
         with self._lock:
-            try:
-                # libgit2 takes no name at all for HEAD.
-                id = str(self._repo.lookup_reference_dwim(name or "/").resolve().target)
-            except (KeyError, ValueError, pygit2.GitError):
-                if not _SHORT_ID.fullmatch(name):
-                    return None
-                try:
-                    id = str(self._repo.expand_id(name))
-                except (KeyError, ValueError, pygit2.GitError):
-                    return None
+            id = object_named(self._repo, name)
+        if id is None:
+            return None
         with suppress(DamagedRepository):
             for _ in range(worktrees.SYMBOLIC_DEPTH):
                 with suppress(DamagedRepository):

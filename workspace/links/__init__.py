@@ -1,7 +1,20 @@
 """Links: what a document refers to, what that means, and how it is spelled when what it names has moved.
 
-`reading` finds links in bytes (`linewise` where lines can be read one by one, `leaves` elsewhere), `targets`
-says which file and place a destination means, `names` which places a document has, `resolving` whether they
-are there, `spelling` writes a destination anew as its author wrote it, `relinking` mends the links of a batch
-after a rename or a move.
+link, spans                      what was found: in a document's bytes, in a text
+reading                          the links of a document
+    linewise                     line by line, where that is exact, else
+    body, leaves, inline         by the parser's blocks, and in each of them
+    destinations, html, tables   the parts of these
+    characters                   bytes as text of one character each
+names                            the fragments that lead to places of a document
+    headings, numbering          those that a dialect derives from headings
+resolving                        what a link leads to
+    rules, targets, wiki         what its destination names
+    worlds                       among which files it is looked for
+spelling, enclosing              a destination written anew, as its author wrote it
+following                        what an operation does to links
+    survival, affected           which bytes it kept, and to which paths links may mean something else now
+    inbound                      which documents may link there
+    relinking, undefined         links mended, and references that lost their definition
+    warnings, suggesting, shown  what is told of links that lead nowhere
 """

@@ -9,9 +9,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config import DOCUMENT_SUFFIXES, LimitExceeded
+from workspace import markdown
+from workspace.config import LimitExceeded
 from workspace.links.link import LinkKind
-from workspace.links.targets import document_suffixes, index_paths, read_target
+from workspace.links.targets import (
+    INDEX_STEMS,
+    document_suffixes,
+    index_paths,
+    read_target,
+    without_suffix,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,21 +29,8 @@ if TYPE_CHECKING:
     from workspace.links.survival import Survival
     from workspace.overlay import Overlay
 
-# What may give names to places in a section's text: a heading in a list or a quotation, with marks or
-# underlined, a tag with an id, a footnote.
-_NAMED = re.compile(
-    rb"^[ \t>*+0-9.)-]*[ \t>*+.)-]#{1,6}(?:[ \t][^\r\n]*|\r?$)|^[^\r\n]*\r?\n[ \t>]+(?:=+|-+)[ \t]*\r?$"
-    rb"|<[a-z][^<>]{0,10000}?\b(?:id|name)\s*=[^<>]{0,10000}|^[ \t>*+0-9.)-]*\[\^[^\]\r\n]{0,1000}",
-    re.IGNORECASE | re.MULTILINE,
-)
-# What hides names, where there are any.
-_HIDING = re.compile(
-    rb"^[ \t>*+0-9.)-]*(?:`{3,}|~{3,})|<!--|-->|<(?:script|style|pre|textarea)", re.IGNORECASE | re.MULTILINE
-)
-
-
-_INDEXES = ("readme", "index")
-_TOP = "top"  # the document itself, unless something is named so
+# A tag with a name, of the two that count.
+_TAG_NAME = re.compile(rb"(?:id|name)[ \t\r\n]*=", re.IGNORECASE)
 
 
 class Affected(NamedTuple):
@@ -86,15 +80,15 @@ def _may_rename(old: Document, new: Document, survival: Survival, rules: LinkRul
     """Whether a name of a place may be gone, or lead to another place, after an edit of a document."""
     if len(old.sections) == len(new.sections) and all(
         _is_same(one, other, survival.place(old.path, one.heading_start) == (new.path, other.heading_start))
-        and _names_alike(old.source(one), new.source(other))
+        and (old.source(one) == new.source(other) or not _may_name(old.source(one) + new.source(other)))
         for one, other in zip(old.sections, new.sections, strict=True)
     ):
         return False
     # Imported here because the parser is, and most edits do without.
-    from workspace.links.names import DOCUMENT, find_place, names_of
+    from workspace.links.names import DOCUMENT, TOP, find_place, names_of
 
     names = names_of(new, rules.dialect)
-    if find_place(names, _TOP) != find_place(names_of(old, rules.dialect), _TOP) == DOCUMENT:
+    if find_place(names, TOP) != find_place(names_of(old, rules.dialect), TOP) == DOCUMENT:
         return True
     for name, place in names_of(old, rules.dialect).items():
         found = find_place(names, name)
@@ -116,12 +110,11 @@ def _is_same(one: Section, other: Section, is_kept: bool) -> bool:
     )
 
 
-def _names_alike(old: bytes, new: bytes) -> bool:
-    """Whether two texts of a section surely give the same names to places in them, in the same order."""
-    if old == new:
+def _may_name(text: bytes) -> bool:
+    """Whether something in a section's text may have a name: a tag, a footnote, a heading in a list."""
+    if b"[^" in text or (b"<" in text and _TAG_NAME.search(text)):
         return True
-    named = _NAMED.findall(old)
-    return named == _NAMED.findall(new) and (not named or _HIDING.findall(old) == _HIDING.findall(new))
+    return markdown.may_have_nested_headings(text)
 
 
 def _spellings(paths: Iterable[str]) -> frozenset[str | None]:
@@ -131,7 +124,7 @@ def _spellings(paths: Iterable[str]) -> frozenset[str | None]:
         folder, _, name = path.rpartition("/")
         stem = name.partition(".")[0]
         spelled |= {path, path.removesuffix(name) + name.rpartition(".")[0]}
-        if stem.lower() in _INDEXES:
+        if stem.lower() in INDEX_STEMS:
             spelled.add(folder)
     return frozenset(spelled)
 
@@ -159,15 +152,10 @@ def _shadowed(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
         if rules.omits_endings and folder:
             spelled += (folder + suffix for suffix in document_suffixes(rules))
     if rules.omits_endings:
-        stem = _without_suffix(new)
+        stem = without_suffix(new)
         spelled += (stem, *(stem + suffix for suffix in document_suffixes(rules)), *index_paths(stem, rules))
     for path in dict.fromkeys(spelled):
         if path != new and world.exists(path):
             yield path
     if rules.wiki:
-        yield from world.stems.get(_without_suffix(name).lower(), ())
-
-
-def _without_suffix(path: str) -> str:
-    suffix = next((suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)), "")
-    return path.removesuffix(suffix)
+        yield from world.stems.get(without_suffix(name).lower(), ())

@@ -43,6 +43,9 @@ def follow(
     ]
     relinked = relink(before, after, survival, inbound or ScannedInbound())
     answer = {**outcome.answer, **_told(relinked, always=operation.tells_links)}
+    if relinked.anchored:
+        known = answer.get("anchors_added")
+        answer["anchors_added"] = [*(known if isinstance(known, list) else ()), *relinked.anchored]
     hints = (*outcome.hints, *_hints(relinked))
     return replace(outcome, answer=answer, hints=hints, doubts=doubted), (*moved, *relinked.revised)
 

@@ -9,8 +9,6 @@ from workspace import markdown
 from workspace.anchors import AnchorForm, HeadingText, read_heading
 from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
 from workspace.links.rules import Dialect
-from workspace.markdown.slugged import all_headings as parsed_headings
-from workspace.markdown.slugged import may_have_nested_headings
 from workspace.slugs import Names
 
 if TYPE_CHECKING:
@@ -23,7 +21,11 @@ _ATTRIBUTES = re.compile(r"\{:?(?P<list>[^{}\n]+)\}$")
 _ID = re.compile(r"(?:^|[ ])(?:#|id=)[\"']?(?P<name>[^\s\"'#]+)")
 # Tags and images that leave spaces at the ends of a text, and entities that are spaces.
 _ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
+# Anchors on lines of their own, which an underlined heading has among its words.
+_ANCHORS_ABOVE = re.compile(r"^(?:<a [^<>`\\]*>[ \t]*</a>[ \t]*\r?\n)+", re.IGNORECASE)
 _AT_ENDS = re.compile(r"[<&]|!\[|` | `")
+# An anchor in braces that is text for a renderer without a doubt.
+_PLAIN_BRACES = re.compile(r"[ \t]*\{#[A-Za-z0-9./-]+\}")
 
 
 class LinkedHeading(NamedTuple):
@@ -46,7 +48,7 @@ class LinkedHeading(NamedTuple):
 
 def all_headings(document: Document) -> Sequence[LinkedHeading]:
     """Every heading of a document in order, those in lists and quotations included."""
-    if not may_have_nested_headings(document.data):
+    if not markdown.may_have_nested_headings(document.data):
         return [
             _read(at.heading_start, at.heading.block.source, at.heading.text, at.heading.title)
             for at in document.sections
@@ -55,7 +57,7 @@ def all_headings(document: Document) -> Sequence[LinkedHeading]:
     first, end = document.front_matter_lines, document.front_matter_end
     return [
         _read(document.lines.offset(first + at.line), at.source, read_heading(at.source), None)
-        for at in parsed_headings(document.text(end, len(document.data)))
+        for at in markdown.all_headings(document.text(end, len(document.data)))
     ]
 
 
@@ -86,7 +88,9 @@ def derived(
             return _github(headings)
         case Dialect.DOCUSAURUS:
             # @docusaurus/mdx-loader, `remark/headings`: a heading with an id of its own takes no number.
-            return _github([heading for heading in headings if not heading.is_anchored])
+            own = ((read_heading(at.source).name, at.offset) for at in headings if at.is_anchored)
+            named = [(name, offset) for name, offset in own if name]
+            return [*named, *_github([heading for heading in headings if not heading.is_anchored])]
         case Dialect.MKDOCS:
             return _mkdocs(headings, written)
 
@@ -95,7 +99,14 @@ def with_braces(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
     """The fragments that GitHub makes, which takes an anchor in braces for words of the heading."""
     if not any(heading.is_anchored for heading in headings):
         return ()
-    return _github([LinkedHeading(at.offset, at.source, at.source, None) for at in headings])
+    return _github([at._replace(words=at.source, text=_text_with_braces(at)) for at in headings])
+
+
+def _text_with_braces(heading: LinkedHeading) -> str | None:
+    """A heading's text with its anchor, where that is known already."""
+    braces = heading.source.removeprefix(heading.words)
+    is_plain = not braces or (braces != heading.source and _PLAIN_BRACES.fullmatch(braces))
+    return heading.text + braces if heading.text is not None and is_plain else None
 
 
 def _github(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
@@ -123,5 +134,7 @@ def _visible(heading: LinkedHeading) -> str:
     """A heading's text as a renderer has it."""
     if heading.text is not None:
         return heading.text
+    # A line end is no part of a slug, though it would be read as a space.
+    words = _ANCHORS_ABOVE.sub(lambda found: found[0].replace("\r", "").replace("\n", ""), heading.words)
     # A full stop has no part in a slug, and keeps the spaces at both ends.
-    return markdown.plain_text(f".{heading.words}.")[1:-1]
+    return markdown.plain_text(f".{words}.")[1:-1]

@@ -11,14 +11,14 @@ from html.entities import html5
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from workspace.git import DamagedRepository
+from workspace.links.targets import ENDINGS, INDEX_STEMS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from workspace.snapshot import Snapshot
 
-_ENDING = re.compile(r"\.(?:md|markdown|mdx)\Z", re.IGNORECASE)
-_INDEXES = frozenset({"readme", "index"})
+_ENDING = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECASE)
 
 _LETTERS = re.compile(r"[a-z0-9]+")
 _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  # an ASCII letter or digit
@@ -37,6 +37,8 @@ _DOT = rb"(?:\\?\.|%2e|&period;)"
 # an entity or of a space of another script. Before a name in one, also a slash or the end of an escape.
 _OPENING = rb"[(<\"'=:|\[][\s>]*|[;\x80-\xff]"
 _BEFORE = rb"(?:" + _OPENING + rb"|/|%[0-9a-f][0-9a-f])"
+_OPENED = re.compile(_BEFORE + rb"\Z")
+_FAR = 200  # bytes before a name that are looked at
 # What may stand after a whole destination, but for its closing delimiter also an escape of one.
 _END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
 _AFTER_FILE = rb"(?=[)>\"'#?\s|\]&%\x80-\xff.\\/]|\Z)"
@@ -90,7 +92,8 @@ class Sought(NamedTuple):
     """What a link to a path must hold in one spelling or another.
 
     `names` are the file's name without its ending and, where the file stands for its folder, the folder's:
-    each as a run of letters that is looked for first (empty if there is none), and the pattern of the whole.
+    each as a run of letters that is looked for first (empty if there is none), and the pattern of the whole,
+    which begins with letters where the name does, because these are found much quicker than what is before.
     To `folder` links may lead by dots, and by a mere slash if `is_root`.
     """
 
@@ -103,7 +106,7 @@ class Sought(NamedTuple):
         """What to look for; `root` is the folder that a destination counts from that begins with a slash."""
         above, _, last = path.rstrip("/").rpartition("/")
         stem = _ENDING.sub("", last) or last
-        folder = above if stem.casefold() in _INDEXES else path.rstrip("/") if stem == last else None
+        folder = above if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == last else None
         names = [] if folder == path.rstrip("/") else [*_names(stem, _AFTER_FILE)]
         if folder:
             names += _names(folder.rpartition("/")[2], _AFTER_FOLDER)
@@ -124,12 +127,24 @@ def may_link(path: str, data: bytes, sought: Iterable[Sought], *, wiki: bool = F
     if _hides_letters(lowered):
         return True
     for one in sought:
-        if any(letters in lowered and pattern.search(lowered) for letters, pattern in one.names):
+        if any(letters in lowered and _is_named(lowered, pattern) for letters, pattern in one.names):
             return True
         if one.folder is not None and one.is_passed(path, lowered) and _DOTS.search(lowered):
             return True
         if one.is_root and _ROOT.search(lowered):
             return True
+    return False
+
+
+def _is_named(lowered: bytes, pattern: re.Pattern[bytes]) -> bool:
+    """Whether a name stands somewhere behind what may stand before one."""
+    found = pattern.search(lowered)
+    while found:
+        start = found.start()
+        before = lowered[max(0, start - _FAR) : start]
+        if _OPENED.search(before) or (len(before) == _FAR and not before.strip(b" \t\r\n\f\v>")):
+            return True
+        found = pattern.search(lowered, start + 1)
     return False
 
 
@@ -150,7 +165,7 @@ def _names(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]
     for form in dict.fromkeys((plain, name.casefold())):
         letters = max(_LETTERS.findall(form), key=len, default="").encode()
         spelled = b"".join(map(_spellings, form))
-        yield letters, re.compile(_BEFORE + spelled + after)
+        yield letters, re.compile(spelled + after)
 
 
 def _spellings(character: str) -> bytes:

@@ -30,6 +30,8 @@ _PREFIX = r"[ \t>*+\-0-9.)]*+"
 _MARKS = r"[>*+\-0-9.)]+"
 _DEEP = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
 _TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
+# Brackets around a link are text, because links hold no links. A footnote or an image may be more.
+_AROUND = r"[^\[\]`<\\\n]"
 _DESTINATION = r"([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)"
 
 # Each alternative looks back at the one character that begins it: so the expression is tried at these alone.
@@ -46,6 +48,7 @@ _TOKEN = (
     rf"|(?P<heading>{_PREFIX}#{{1,6}}[ \t][^\n]*(?=\n{_DEEP})))"
     rf"|(?<=`)(?P<code>[^`\n]+`(?!`)|(?P<ticks>`*)(?!`)[^\n]*?(?<!`)`(?P=ticks)(?!`))"
     rf"|(?<=\[)(?P<badge>(!\[{_TEXT}\({_DESTINATION}\))\]\({_DESTINATION}\))"
+    rf"|(?<=[^!]\[)(?P<nested>(?!\^){_AROUND}+(?<!!)(\[{_TEXT}\({_DESTINATION}\)){_AROUND}*\])"
     rf"|(?P<link>(?:(?<=\[)|(?<=!)\[){_TEXT}(\((?:{_DESTINATION}\))?)?)"
     r"|(?<=\\)(?P<escape>[!-/:-@\[-`{-~])"
     r"|(?<=<)(?P<autolink>([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>)"
@@ -123,6 +126,8 @@ class _Lines:
                 return self._link(token)
             case "badge":
                 return self._badge(token)
+            case "nested":
+                return self._nested(token)
             case "angle":
                 return self._tag(token)
             case "autolink":
@@ -165,6 +170,12 @@ class _Lines:
             Span(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
             Span(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
         )
+        return token.end()
+
+    def _nested(self, token: re.Match[str]) -> int:
+        number = token.re.groupindex["nested"]
+        link, destination = token.span(number + 1), token.span(number + 2)
+        self._found.append(Span(LinkKind.INLINE, False, *link, *destination, Enclosure.BARE))
         return token.end()
 
     def _tag(self, token: re.Match[str]) -> int:

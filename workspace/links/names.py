@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 _USER_CONTENT = "user-content-"
 # The URL Fragment Text Directives draft: what follows is text to look for, not a name.
 _DIRECTIVE = ":~:"
-# Without one of these a document has no names but those of its headings.
-_MAY_BE_NAMED = re.compile(rb"\[\^|(?i:id|name)[ \t\r\n]*=")
+# Without `[^`, `id=` or `name=` a document has no names but those of its headings. The rarest letter of each
+# comes first and looks back at the others, so that it is tried at these alone.
+_MAY_BE_NAMED = re.compile(
+    rb"[\[dDmM](?:(?<=\[)\^|(?<=[iI][dD])[ \t\r\n]*=|(?<=[nN][aA][mM])[eE][ \t\r\n]*=)"
+)
 
 
 class Place(NamedTuple):
@@ -40,6 +43,9 @@ class Place(NamedTuple):
     offset: int
     section: int | None
 
+
+TOP = "top"
+"""HTML §7.4.6.3: leads to the top in any letter case, unless something is named so."""
 
 DOCUMENT = Place(0, None)
 """The document itself: where its empty fragment, `top` and `_preamble` lead."""
@@ -59,8 +65,27 @@ def find_place(names: Mapping[str, Place], fragment: str) -> Place | None:
     found = names.get(name)
     if found is None and name.startswith(_USER_CONTENT):
         found = names.get(name.removeprefix(_USER_CONTENT))
-    # HTML §7.4.6.3: `top` in any letter case leads to the top, unless something is named so.
-    return DOCUMENT if found is None and name.lower() == "top" else found
+    return DOCUMENT if found is None and name.lower() == TOP else found
+
+
+def name_at(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
+    """The best name of a place: the one that it had in a link, else what its author gave it, else any."""
+    names = names_of(document, dialect)
+    if fragment is not None and (known := find_place(names, fragment)) and known.offset == offset:
+        return fragment
+    found = [name for name, place in names.items() if place.offset == offset and place != DOCUMENT]
+    preamble = document.preamble
+    if not found and preamble is not None and preamble.heading_start == offset:
+        # The title, whose own words name another heading by now.
+        return name_of_top(document, TOP, dialect)
+    return found[0] if found else None
+
+
+def name_of_top(document: Document, fragment: str, dialect: Dialect) -> str:
+    """A name of the whole document: the one that it had in a link, unless that names a section by now."""
+    names = names_of(document, dialect)
+    free = (name for name in (fragment, TOP, PREAMBLE) if find_place(names, name) == DOCUMENT)
+    return next(free, "")
 
 
 def _names(document: Document, dialect: Dialect) -> dict[str, Place]:

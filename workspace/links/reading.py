@@ -6,10 +6,9 @@ parser finds the blocks of the rest.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from workspace.links.body import body_of
 from workspace.links.characters import as_text
 from workspace.links.leaves import read_leaf_links
 from workspace.links.linewise import ABOVE, may_have_definitions, read_linewise
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from workspace.document import Document
     from workspace.links.spans import Span
-
-_LINE_ENDS = re.compile(r"\r\n?|\n")
 
 
 def links_of(document: Document, wiki: bool = False) -> Links:
@@ -49,39 +46,24 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
     found = [(part, destination_of(text, part)) for part in sure]
     for start, end in unsure:
         found += read_leaf_links(text[start:end], start, wiki=wiki)
-    return _links(document, text, found, lambda place: place + shift)
+    first_line = document.front_matter_lines + 1 - ABOVE.count("\n")
+    return _links(text, found, lambda place: place + shift, first_line)
 
 
 def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
     """The links and names of a document as `read_links` finds them, by the parser alone."""
-    begin = document.front_matter_end
-    source = as_text(document.data[begin:])
-    text = ABOVE + _LINE_ENDS.sub("\n", source)
-    found = read_leaf_links(text[len(ABOVE) :], len(ABOVE), wiki=wiki)
-    if len(text) == len(source) + len(ABOVE):
-        return _links(document, text, found, lambda place: place + begin - len(ABOVE))
-    return _links(document, text, found, _places(document, text))
-
-
-def _places(document: Document, text: str) -> Callable[[int], int]:
-    """Where each character of the text stands, in which lines end in one character each, in the document."""
-    first, lines = document.front_matter_lines - len(ABOVE), document.lines
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-
-    def place(position: int) -> int:
-        line = bisect_right(starts, position) - 1
-        return lines.offset(first + line) + position - starts[line]
-
-    return place
+    text, place = body_of(document)
+    found = read_leaf_links(text, 0, wiki=wiki)
+    return _links(text, found, place, document.front_matter_lines + 1)
 
 
 def _links(
-    document: Document, text: str, parts: list[tuple[Span | Name, str]], place: Callable[[int], int]
+    text: str, parts: list[tuple[Span | Name, str]], place: Callable[[int], int], first_line: int
 ) -> Links:
-    """The links and names in order, by their places in a document's bytes; `place` tells those of a text."""
+    """The links and names in order; `place` tells the byte of a character, `first_line` counts from 1."""
     links: list[Link] = []
     anchors: list[Anchor] = []
-    line, counted = document.front_matter_lines + 1 - len(ABOVE), 0
+    line, counted = first_line, 0
     for part, destination in sorted(parts, key=lambda part: part[0].start):
         start = part.start
         line += text.count("\n", counted, start)

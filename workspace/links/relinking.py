@@ -13,28 +13,31 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.config import LimitExceeded
 from workspace.edits.edit import Edit, Splice, StructureChanged, apply_edit
 from workspace.links.affected import Affected
+from workspace.links.anchoring import Anchored, give_anchors
 from workspace.links.link import Enclosure, LinkKind
-from workspace.links.names import DOCUMENT, find_place, names_of
+from workspace.links.names import DOCUMENT, name_at, name_of_top
 from workspace.links.reading import links_of
 from workspace.links.resolving import Resolved, Status, resolve
 from workspace.links.shown import shown
 from workspace.links.spelling import spell
 from workspace.links.targets import Target
+from workspace.links.undefined import undefined
 from workspace.links.worlds import OverlayWorld
 from workspace.sections import PREAMBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from workspace.document import Document
     from workspace.links.inbound import Inbound
     from workspace.links.link import Link
-    from workspace.links.rules import Dialect
     from workspace.links.survival import Survival
+    from workspace.links.undefined import Undefined
     from workspace.overlay import Overlay
 
 
-_TOP = "top"
+# An anchor that is given may take another place's last name in turn.
+_ROUNDS = 4
 
 
 class BrokenLink(NamedTuple):
@@ -51,6 +54,7 @@ class Relinked(NamedTuple):
 
     `revised` are these files before and after. `left` are links that mean another place now, or none, and
     could not be written anew; `unread` are documents too large to be read, which may hold such links.
+    `anchored` are the full addresses of headings that were given an anchor, because they had no name left.
     """
 
     files: Mapping[str, int]
@@ -58,6 +62,7 @@ class Relinked(NamedTuple):
     broken: Sequence[BrokenLink]
     left: Sequence[BrokenLink]
     unread: Sequence[str]
+    anchored: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -78,13 +83,26 @@ class _Meant(NamedTuple):
 def relink(before: Overlay, after: Overlay, survival: Survival, inbound: Inbound) -> Relinked:
     """Mends the links in `after`, which one operation made of `before`, and says which."""
     affected = Affected.of(before, after, survival)
-    if not affected.paths:
+    lost = list(undefined(before, after, survival))
+    if not affected.paths and not lost:
         return NOTHING
-    mending = _Mending(before, after, survival, affected)
-    sources = {*before.laid, *inbound.linking_to(before.snapshot, affected.paths), *survival.paths}
-    for path in sorted(sources):
-        mending.look(path)
-    return mending.done()
+    anchored = Anchored()
+    for attempt in range(_ROUNDS):
+        mending = _Mending(before, after, survival, affected)
+        mending.tell(lost)
+        sources = {*before.laid, *inbound.linking_to(before.snapshot, affected.paths), *survival.paths}
+        for path in sorted(sources):
+            mending.look(path)
+        if not mending.nameless or attempt + 1 == _ROUNDS:
+            break
+        given, survival = give_anchors(after, mending.nameless, survival)
+        if not given.addresses:
+            break
+        anchored = Anchored(anchored.revised + given.revised, anchored.addresses + given.addresses)
+        affected = Affected.of(before, after, survival)
+        lost = list(undefined(before, after, survival))
+    done = mending.done()
+    return done._replace(revised=(*anchored.revised, *done.revised), anchored=anchored.addresses)
 
 
 class _Mending:
@@ -102,6 +120,8 @@ class _Mending:
         self._broken: list[BrokenLink] = []
         self._left: list[BrokenLink] = []
         self._unread: list[str] = []
+        # Where links are to lead that no name leads to: by path, the bytes where headings begin.
+        self.nameless: dict[str, set[int]] = {}
 
     def look(self, source: str) -> None:
         """Looks at the links of a document as it was, wherever each of them stands now."""
@@ -114,11 +134,8 @@ class _Mending:
             return
         known: dict[tuple[str, bool], Resolved] = {}
         standing: dict[str, Mapping[int, Link]] = {}
-        for link in links_of(document, wiki=self._rules.wiki).links:
-            if link.kind in (LinkKind.REFERENCE, LinkKind.AUTOLINK):
-                continue
-            at = self._place_of(source, link)
-            if at is None or (at[0] == source and not self._affected.may_mean(link, source)):
+        for link, at in self._standing(document):
+            if at[0] == source and not self._affected.may_mean(link, source):
                 continue
             spelled = link.destination, link.kind is LinkKind.WIKI
             if spelled not in known:
@@ -133,6 +150,28 @@ class _Mending:
             now = standing[at[0]].get(at[1])
             if now is not None and _same_bytes(document, link, self._after.document(at[0]), now):
                 self._mend(was, at[0], now)
+
+    def tell(self, lost: Sequence[Undefined]) -> None:
+        """Tells of references whose definition is gone: broken, or left with another one."""
+        for link, path, start, is_text in lost:
+            document = self._after.document(path)
+            moved = link._replace(start=start, line=document.lines.line_at(start) + 1)
+            (self._broken if is_text else self._left).append(broken_link(document, moved))
+
+    def _standing(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
+        """The links of a document as it was, and where each one's destination, and its copies, stand now."""
+        copies: dict[int, list[tuple[str, int]]] = {}
+        for copy in self._survival.copies:
+            if copy.old_path == document.path:
+                copies.setdefault(copy.old_start, []).append((copy.new_path, copy.new_start))
+        for link in links_of(document, wiki=self._rules.wiki).links:
+            if link.kind in (LinkKind.REFERENCE, LinkKind.AUTOLINK):
+                continue
+            at = self._place_of(document.path, link)
+            if at is not None:
+                yield link, at
+            for other in copies.get(link.destination_start, ()):
+                yield link, other
 
     def _place_of(self, source: str, link: Link) -> tuple[str, int] | None:
         """Where a link's destination stands now, if it was kept."""
@@ -168,6 +207,8 @@ class _Mending:
         target = self._target(was, meant, link)
         if target is None:
             self._left.append(self._told(source, link))
+            if meant.offset is not None:
+                self.nameless.setdefault(meant.path, set()).add(meant.offset)
             return
         way = (*spelled, target, link.enclosure)
         if way not in self._spelled:
@@ -204,7 +245,7 @@ class _Mending:
         document = self._new.document(meant.path) if was.place else None
         if meant.offset is None:
             if document is not None and fragment is not None:
-                fragment = _name_of_top(document, fragment, self._rules.dialect)
+                fragment = name_of_top(document, fragment, self._rules.dialect)
             return Target(meant.path, fragment, self._new.is_folder(meant.path))
         if document is None:
             return None
@@ -212,7 +253,7 @@ class _Mending:
             known = resolve(self._new, meant.path, link._replace(destination=f"#{fragment}"))
             if known.place and known.place.offset == meant.offset:
                 return Target(meant.path, fragment)
-        name = _name_at(document, meant.offset, fragment, self._rules.dialect)
+        name = name_at(document, meant.offset, fragment, self._rules.dialect)
         return None if name is None else Target(meant.path, name)
 
     def _told(self, source: str, link: Link) -> BrokenLink:
@@ -243,26 +284,6 @@ def _same_bytes(old: Document, link: Link, new: Document, now: Link) -> bool:
     return link.kind is now.kind and one == new.data[now.destination_start : now.destination_end]
 
 
-def _name_at(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
-    """The best name of a place: the one that it had in a link, else what its author gave it, else any."""
-    names = names_of(document, dialect)
-    if fragment is not None and (known := find_place(names, fragment)) and known.offset == offset:
-        return fragment
-    found = [name for name, place in names.items() if place.offset == offset and place != DOCUMENT]
-    preamble = document.preamble
-    if not found and preamble is not None and preamble.heading_start == offset:
-        # The title, whose own words name another heading by now.
-        return _name_of_top(document, _TOP, dialect)
-    return found[0] if found else None
-
-
-def _name_of_top(document: Document, fragment: str, dialect: Dialect) -> str:
-    """A name of the whole document: the one that it had in a link, unless that names a section by now."""
-    names = names_of(document, dialect)
-    free = (name for name in (fragment, _TOP, PREAMBLE) if find_place(names, name) == DOCUMENT)
-    return next(free, "")
-
-
 def _is_meant(now: Resolved, was: Resolved, meant: _Meant) -> bool:
     """Whether a link leads to the place in a document that it is to lead to."""
     if meant.offset is None:
@@ -272,6 +293,5 @@ def _is_meant(now: Resolved, was: Resolved, meant: _Meant) -> bool:
 
 def broken_link(document: Document, link: Link) -> BrokenLink:
     """A link as an answer names it."""
-    position = bisect_right(document.sections, link.start, key=lambda section: section.start) - 1
-    slug = document.sections[position].key if position >= 0 else PREAMBLE
-    return BrokenLink(document.path, slug, link.line, shown(link.destination))
+    section = document.section_at(link.start)
+    return BrokenLink(document.path, section.key if section else PREAMBLE, link.line, shown(link.destination))

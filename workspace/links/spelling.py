@@ -10,11 +10,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from workspace.config import DOCUMENT_SUFFIXES
 from workspace.links.enclosing import enclosed
 from workspace.links.link import Enclosure
 from workspace.links.resolving import resolve
-from workspace.links.targets import document_suffixes, index_paths, is_external, split_destination
+from workspace.links.targets import ENDINGS, document_suffixes, index_paths, is_external, split_destination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +98,7 @@ def _style(old: Parts, enclosure: Enclosure) -> _Style:
         is_absolute=path.startswith("/"),
         is_dotted=path.startswith("./"),
         is_folder=bool(path) and last in ("", ".", ".."),
-        omits_ending=bool(path) and not last.endswith((*DOCUMENT_SUFFIXES, ".mdx")),
+        omits_ending=bool(path) and not last.endswith(ENDINGS),
         escapes_spaces=not (enclosure is Enclosure.ANGLE and "%20" not in path)
         and not (is_quoted and " " in path),
         escapes_letters=_ESCAPED_NOT_ASCII.search(path + old.fragment) is not None

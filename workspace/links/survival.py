@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from workspace.document import Document
     from workspace.edits.edit import Splice
@@ -42,12 +42,14 @@ class Survival:
     `pieces` are in no order, and none of one document overlap, before or after. `renamed` names headings
     whose lines were written anew and are meant to be the same headings: the offset of the line, before and
     after. `documents` says of each document where it is, None for one that was removed; one that only stands
-    in `pieces` is where it was.
+    in `pieces` is where it was. `copies` are destinations of links that stand in another place as well, where
+    they are to lead to the same.
     """
 
     pieces: tuple[Piece, ...]
     renamed: Mapping[Offset, Offset] = field(default_factory=dict)
     documents: Mapping[str, str | None] = field(default_factory=dict)
+    copies: tuple[Piece, ...] = ()
 
     @classmethod
     def of_splices(
@@ -80,6 +82,44 @@ class Survival:
     def of_creation(cls, path: str) -> Survival:
         """What is kept when a document is made: nothing, for nothing was there."""
         return cls((), documents={path: path})
+
+    def followed_by(self, later: Survival) -> Survival:
+        """What is kept of all when another operation, which moved no document, ran on what this one left."""
+        pieces = [part for piece in self.pieces for part in later._parts(piece)]
+        touched = self._all_new_paths
+        pieces += [piece for piece in later.pieces if piece.old_path not in touched]
+        renamed = {old: later.place(*new) or new for old, new in self.renamed.items()}
+        for old, new in later.renamed.items():
+            origin = self._origin(*old)
+            if origin is not None:
+                renamed.setdefault(origin, new)
+        copies = [part for piece in self.copies for part in later._parts(piece)]
+        return Survival(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
+
+    def _parts(self, piece: Piece) -> Iterator[Piece]:
+        """What this operation kept of the bytes that a piece of an earlier one says are there."""
+        start, end = piece.new_start, piece.new_start + piece.old_end - piece.old_start
+        if not self._is_touched(piece.new_path):
+            yield piece
+            return
+        kept = self._by_path.get(piece.new_path, ())
+        for part in kept[max(0, bisect_right(kept, start, key=lambda part: part.old_start) - 1) :]:
+            if part.old_start >= end:
+                return
+            first, last = max(start, part.old_start), min(end, part.old_end)
+            if first < last:
+                old = piece.old_start + first - start
+                new = part.new_start + first - part.old_start
+                yield Piece(piece.old_path, old, old + last - first, part.new_path, new)
+
+    def _origin(self, path: str, offset: int) -> Offset | None:
+        """Where a byte that stands there now was before; None if it was written by the operation."""
+        if path not in self._all_new_paths:
+            return path, offset
+        for piece in self._by_new_path.get(path, ()):
+            if piece.new_start <= offset < piece.new_start + piece.old_end - piece.old_start:
+                return piece.old_path, piece.old_start + offset - piece.new_start
+        return None
 
     @property
     def paths(self) -> frozenset[str]:
@@ -116,21 +156,34 @@ class Survival:
         return piece.new_path, piece.new_start + start - piece.old_start
 
     def written(self, document: Document) -> Sequence[tuple[int, int]]:
-        """The spans of a document, as it is now, that were not kept from before: what the operation wrote."""
-        kept = sorted(
-            (piece.new_start, piece.new_start + piece.old_end - piece.old_start)
-            for piece in self.pieces
-            if piece.new_path == document.path
-        )
-        if not kept and document.path not in self.new_paths:
+        """The spans of a document, as it is now, that were not kept from before: what the operation wrote.
+
+        A span of no bytes is where it took something out.
+        """
+        kept = self._by_new_path.get(document.path, ())
+        if not kept and document.path not in self._all_new_paths:
             return ()
         spans: list[tuple[int, int]] = []
-        position = 0
-        for start, end in kept:
-            if position < start:
-                spans.append((position, start))
-            position = end
+        position, before = 0, None
+        for piece in kept:
+            here = piece.old_path, piece.old_start
+            if position < piece.new_start or (before is not None and before != here):
+                spans.append((position, piece.new_start))
+            position = piece.new_start + piece.old_end - piece.old_start
+            before = piece.old_path, piece.old_end
         if position < len(document.data):
+            spans.append((position, len(document.data)))
+        return spans
+
+    def lost(self, document: Document) -> Sequence[tuple[int, int]]:
+        """The spans of a document, as it was, that were not kept; its whole text if nothing of it was."""
+        spans: list[tuple[int, int]] = []
+        position = 0
+        for piece in self._by_path.get(document.path, ()):
+            if position < piece.old_start:
+                spans.append((position, piece.old_start))
+            position = piece.old_end
+        if position < len(document.data) and self._is_touched(document.path):
             spans.append((position, len(document.data)))
         return spans
 
@@ -142,6 +195,17 @@ class Survival:
         pieces = self._by_path.get(path, ())
         at = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1
         return pieces[at] if at >= 0 and offset < pieces[at].old_end else None
+
+    @cached_property
+    def _all_new_paths(self) -> frozenset[str]:
+        return frozenset(self.new_paths)
+
+    @cached_property
+    def _by_new_path(self) -> Mapping[str, Sequence[Piece]]:
+        found: dict[str, list[Piece]] = {}
+        for piece in sorted(self.pieces, key=lambda piece: piece.new_start):
+            found.setdefault(piece.new_path, []).append(piece)
+        return found
 
     @cached_property
     def _by_path(self) -> Mapping[str, Sequence[Piece]]:

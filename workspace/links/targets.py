@@ -17,6 +17,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # The URL standard, "basic URL parser": these are taken out wherever they stand.
 _IGNORED_BY_URLS = str.maketrans("", "", "\t\n\r")
 
+ENDINGS = (*DOCUMENT_SUFFIXES, ".mdx")
+"""The endings that a destination may leave out in one dialect or another."""
+INDEX_STEMS = frozenset({"readme", "index"})
+"""The names of files that stand for their folder, without an ending and in lower case."""
+
 _INDEX_NAMES = ("index.md", "README.md", "readme.md", "Readme.md")
 _README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
 
@@ -98,7 +103,12 @@ def meant_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
 
 def document_suffixes(rules: LinkRules) -> tuple[str, ...]:
     """The endings that a destination may leave out, where it may."""
-    return (*DOCUMENT_SUFFIXES, ".mdx") if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
+    return ENDINGS if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
+
+
+def without_suffix(path: str) -> str:
+    """The path of a document without its ending; any other path as it is."""
+    return path.removesuffix(next((suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)), ""))
 
 
 def index_paths(folder: str, rules: LinkRules) -> tuple[str, ...]:

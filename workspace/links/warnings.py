@@ -37,7 +37,7 @@ def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doub
     for path in survival.new_paths:
         document = after.find(path)
         spans = survival.written(document) if document else ()
-        if document is None or not any(_may_hold_link(document.data, *span) for span in spans):
+        if document is None or not _may_hold_link(document.data, spans):
             continue
         written = [link for link in _links(document, after) if _meets(spans, link)]
         broken = _broken(after, path, written)
@@ -90,14 +90,22 @@ def _broken(overlay: Overlay, path: str, links: Sequence[Link]) -> list[tuple[Li
     return [(link, what) for link, what in resolved if what.is_broken]
 
 
-def _may_hold_link(data: bytes, start: int, end: int) -> bool:
+def _may_hold_link(data: bytes, spans: Sequence[tuple[int, int]]) -> bool:
     """Whether what was written may make a link, by itself or with the rest of the lines that it stands in."""
-    if data[start : start + 1] not in (b"\n", b"\r"):
-        start = data.rfind(b"\n", 0, start) + 1
-    if data[end - 1 : end] not in (b"\n", b"\r"):
-        end = data.find(b"\n", end)
-    text = data[start : end if end >= 0 else len(data)]
-    return any(mark in text for mark in _MARKS)
+    stop = 0
+    for start, end in spans:
+        if end < stop:  # on a line that was looked at
+            continue
+        if data[start : start + 1] not in (b"\n", b"\r"):
+            start = max(stop, data.rfind(b"\n", stop, start) + 1)
+        stop = end
+        if data[end - 1 : end] not in (b"\n", b"\r"):
+            stop = data.find(b"\n", end)
+            stop = len(data) if stop < 0 else stop
+        text = data[start:stop]
+        if any(mark in text for mark in _MARKS):
+            return True
+    return False
 
 
 def _meets(spans: Sequence[tuple[int, int]], link: Link) -> bool:

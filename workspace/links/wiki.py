@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from workspace.config import DOCUMENT_SUFFIXES
 from workspace.links.names import Place, find_place, names_of
 from workspace.links.resolving import Resolved, Status
-from workspace.links.targets import Target, joined
+from workspace.links.targets import Target, joined, without_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +89,7 @@ def spell_wiki(link: Link, source: str, target: Target, world: World) -> str:
         tail = mark + headings
     path = target.path
     if not page.strip().endswith(DOCUMENT_SUFFIXES):
-        ending = next((ending for ending in DOCUMENT_SUFFIXES if path.endswith(ending)), "")
-        path = path.removesuffix(ending)
+        path = without_suffix(path)
     name = path.rpartition("/")[2]
     inside = path.removeprefix(f"{world.rules.root}/") if world.rules.root else path
     ways = [inside, name, target.path] if "/" in page else [name, inside, target.path]

@@ -33,8 +33,8 @@ class OverlayWorld:
     def __init__(self, overlay: Overlay | Snapshot) -> None:
         self._overlay = overlay if isinstance(overlay, Overlay) else Overlay(overlay)
         self._snapshot = self._overlay.snapshot
-        laid = self._overlay.revised(Overlay(self._snapshot))
-        self._laid = {path: self._overlay.find(path) is not None for path in laid}
+        there = frozenset(self._overlay.laid)
+        self._laid = {path: path in there for path in self._overlay.revised(Overlay(self._snapshot))}
         self._kinds: dict[str, bool | None] = {}
         self._made = _folders_above(path for path, is_there in self._laid.items() if is_there)
         self._thinned = _folders_above(path for path, is_there in self._laid.items() if not is_there)

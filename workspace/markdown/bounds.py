@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from workspace.config import LimitExceeded
 
 # Reading costs up to 20 µs and 500 bytes for each of these, so both bound time and memory.
@@ -12,6 +14,8 @@ MAX_TOKENS = 1_000_000
 MAX_LEVELS = 100
 
 _CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
+# Such marks begin a block only where nothing but marks, numbers and white space stands before them.
+_MARKED = re.compile(rb"(?:\A|[\r\n])([ \t>*+\-0-9.)]+)")
 _SPARE = 4
 
 
@@ -40,6 +44,10 @@ def may_have_too_many_blocks(data: bytes, lines: int) -> bool:
 
     A mark of a list or a quotation begins and ends up to two, and a line one more and its text.
     """
-    if 2 * (len(data) + _SPARE) <= MAX_TOKENS:
+    if 2 * (len(data) + _SPARE) <= MAX_TOKENS or not _exceeds(data, lines):
         return False
-    return 4 * sum(map(data.count, _CONTAINER_MARKS)) + 3 * lines + _SPARE > MAX_TOKENS
+    return _exceeds(b"".join(_MARKED.findall(data)), lines)
+
+
+def _exceeds(marks: bytes, lines: int) -> bool:
+    return 4 * sum(map(marks.count, _CONTAINER_MARKS)) + 3 * lines + _SPARE > MAX_TOKENS

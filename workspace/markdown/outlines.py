@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.markdown.bounds import check_lines
-from workspace.markdown.parsers import block_parser
+from workspace.markdown.parsers import read_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
+_NESTING = (b" #", b"\t#", b">#")
+_LINE = rb"(?:\A|[\r\n])"
+_NESTED = re.compile(_LINE + rb"[ \t>*+\-0-9.)]+#{1,6}(?=[ \t\r\n]|\Z)")
+# The mark comes first, so that it is tried at marks alone.
+_UNDERLINE = re.compile(rb"[=\-](?<=[ \t>].)(?:=*|-*)[ \t]*(?=[\r\n]|\Z)")
+_NESTED_UNDERLINE = re.compile(_LINE + rb"[ \t>]+(?:=+|-+)[ \t]*(?=[\r\n]|\Z)")
 
 
 class Heading(NamedTuple):
-    """A heading outside every list and quotation. `source` is its inline Markdown; lines are [line, end)."""
+    """A heading. `source` is its inline Markdown; lines are [line, end)."""
 
     level: int
     line: int
@@ -55,35 +58,44 @@ class Outline:
     depth: int = 0
 
 
-@cache
-def _block_parser(*, front_matter: bool) -> MarkdownIt:
-    return block_parser(front_matter=front_matter)
-
-
 def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
     """The headings and list items of a text that stands at `first_line`. Only a document has front matter.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
     check_lines(text.count("\n") + text.count("\r") - text.count("\r\n"))
-    # The plugin also takes `--- x` for a mark, with which CommonMark begins a paragraph.
-    marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
-    tokens = _block_parser(front_matter=marked).parse("\n" * first_line + text)
-    headings: list[Heading] = []
-    front_matter_lines = 0
-    for position, token in enumerate(tokens):
-        if token.type == "heading_open" and token.level == 0 and token.map:
-            (line, end), source = token.map, tokens[position + 1].content
-            headings.append(Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-")))
-        elif token.type == "front_matter" and token.map:
-            front_matter_lines = token.map[1]
+    tokens = read_blocks(text, is_document=is_document, first_line=first_line)
+    front_matter_lines = next((at.map[1] for at in tokens if at.type == "front_matter" and at.map), 0)
     items, depth = _list_items(tokens)
-    return Outline(front_matter_lines, tuple(headings), items, depth)
+    return Outline(front_matter_lines, tuple(_headings(tokens, deepest=0)), items, depth)
+
+
+def all_headings(text: str) -> list[Heading]:
+    """Every heading of a text without front matter, in order, those in lists and quotations included.
+
+    Raises LimitExceeded for a text of too many blocks.
+    """
+    return list(_headings(read_blocks(text)))
+
+
+def may_have_nested_headings(data: bytes) -> bool:
+    """Whether a heading may stand in a list or quotation: told without parsing, so True may be wrong."""
+    if any(mark in data for mark in _NESTING) and _NESTED.search(data):
+        return True
+    return _UNDERLINE.search(data) is not None and _NESTED_UNDERLINE.search(data) is not None
+
+
+def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
+    """The headings among tokens; `deepest` is how many blocks may enclose one, None for any number."""
+    for position, token in enumerate(tokens):
+        if token.type == "heading_open" and token.map and (deepest is None or token.level <= deepest):
+            (line, end), source = token.map, tokens[position + 1].content
+            yield Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-"))
 
 
 def code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
     """The lines [line, end) of each code fence, in lists too; its mark, info string and number of lines."""
-    tokens = _block_parser(front_matter=False).parse(f"{text}\n")
+    tokens = read_blocks(f"{text}\n")
     return [(at.map or [], at.markup, at.info, at.content.count("\n")) for at in tokens if at.type == "fence"]
 
 

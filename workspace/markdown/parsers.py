@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from workspace.markdown import bounds
@@ -12,6 +14,23 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
     from markdown_it.utils import EnvType
+
+_FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
+
+
+def read_blocks(text: str, *, is_document: bool = False, first_line: int = 0) -> list[Token]:
+    """The blocks of a text that stands at `first_line`, as tokens. Only a document has front matter.
+
+    Raises LimitExceeded for a text of too many blocks.
+    """
+    # The plugin also takes `--- x` for a mark, with which CommonMark begins a paragraph.
+    marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
+    return _parser(front_matter=marked).parse("\n" * first_line + text)
+
+
+@cache
+def _parser(*, front_matter: bool) -> MarkdownIt:
+    return block_parser(front_matter=front_matter)
 
 
 def block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:

@@ -26,8 +26,10 @@ _SWITCH = re.compile(
 )
 
 
-def check(subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Severity]) -> list[Finding]:
-    """What the rules that have a severity find in a document, in order of place."""
+def check(
+    subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Severity], most: int = MOST
+) -> list[Finding]:
+    """What the rules that have a severity find in a document, in order of place: of each rule so many."""
     document = subject.document
     found: list[tuple[Spot, Rule]] = []
     switches = _switches(document.data)
@@ -36,7 +38,8 @@ def check(subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Seve
             spots = rule.find(subject)
             if switches:
                 spots = filterfalse(partial(_is_switched_off, switches, rule.name), spots)
-            found += [(spot, rule) for spot in islice(spots, MOST)]
+            for spot in islice(spots, most):
+                found.append((spot, rule))
     if not found:
         return []
     found.sort(key=lambda one: one[0][:2])

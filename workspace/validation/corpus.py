@@ -36,7 +36,7 @@ class Corpus:
         self._held = 0
         self._kept: OrderedDict[str, Document] = OrderedDict()
 
-    @property
+    @cached_property
     def rules(self) -> LinkRules:
         """How links are read."""
         return self._files.config.links

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from workspace.config import LimitExceeded
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 MOST_SUGGESTIONS = 200
 """Broken links of one run for which it is looked what they may have meant."""
 
-_OF_LINKS = frozenset(rule.RULE.name for rule in (broken_link, broken_image, broken_fragment))
+_OF_LINKS = (broken_link.RULE, broken_fragment.RULE, broken_image.RULE)
+_NAMES_OF_LINKS = frozenset(rule.name for rule in _OF_LINKS)
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,15 @@ class Validator:
 
         Looking for that takes longer than finding that they are broken.
         """
-        broken = [one for one in findings if one.rule in _OF_LINKS][:MOST_SUGGESTIONS]
+        broken = (number for number, one in enumerate(findings) if one.rule in _NAMES_OF_LINKS)
+        first = list(islice(broken, MOST_SUGGESTIONS))
         near: dict[tuple[object, ...], str | None] = {}
-        for path in dict.fromkeys(one.path for one in broken):
+        for path in dict.fromkeys(findings[number].path for number in first):
             near.update((_identity(one), one.suggestion) for one in self._document(path, suggests=True))
-        asked = set(map(_identity, broken))
-        return [
-            one._replace(suggestion=near.get(_identity(one))) if _identity(one) in asked else one
-            for one in findings
-        ]
+        found = list(findings)
+        for number in first:
+            found[number] = found[number]._replace(suggestion=near.get(_identity(found[number])))
+        return found
 
     def check_manifests(self) -> list[Finding]:
         """What is wrong with the manifests, by which documents have values."""
@@ -131,8 +133,9 @@ class Validator:
         try:
             document = self.corpus.read(path)
             subject = Subject(document, self.files.config, self.corpus.types, self.corpus, suggests)
-            rules = [rule for rule in RULES if rule.name in _OF_LINKS] if suggests else RULES
-            return check(subject, rules, severities)
+            if suggests:
+                return check(subject, _OF_LINKS, severities, MOST_SUGGESTIONS)
+            return check(subject, RULES, severities)
         except NotADocument:
             return []
         except LimitExceeded as error:

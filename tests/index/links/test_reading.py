@@ -1,9 +1,7 @@
-"""Every document's links are read in other processes, and here what those do not live to read."""
+"""Every document's links are read in other processes, and the rows are the same."""
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -22,25 +20,15 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "repository", FILES)
 
 
-def _work_and_die(pipe: object, found: Reading, niceness: int) -> None:
-    """A process that answers for one block, and is killed before it has answered for the next."""
-    receive, send = pipe.recv, pipe.send  # type: ignore[attr-defined]
-    send([found.row(*item) for item in receive()])
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 @pytest.mark.parametrize("is_waited_for", [True, False])
-@pytest.mark.parametrize("dies", [False, True])
 def test_wherever_they_are_read_the_rows_are_the_same(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool, dies: bool
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
     found, documents = Reading.of(snapshot), list(snapshot.documents.items())
     here = sorted(read_rows(found, documents), key=lambda row: row.path)
     assert len(here) == len(FILES)
     monkeypatch.setattr(reading, "ALONE", 1)
-    if dies:
-        monkeypatch.setattr(reading, "_work", _work_and_die)
     told: list[tuple[int, int]] = []
     elsewhere: list[Row] = list(
         read_rows(

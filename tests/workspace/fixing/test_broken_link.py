@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.workspace.fixing.mending import Past, fixers
 from workspace.document import Document
 from workspace.fixing.fixing import fixed
+from workspace.validation.corpus import Corpus
 
 LINKS = ("broken-link", "broken-fragment", "broken-image")
 FILES = {
@@ -64,3 +67,25 @@ def test_a_link_that_can_mean_one_place_leads_there(before: str, after: str) -> 
 )
 def test_a_link_that_cannot_be_told_or_is_whole_stays(link: str) -> None:
     assert led_back(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
+
+
+class _Names(frozenset[str]):
+    """Names of a folder that count how often they are gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[str]:
+        type(self).times += 1
+        return super().__iter__()
+
+
+def test_a_folder_is_gone_through_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of thousands of files, and thousands of links to what is gone from it."""
+    names = _Names(f"f{number}.md" for number in range(100))
+    monkeypatch.setattr(Corpus, "entries", lambda world, folder: names)
+    links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
+    files = {name: b"" for name in names} | {"doc.md": links.encode()}
+    _Names.times = 0
+    done = fixed(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
+    assert len(done.mends) == 50
+    assert _Names.times == 1

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.repositories import Repo, normal
+from workspace.fixing.documents import mended
 from workspace.fixing.fixers import Fixers
 from workspace.fixing.history import History
+from workspace.fixing.mend import Mended
 from workspace.fixing.operation import FixDocuments
-from workspace.overlay import Overlay
 from workspace.plan import Mode
 from workspace.publishing import WorktreeConflict
+from workspace.snapshot import Snapshot
 from workspace.validation.listing import of_commit
 from workspace.validation.run import Selection
 from workspace.workspace import Workspace
@@ -24,16 +27,14 @@ NESTED = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
 def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> Written:
     workspace = Workspace.open(repo.path)
 
-    def fixers(overlay: Overlay) -> Fixers:
-        assert overlay.snapshot.commit
-        files = of_commit(workspace.git, overlay.snapshot.commit)
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+        assert snapshot.commit
+        files = of_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset(rules))
-        return Fixers(
-            files=files, selection=selection, elsewhere=History(overlay.snapshot, workspace.moves())
-        )
+        history = History(snapshot, workspace.moves())
+        return mended(Fixers(files=files, selection=selection, elsewhere=history), paths)
 
-    operation = FixDocuments(fixers=fixers, paths=paths)
-    return workspace.write([operation], mode=Mode.ALL, tool="fix", client="test")
+    return workspace.write([FixDocuments(mend=mend, paths=paths)], mode=Mode.ALL, tool="fix", client="test")
 
 
 def test_a_folder_is_adopted_in_one_commit_and_a_second_time_in_none(tmp_path: Path) -> None:
@@ -138,3 +139,30 @@ def test_links_to_a_section_that_was_renamed_lead_there_again(tmp_path: Path) ->
     repo.commit({"setup.md": text.replace("First steps", "Beginning")})
     fix(repo, "broken-fragment")
     assert (repo.path / "doc.md").read_text() == "[b](setup.md#beginning)\n"
+
+
+def test_another_writer_in_between_is_mended_too(tmp_path: Path) -> None:
+    """What is planned while another commits is planned again, over what that one left."""
+    repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n", "c.md": "[b](b.md#b)\n"})
+    workspace = Workspace.open(repo.path)
+    calls: list[str] = []
+
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+        assert snapshot.commit
+        calls.append(snapshot.commit)
+        files = of_commit(workspace.git, snapshot.commit)
+        selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
+        fixers = Fixers(files=files, selection=selection, elsewhere=History(snapshot, workspace.moves()))
+        done = mended(fixers, paths)
+        if len(calls) == 1:
+            repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
+        return done
+
+    written = workspace.write([FixDocuments(mend=mend)], mode=Mode.ALL, tool="fix", client="test")
+    assert written.is_committed
+    assert len(calls) == len(set(calls)) == 2
+    assert repo.git("rev-parse", "HEAD~1").strip() == calls[-1]
+    assert (repo.path / "a.md").read_text() == "## A {#a}\n"
+    assert (repo.path / "b.md").read_text() == "## B {#b}\n\n## More {#more}\n"
+    assert (repo.path / "d.md").read_text() == "## D {#d}\n"
+    assert repo.status() == ""

@@ -14,17 +14,27 @@ from tests.workspace.cases import Case
 from workspace.anchors import AnchorForm
 from workspace.edits import (
     EDIT_OPERATIONS,
+    CompleteTask,
     CreateDocument,
     Operation,
     RemoveDocument,
     RemoveSection,
+    ReopenTask,
+    TagDocument,
 )
 from workspace.edits.edit import Style
 from workspace.git import GitReader
 from workspace.plan import Mode, Plan, plan
 from workspace.snapshot import Snapshot
 
-_OTHERS: tuple[type[Operation], ...] = (CreateDocument, RemoveDocument, RemoveSection)
+_OTHERS: tuple[type[Operation], ...] = (
+    CompleteTask,
+    CreateDocument,
+    RemoveDocument,
+    RemoveSection,
+    ReopenTask,
+    TagDocument,
+)
 OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *_OTHERS)}
 STYLE = Style(AnchorForm.BRACES, "2025-09-19")
 
@@ -35,6 +45,8 @@ def operation_of(fields: dict[str, object]) -> Operation:
     kind = OPERATIONS[str(given.pop("operation"))]
     if kind is CreateDocument:
         given["type"] = builtin_types()["document"]
+    if isinstance(given.get("tags"), list):
+        given["tags"] = tuple(given["tags"])
     return kind(**given)
 
 

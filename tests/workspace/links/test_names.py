@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workspace import markdown
 from workspace.document import Document
 from workspace.links.headings import all_headings
 from workspace.links.names import DOCUMENT, Place, find_place, names_of
 from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
 from workspace.links.rules import Dialect
-from workspace.markdown.slugged import all_headings as parsed_headings
 
 # Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
 GITHUB_SLUGS: dict[str, str] = json.loads(
@@ -101,7 +101,7 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
-    parsed = parsed_headings(document.text(document.front_matter_end, len(document.data)))
+    parsed = markdown.all_headings(document.text(document.front_matter_end, len(document.data)))
     first = document.front_matter_lines
     assert [heading.offset for heading in all_headings(document)] == [
         document.lines.offset(first + heading.line) for heading in parsed
@@ -115,6 +115,23 @@ def test_many_equal_headings() -> None:
     assert {"errors_1999", "1_1999"} < set(mkdocs)
 
 
+@pytest.mark.parametrize("dialect", [Dialect.MKDOCS, Dialect.DOCUSAURUS])
+def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> None:
+    names = names_of(Document.parse(b"# A\n\n> ## B {#own}\n\n## C\n"), dialect)
+    assert names["own"].offset == 5
+    assert "b" not in names
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_headings_elsewhere_change_no_names(dialect: Dialect, ending: str) -> None:
+    text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
+    names = names_of(Document.parse(text.replace("\n", ending).encode()), dialect)
+    more = names_of(Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect)
+    assert {"errors", "h/errors"} & set(names)
+    assert more == {**names, "list": more["list"]}
+
+
 def test_every_address_is_a_name() -> None:
     document = Document.parse(b"# T\n\n## A\n\n### B\n\n## C\n\n### B {#c-b}\n\n### D\n")
     names = names_of(document, Dialect.GITHUB)
@@ -122,6 +139,12 @@ def test_every_address_is_a_name() -> None:
         assert names[section.address] == Place(section.heading_start, section.position)
     assert names["_preamble"] == names[""] == DOCUMENT
     assert names["b-1"] == names["c-b"]
+
+
+@pytest.mark.parametrize("attribute", ["id", "ID", "iD", "name", "NAME", "Name", "id ", "name\t", "id\n"])
+def test_ids_and_names_of_html_are_found_however_they_are_spelled(attribute: str) -> None:
+    document = Document.parse(f'# A\n\nText <a {attribute}="b"></a> text\n'.encode())
+    assert find_place(names_of(document, Dialect.GITHUB), "b") is not None
 
 
 def test_what_an_author_wrote_goes_first() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.workspace.validation.memory import findings
 from tests.workspace.validation.test_cases import mended
+from workspace.validation.invisible import invisible
 
 INVISIBLE, BIDIRECTIONAL = "invisible-character", "bidirectional-control"
 
@@ -36,6 +37,19 @@ def test_an_invisible_character_is_named_with_its_place(character: str, name: st
     [one] = findings({"a.md": f"# Ä\n\nüb{character}er\n"})
     assert (one.rule, one.line, one.column, one.end_column) == (INVISIBLE, 3, 3, 4)
     assert one.message == f"the invisible character {name} stands here"
+
+
+def test_of_all_characters_these_cannot_be_seen() -> None:
+    ranges = {
+        (0x01, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C),
+        (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180E, 0x180E), (0x200B, 0x200F), (0x2028, 0x202E),
+        (0x2060, 0x206F), (0x3164, 0x3164), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF9, 0xFFFB),
+        (0xE0000, 0xE007F),
+    }  # fmt: skip
+    hidden = {chr(code) for first, last in ranges for code in range(first, last + 1)}
+    codes = (code for code in range(1, 0x110000) if not 0xD800 <= code <= 0xDFFF)
+    text = "".join(map(chr, codes))
+    assert {character for _, _, character in invisible(text.encode())} == hidden
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 
 from tests.workspace.validation.memory import findings, validator
-from workspace.validation.checking import MOST
+from workspace.validation.checking import check
+from workspace.validation.rule import Subject
+from workspace.validation.rules import RULES
 from workspace.validation.run import MOST_SUGGESTIONS
 
 
@@ -13,14 +15,14 @@ def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
     links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(5_000))
     found = findings({"a.md": f"# A\n\n## There\n\n{links}"})
     assert {one.rule for one in found} == {"broken-fragment"}
-    assert len(found) == MOST
+    assert len(found) == 5_000
     assert found[0].line == 5
 
 
 def test_columns_of_a_very_long_line_are_counted_once() -> None:
     found = findings({"a.md": "# A\n\n" + "ä[x](gone.md)" * 20_000})
     assert [one.column for one in found[:3]] == [6, 19, 32]
-    assert len(found) == MOST
+    assert len(found) == 20_000
 
 
 def test_a_document_that_is_too_large_is_told_of_and_the_others_are_read() -> None:
@@ -60,6 +62,19 @@ def test_only_the_first_broken_links_have_a_suggestion() -> None:
     found = findings({"a.md": links, "guide.md": "# G\n"})
     assert found[MOST_SUGGESTIONS - 1].suggestion == "Did you mean 'guide.md'?"
     assert found[MOST_SUGGESTIONS].suggestion is None
+
+
+def test_no_suggestion_is_looked_for_that_is_not_told() -> None:
+    made = validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
+    document = made.corpus.read("a.md")
+    subject = Subject(document, made.files.config, made.corpus.types, made.corpus, suggests=True)
+    found = check(subject, RULES, made.selection.severities("a.md"), most=2)
+    assert [(one.rule, one.line) for one in found] == [
+        ("broken-link", 1),
+        ("broken-image", 2),
+        ("broken-link", 3),
+        ("broken-image", 4),
+    ]
 
 
 def test_a_validator_can_be_sent_to_another_process() -> None:

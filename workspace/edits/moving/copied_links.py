@@ -1,40 +1,45 @@
-"""The destinations of link definitions that are copied to another document, or left behind by a section."""
+"""The links in definitions that are copied to another document, or left behind by a section."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.links.resolving import Status, resolve
-from workspace.links.spelling import spell
-from workspace.links.targets import Target
+from workspace import markdown
+from workspace.edits.moving.label_reading import definitions_of
+from workspace.links.link import LinkKind
+from workspace.links.reading import links_of
+from workspace.links.survival import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator
 
-    from workspace.document import Document, Section
+    from workspace.document import Document
+    from workspace.edits.moving.label_reading import Definition
+    from workspace.edits.moving.labels import Copy
     from workspace.links.link import Link
-    from workspace.links.resolving import World
+    from workspace.links.rules import LinkRules
 
 
-def copied_destination(
-    source: Document,
-    section: Section,
-    target: Document,
-    renamed: Mapping[str, str],
-    world: World,
-    link: Link,
-    path: str,
-) -> bytes:
-    """How a link of the source is written in the document `path`, once a section of it is in the target.
+def copied_links(
+    source: Document, now: Iterable[Document], copies: Iterable[Copy], rules: LinkRules
+) -> Iterator[Piece]:
+    """The destinations in copies of definitions of `source`, and where each stands in the documents `now`."""
+    documents = {document.path: document for document in now}
+    for copy in copies:
+        document = documents[copy.path]
+        item = definitions_of(document, rules).get(markdown.normalized_label(copy.label))
+        if item is None:
+            continue
+        for old, new in zip(_links(source, copy.item), _links(document, item), strict=False):
+            yield Piece(
+                source.path, old.destination_start, old.destination_end, copy.path, new.destination_start
+            )
 
-    `renamed` are anchors of the section that get another name there. What leads nowhere stays as it is.
-    """
-    written = source.data[link.destination_start : link.destination_end]
-    found = resolve(world, source.path, link)
-    if found.status is not Status.OK or found.path is None or found.target is None:
-        return written
-    meant, fragment = found.path, found.target.fragment
-    offset = found.place.offset if found.place else None
-    if meant == source.path and offset is not None and section.start <= offset < section.tree_end:
-        meant, fragment = target.path, renamed.get(fragment or "", fragment)
-    return spell(link, path, Target(meant, fragment, world.is_folder(meant)), world, written)
+
+def _links(document: Document, item: Definition) -> list[Link]:
+    """The links in a definition that have a destination of their own."""
+    return [
+        link
+        for link in links_of(document).links
+        if item.start <= link.destination_start < item.end and link.kind is not LinkKind.REFERENCE
+    ]

@@ -7,12 +7,11 @@ indented below it its definition.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import markdown
-from workspace.links.characters import as_text, meaning
+from workspace.links.body import leaves_of
+from workspace.links.characters import meaning
 from workspace.links.destinations import read_definition
 from workspace.links.inline import read_inline
 from workspace.links.link import Enclosure, Link, LinkKind
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 _FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
 _INDENTED = (b"    ", b"\t")
-_LINE_ENDS = re.compile(r"\r\n?|\n")
 
 
 class Use(NamedTuple):
@@ -171,19 +169,11 @@ def _continued(document: Document, line: int) -> int:
 
 def _leaves(document: Document, kind: markdown.LeafKind = markdown.LeafKind.INLINE) -> Iterator[_Leaf]:
     """The text of each block of a kind that may hold a link."""
-    body, first = document.front_matter_end, document.front_matter_lines
-    text = as_text(document.data[body:])
-    lines = document.lines
-    starts = [0, *accumulate(len(lines.raw(line)) + 1 for line in range(first, len(lines)))]
+    leaves, place = leaves_of(document)
 
-    def place(leaf: markdown.Leaf) -> Callable[[int], int]:
-        def offset(position: int) -> int:
-            at = leaf.place(position)
-            line = bisect_right(starts, at) - 1
-            return lines.offset(first + line) + at - starts[line]
+    def offset_in(leaf: markdown.Leaf) -> Callable[[int], int]:
+        return lambda position: place(leaf.place(position))
 
-        return offset
-
-    for leaf in markdown.read_leaves(_LINE_ENDS.sub("\n", text)):
+    for leaf in leaves:
         if leaf.kind is kind:
-            yield _Leaf(leaf.text, place(leaf))
+            yield _Leaf(leaf.text, offset_in(leaf))

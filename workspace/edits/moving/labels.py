@@ -21,22 +21,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from workspace.document import Section
-    from workspace.links.link import Link
     from workspace.links.rules import LinkRules
 
 
 _BRACKETED = re.compile(rb"\[([^\[\]]*)\]")
 
 
+class Copy(NamedTuple):
+    """A definition of the source that stands in the document of a path as well, by the label given there.
+
+    The links in it are written as in the source.
+    """
+
+    item: Definition
+    path: str
+    label: str
+
+
 class Labels(NamedTuple):
     """What a move does to labels: splices in the moved text, text at its end, and text left in its place.
 
-    `linked` are words that stand in brackets in the moved text, and have a definition where it goes.
+    `copies` are the definitions in these two texts. `linked` are words that stand in brackets in the moved
+    text, and have a definition where it goes.
     """
 
     splices: tuple[Splice, ...] = ()
     tail: bytes = b""
     left: bytes = b""
+    copies: tuple[Copy, ...] = ()
     linked: tuple[str, ...] = ()
 
 
@@ -49,17 +61,13 @@ def mended_labels(
     target: Document,
     offset: int,
     rules: LinkRules,
-    spelled: Callable[[Link, str], bytes],
 ) -> Labels:
-    """What becomes of labels if a section goes to `offset` of a document, which may be its own.
-
-    `spelled` says how a link's destination is written in the document of a path.
-    """
+    """What becomes of labels if a section goes to `offset` of a document, which may be its own."""
     moved = source.data[section.start : section.tree_end]
     if b"[" not in moved or b"]:" not in source.data + target.data:
         return NO_LABELS
     own = definitions_of(source, rules)
-    move = _Move(source, section, own, uses_of(source, own), rules, spelled)
+    move = _Move(source, section, own, uses_of(source, own), rules)
     return move.within(offset) if target is source else move.across(target)
 
 
@@ -73,11 +81,10 @@ class _Move:
         own: Mapping[str, Definition],
         uses: list[Use],
         rules: LinkRules,
-        spelled: Callable[[Link, str], bytes],
     ) -> None:
         self.source, self.section, self.own = source, section, own
         self.uses = sorted(uses, key=lambda use: use.start)
-        self.rules, self.spelled = rules, spelled
+        self.rules = rules
         data = source.data
         alone = Document.parse(data[section.start : section.tree_end], source.path)
         rest = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
@@ -106,7 +113,11 @@ class _Move:
                     left.append(item)
             elif offset <= other.start:
                 self._define_as(label, self._free(label, item, self.source))
-        return Labels(tuple(self.splices), left=self._copies(left, self.source, {}))
+        return Labels(
+            tuple(self.splices),
+            left=self._copies(left, {}),
+            copies=tuple(Copy(item, self.source.path, item.label) for item in left),
+        )
 
     def across(self, target: Document) -> Labels:
         """A move to another document."""
@@ -148,8 +159,12 @@ class _Move:
         words = [use for use in uses_of(self.source, there.keys() - self.own) if self._holds(use.start)]
         return Labels(
             tuple(self.splices),
-            self._copies(copies, target, names),
-            self._copies(left, self.source, {}),
+            self._copies(copies, names),
+            self._copies(left, {}),
+            (
+                *(Copy(item, target.path, names.get(item.label, item.label)) for item in copies),
+                *(Copy(item, self.source.path, item.label) for item in left),
+            ),
             tuple(target.text(*there[label][3:5]) for label in dict.fromkeys(use.label for use in words)),
         )
 
@@ -203,20 +218,20 @@ class _Move:
     def _use_as(self, use: Use, name: str) -> None:
         self.splices.append(Splice(use.start, use.end, f"[{name}]".encode()))
 
-    def _copies(self, items: Collection[Definition], document: Document, names: Mapping[str, str]) -> bytes:
+    def _copies(self, items: Collection[Definition], names: Mapping[str, str]) -> bytes:
         """Definitions as they stand in another place: those of links, then footnotes with a line between."""
-        links = [self._copy(item, document, names) for item in items if item.link is not None]
-        footnotes = [self._copy(item, document, names) for item in items if item.link is None]
+        links = [self._copy(item, names) for item in items if item.link is not None]
+        footnotes = [self._copy(item, names) for item in items if item.link is None]
         return b"\n\n".join([*([b"\n".join(links)] if links else ()), *footnotes])
 
-    def _copy(self, item: Definition, document: Document, names: Mapping[str, str]) -> bytes:
+    def _copy(self, item: Definition, names: Mapping[str, str]) -> bytes:
         data = self.source.data
         label = names[item.label].encode() if item.label in names else data[item.label_start : item.label_end]
         if item.link is not None:
             after = b" ".join(data[item.link.destination_end : item.end].split())
             before = data[item.label_end : item.link.destination_start].split()
             opening = b"<" if before[-1:] and before[-1].endswith(b"<") else b""
-            destination = self.spelled(item.link, document.path)
+            destination = data[item.link.destination_start : item.link.destination_end]
             parted = after if not after or after.startswith(b">") else b" " + after
             return b"[" + label + b"]: " + opening + destination + parted
         inner = [

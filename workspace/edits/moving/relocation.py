@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names
 from workspace.edits.edit import Edit, Splice, StructureChanged, apply_edit
-from workspace.edits.moving.copied_links import copied_destination
+from workspace.edits.moving.copied_links import copied_links
 from workspace.edits.moving.heading_marks import heading_splices
 from workspace.edits.moving.labels import NO_LABELS, mended_labels
 from workspace.edits.moving.landing import landing
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.anchors import AnchorForm
     from workspace.document import Document, Section
     from workspace.edits.moving.section_place import Place
-    from workspace.links.resolving import World
+    from workspace.links.rules import LinkRules
     from workspace.links.survival import Piece
 
 # Each round pins what the one before left with another address: a level further down at least.
@@ -59,15 +58,15 @@ def relocate(
     target: Document,
     place: Place,
     forms: tuple[AnchorForm, AnchorForm],
-    world: World,
+    rules: LinkRules,
 ) -> Relocated:
     """Moves a section. `forms` are those of new anchors in the source and in the target.
 
     Whatever else stands in the documents keeps its address, level and text, and the moved sections keep their
-    addresses where these are free. `world` is that before the move. Raises LevelConflict for what would be
+    addresses where these are free. `rules` are those of links. Raises LevelConflict for what would be
     deeper than H6, InvalidAddress for an address that cannot be written as an anchor, and StructureChanged.
     """
-    return _Move(source, section, target, place, forms, world).run()
+    return _Move(source, section, target, place, forms, rules).run()
 
 
 def is_in_place(source: Document, section: Section, target: Document, place: Place) -> bool:
@@ -83,26 +82,18 @@ class _Move:
         target: Document,
         place: Place,
         forms: tuple[AnchorForm, AnchorForm],
-        world: World,
+        rules: LinkRules,
     ) -> None:
         self.source, self.section, self.target, self.place, self.forms = source, section, target, place, forms
         self.moved = (section, *source.descendants(section))
         self.shift = place.level - section.level
+        self.rules = rules
         _check_depth(self.moved, self.shift)
         self.is_within = target is source
         self.is_in_place = is_in_place(source, section, target, place)
         self.landing = landing(source, self.moved, set() if self.is_within else taken_names(target))
         self.labels = (
-            NO_LABELS
-            if self.is_in_place
-            else mended_labels(
-                source,
-                section,
-                target,
-                place.offset,
-                world.rules,
-                partial(copied_destination, source, section, target, self.landing.renamed, world),
-            )
+            NO_LABELS if self.is_in_place else mended_labels(source, section, target, place.offset, rules)
         )
         # The splices of labels that stand in a heading, which then has other words.
         self.words: dict[int, list[Splice]] = {}
@@ -234,7 +225,8 @@ class _Move:
             for item, twin in zip(self.moved, landed, strict=True)
         }
         documents = {source.path: source.path, target.path: target.path}
-        survival = Survival(draft.pieces, renamed, documents)
+        copies = copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
+        survival = Survival(draft.pieces, renamed, documents, tuple(copies))
         parent = self.place.parent
         above = None if landed[0].parent is None else draft.target.sections[landed[0].parent]
         expected = survival.place(target.path, parent.heading_start) if parent else None

@@ -1,0 +1,77 @@
+"""500 random moves and renames over a folder that is made here; the check itself notices what is wrong."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from benchmarks.check_moves import Report, check, compare, marked
+from workspace.document import Document
+
+DOCUMENTS = 24
+WORDS = ("Setup", "Errors", "Syntax", "Remarks", "See also", "Naïve café", "`code` and *more*")
+
+
+def write_folder(root: Path, chance: random.Random) -> None:
+    """Documents in three folders whose sections are alike and link to each other in every spelling."""
+    paths = [f"{chance.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENTS)]
+    for path in paths:
+        lines = ["---", f"title: {path}", "---", "", f"# Page {path}", "", link(paths, path, chance), ""]
+        for level in chance.choices((2, 2, 3, 3, 4), k=6):
+            level = min(level, max(2, len(lines)))
+            lines += [f"{'#' * level} {chance.choice(WORDS)}", "", *links(paths, path, chance), ""]
+        ending = chance.choice(("\n", "\n", "\r\n"))
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(ending.join(lines).encode())
+
+
+def links(paths: list[str], path: str, chance: random.Random) -> list[str]:
+    return [f"- {link(paths, path, chance)}" for _ in range(chance.randrange(4))]
+
+
+def link(paths: list[str], path: str, chance: random.Random) -> str:
+    other = chance.choice(paths)
+    up = "../" * path.count("/")
+    name = chance.choice(("setup", "errors", "errors-1", "syntax", "see-also", "naïve-café", "missing"))
+    fragment = chance.choice(("", f"#{name}"))
+    encoded = other.replace(" ", "%20")
+    return chance.choice(
+        (
+            f"[a]({up}{encoded}{fragment})",
+            f'[b](<{up}{other}{fragment}> "Title")',
+            f"[c](/{encoded}{fragment})",
+            f"[d](#{name})",
+            f'<a href="{up}{other}{fragment}">e</a>',
+            f"![f]({up}{encoded})",
+        )
+    )
+
+
+@pytest.mark.parametrize("moves", [40, pytest.param(500, marks=pytest.mark.slow)])
+def test_every_link_is_kept_and_all_can_be_taken_back(moves: int, tmp_path: Path) -> None:
+    write_folder(tmp_path, random.Random(moves))
+    report = check(tmp_path, moves, seed=moves)
+    assert report.wrong == []
+    assert report.tried["links"] > 100
+    assert {name for name, count in report.tried.items() if count} >= {
+        "RenameSection",
+        "MoveSection",
+        "MoveDocument",
+        "inverse",
+    }
+
+
+def test_what_was_broken_may_be_anything_and_what_was_not_may_not() -> None:
+    report = Report()
+    compare(report, "links", {1: "a", 2: None, 3: "c"}, {1: "a", 2: "b", 3: "d"})
+    assert report.tried["links"] == 2
+    assert report.wrong == ["links: 3: 'c' became 'd'"]
+
+
+def test_every_section_is_marked() -> None:
+    data = b"---\na: 1\n---\nText\n\n# T\n## A\nB\n-\n"
+    found = marked({"a.md": data})["a.md"]
+    assert found.count(b"Section-mark-") == len(Document.parse(data).sections)

@@ -1,0 +1,83 @@
+"""Blocks of work are all done, whatever becomes of the processes that they are handed to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+
+import pytest
+
+from index.pool import spread
+
+HERE = os.getpid()
+
+
+def _squared(block: int) -> int:
+    return block * block
+
+
+def _dying_at(here: int, last: int, block: int) -> int:
+    """Squares a block; another process than `here` is killed at the block `last`."""
+    if block == last and os.getpid() != here:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block * block
+
+
+def _failing(block: int) -> int:
+    raise ValueError(f"no {block}")
+
+
+def _marked(name: str) -> None:
+    os.environ["DOCYARD_TEST_POOL"] = name
+
+
+def _mark(block: int) -> str | None:
+    return os.environ.get("DOCYARD_TEST_POOL")
+
+
+@pytest.mark.parametrize("processes", [0, 1, 3])
+def test_each_block_is_done_once(processes: int) -> None:
+    assert sorted(spread(_squared, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
+
+
+@pytest.mark.parametrize("last", [0, 7])
+def test_what_a_killed_process_had_is_done_here(last: int) -> None:
+    work = partial(_dying_at, HERE, last)
+    assert sorted(spread(work, iter(range(20)), 2)) == [(n, n * n) for n in range(20)]
+
+
+def test_an_error_of_the_work_is_raised_here() -> None:
+    with pytest.raises(ValueError, match="no 5"):
+        list(spread(_failing, iter([5, 6]), 1))
+
+
+def test_each_process_begins_as_it_is_told() -> None:
+    assert list(spread(_mark, iter([1]), 1, partial(_marked, "begun"))) == [(1, "begun")]
+
+
+def test_no_blocks_and_more_processes_than_blocks() -> None:
+    assert list(spread(_squared, iter(()), 2)) == []
+    assert list(spread(_squared, iter([3]), 2)) == [(3, 9)]
+
+
+class _Deadly:
+    """Kills another process that reads it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _die_elsewhere, (HERE,)
+
+
+def _die_elsewhere(here: int) -> None:
+    if os.getpid() != here:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _weighed(deadly: object, weight: bytes, block: int) -> int:
+    return block * block
+
+
+def test_a_process_that_dies_as_it_is_told_its_work_stops_nothing() -> None:
+    """More is sent to it than the system keeps for one that does not read."""
+    work = partial(_weighed, _Deadly(), bytes(1_000_000))
+    assert sorted(spread(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]

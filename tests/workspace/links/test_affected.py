@@ -1,0 +1,47 @@
+"""The quick look at an edit misses no name that came, went or moved."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.document import Document
+from workspace.links.affected import _may_name
+from workspace.links.names import names_of
+from workspace.links.rules import Dialect
+
+LINES = st.sampled_from(
+    [
+        "Some text.",
+        "text <!-- a",
+        "-->",
+        "- item",
+        "- # In a list",
+        "> ## Quoted",
+        ">\t### Quoted",
+        "1. #",
+        "words",
+        "  ---",
+        "> ===",
+        "> words",
+        "[^1]: A footnote",
+        "A use[^1].",
+        '<a id="x"></a>',
+        "<a",
+        'name="y">',
+        "<div id=z>",
+        "```",
+        "    # code",
+        "***",
+        "",
+    ]
+)
+texts = st.lists(LINES, max_size=5).map("\n".join)
+
+
+@given(texts, texts, st.sampled_from(["\n", "\r\n", "\r"]))
+def test_texts_in_which_nothing_may_have_a_name_give_none(old: str, new: str, ending: str) -> None:
+    one, other = (f"## A\n\n{text}\n".replace("\n", ending).encode() for text in (old, new))
+    if not _may_name(one + other):
+        for dialect in Dialect:
+            assert [*names_of(Document.parse(one), dialect)] == [*names_of(Document.parse(other), dialect)]

@@ -1,0 +1,33 @@
+"""GitHub takes an anchor in braces for words: such fragments are told without the parser where sure."""
+
+from __future__ import annotations
+
+import pytest
+
+from workspace import markdown
+from workspace.document import Document
+from workspace.links.headings import all_headings, with_braces
+from workspace.links.numbering import github_slug
+
+WORDS = (
+    "Plain",
+    "[Link](a.md)",
+    "[a](b c",
+    "`code`",
+    "*half",
+    "_one",
+    "a\\",
+    "&amp; more",
+    "<b>x</b>",
+    "![i](x)",
+)
+ANCHORS = ("{#a}", "{#a/b-c.d}", "{#_a_}", "{#a_b}", " {#a}")
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("anchor", ANCHORS)
+def test_the_fragment_is_what_the_parser_makes_of_the_whole(words: str, anchor: str) -> None:
+    source = f"{words} {anchor}"
+    document = Document.parse(f"## {source}\n".encode())
+    expected = github_slug(markdown.plain_text(f".{source}.")[1:-1])
+    assert list(with_braces(all_headings(document))) == [(expected, 0)]

@@ -1,0 +1,23 @@
+"""What a text may cost is told without reading it: marks amid words begin no blocks."""
+
+from __future__ import annotations
+
+import pytest
+
+from workspace.markdown import bounds, may_have_too_many_blocks
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        (b"# A heading-with-marks.in it {#a-b/c-d.e-f}\n", False),
+        (b"1. - > x\n", True),
+        (b"- x\r", True),
+        (b"\t* * *\n", True),
+    ],
+)
+def test_marks_count_where_only_marks_stand_before_them(
+    line: bytes, may: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MAX_TOKENS", 500)
+    assert may_have_too_many_blocks(line * 100, 100) is may

@@ -1,0 +1,60 @@
+"""Each operation on one document that has everything, with lines that end in LF and in CRLF."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.links.cases import OPERATIONS, files_of, planned
+from workspace.edits import CreateDocument, RemoveDocument
+
+CASES = read_cases("everything.md")
+# One has nothing before it, the other nothing after it.
+WITHOUT = {CreateDocument.name, RemoveDocument.name}
+SHAPES = {
+    "a setext heading": r"^\w+\n-+$",
+    "a list of tasks": r"^- \[x\] ",
+    "a numbered list": r"^1\. ",
+    "tasks below tasks": r"^  - \[ \]",
+    "a table": r"^\|-+\|",
+    "a fence": r"^~~~sh$",
+    "HTML": r"^<div",
+    "a quotation": r"^   > ",
+    "front matter with a comment": r"\A---\n[^#]*\n#",
+    "nested sections": r"^### .*\{#\w+/\w+\}$",
+    "a definition": r"^\[d\]: ",
+}
+
+
+def with_endings(case: Case, ending: str) -> Case:
+    """A case whose documents end their lines so."""
+    fences = {
+        fence: text.replace("\n", ending) if fence.partition(" ")[0] in ("before", "after") else text
+        for fence, text in case.fences.items()
+    }
+    return replace(case, fences=fences)
+
+
+@pytest.mark.parametrize("ending", ["\n", "␍\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("case", CASES)
+def test_an_operation(case: Case, ending: str, tmp_path: Path) -> None:
+    case = with_endings(case, ending)
+    plan = planned(case, tmp_path / "repo")
+    assert plan.steps[0].error is None
+    gone = dict.fromkeys(fence.removeprefix("gone ") for fence in case.fences if fence.startswith("gone "))
+    assert dict(plan.changes) == {**files_of(case, "after"), **gone}
+
+
+def test_every_operation_is_there() -> None:
+    assert {case.values[0].json("json")["operation"] for case in CASES} == set(OPERATIONS) - WITHOUT
+
+
+def test_the_document_has_everything() -> None:
+    for case in CASES:
+        text = case.values[0].fences["before doc.md"]
+        missing = [name for name, shape in SHAPES.items() if not re.search(shape, text, re.MULTILINE)]
+        assert not missing, case.id
