@@ -149,6 +149,8 @@ def _mended(
     # This process alone counts how often the history is asked, in the same order each time.
     whole = Fixers(files=files, selection=selection, elsewhere=history)
     closed = mended(whole, sorted(one.path for one in done if one.is_open))
+    if progress:
+        progress(len(paths), len(paths), "Following links and writing")
     return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
 
 

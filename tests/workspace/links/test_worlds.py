@@ -154,3 +154,13 @@ def test_an_empty_repository(tmp_path: Path) -> None:
     assert not world.exists("a.md")
     assert not world.entries("")
     assert not world.stems
+
+
+def test_a_batch_over_thousands_of_documents_is_a_world_without_reading_them(repo: Repo) -> None:
+    overlay = Overlay(_snapshot(repo))
+    overlay.lay("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
+    world = OverlayWorld(overlay)
+    assert world.exists("many/lines.md")
+    assert world.is_folder("many")
+    assert overlay.changes()["many/lines.md"] == b"\n" * 200_001
+    assert world.document("many/lines.md") is None
