@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -26,30 +25,18 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from benchmarks.census import links, mark_of, marked, texts, whole
 from benchmarks.corpus import BRANCH, Corpus, make_repository
 from docyard.console import progress
 from workspace.document import Document, Section
 from workspace.edits import MoveDocument, MoveSection, Operation, RenameSection
 from workspace.edits.content import checked_title
 from workspace.errors import WorkspaceError
-from workspace.headings import AnchoredHeading
-from workspace.links.reading import links_of
-from workspace.links.resolving import Status, resolve
-from workspace.links.worlds import OverlayWorld
 from workspace.markdown import plain_text
 from workspace.plan import Mode
-from workspace.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 SHOWN = 20
-_MARK = re.compile(rb"Section-mark-(\d+)\.")
-
-
-class Place(NamedTuple):
-    """Where a link leads: the mark of the section that it names, else the file as it was called at first."""
-
-    file: str | None
-    mark: int | None
 
 
 class Move(NamedTuple):
@@ -70,133 +57,6 @@ class Report:
         self.tried[check] += 1
         if problem is not None:
             self.wrong.append(f"{check}: {problem}")
-
-
-def marked(documents: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The documents with a line of its own in each section; one that cannot be marked is left out."""
-    number = 0
-    found: dict[str, bytes] = {}
-    for path, data in documents.items():
-        document = Document.parse(data, path)
-        ending = document.ending
-        parts, position = [], 0
-        for section in document.sections:
-            line = b"Section-mark-%d." % number + ending
-            before = b"" if data[: section.body].endswith((b"\n", b"\r")) or not section.body else ending
-            parts += [data[position : section.body], before, ending, line, ending]
-            position, number = section.body, number + 1
-        written = b"".join((*parts, data[position:]))
-        shape = [(item.level, item.title) for item in Document.parse(written, path).sections]
-        if shape == [(item.level, item.title) for item in document.sections]:
-            found[path] = written
-    return found
-
-
-def mark_of(document: Document, section: Section) -> int | None:
-    """The mark of a section."""
-    found = _MARK.search(document.data, section.body, section.end)
-    return int(found[1]) if found else None
-
-
-def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int], Place | None]:
-    """Where each link leads, by the mark of its section and its number there; None for one that is broken.
-
-    `called` is what each file was called at first, by its path.
-    """
-    world = OverlayWorld(snapshot)
-    found: dict[tuple[int, int], Place | None] = {}
-    for path in snapshot.documents:
-        document = snapshot.document(path)
-        sections = iter(document.sections)
-        section, number, mark = next(sections, None), 0, None
-        for link in links_of(document).links:
-            while section is not None and link.start >= section.end:
-                section, number, mark = next(sections, None), 0, None
-            if section is None:
-                break
-            mark = mark_of(document, section) if mark is None else mark
-            if mark is None:
-                continue
-            resolved = resolve(world, path, link)
-            number += 1
-            if resolved.status is Status.EXTERNAL:
-                continue
-            place: Place | None = None
-            if resolved.status is Status.OK and resolved.path is not None:
-                inside = None
-                if resolved.place is not None and resolved.place.section is not None:
-                    other = snapshot.document(resolved.path)
-                    inside = mark_of(other, other.sections[resolved.place.section])
-                file = called.get(resolved.path, resolved.path)
-                place = Place(file if inside is None else None, inside)
-            found[mark, number] = place
-    return found
-
-
-def masked(document: Document, start: int, end: int) -> bytes:
-    """The bytes of a part of a document without destinations, and headings without marks and anchors."""
-    spans = [
-        (link.destination_start, link.destination_end, b"")
-        for link in links_of(document).links
-        if link.destination_end > link.destination_start
-    ]
-    for section in document.sections:
-        if section.heading is not None:
-            words = section.heading.text.words.encode("utf-8", "surrogateescape")
-            spans.append((section.start, section.body, b"# " + words + b"\n"))
-    parts, position = [], start
-    for first, last, instead in sorted(spans):
-        if position <= first and last <= end:
-            parts += [document.data[position:first], instead]
-            position = last
-    return b"".join((*parts, document.data[position:end]))
-
-
-def texts(snapshot: Snapshot) -> dict[int, bytes]:
-    """What stands in each section below its heading, by its mark, without destinations."""
-    found: dict[int, bytes] = {}
-    for path in snapshot.documents:
-        document = snapshot.document(path)
-        for section in document.sections:
-            mark = mark_of(document, section)
-            if mark is not None:
-                text = masked(document, section.body, section.end).strip()
-                found[mark] = text.replace(b"\r\n", b"\n")
-    return found
-
-
-def whole(snapshot: Snapshot) -> dict[str, bytes]:
-    """The bytes of each document, without anchors of headings and destinations."""
-    return {path: _unanchored(snapshot.document(path)) for path in snapshot.documents}
-
-
-def _unanchored(document: Document) -> bytes:
-    """A document without destinations and without the anchors of its headings, but with their marks."""
-    spans = [
-        (link.destination_start, link.destination_end, b"")
-        for link in links_of(document).links
-        if link.destination_end > link.destination_start
-    ]
-    for section in document.sections:
-        if section.heading is not None:
-            spans += _anchors(document, section.heading)
-    parts, position = [], 0
-    for first, last, _ in sorted(spans):
-        if position <= first:
-            parts.append(document.data[position:first])
-            position = last
-    return b"".join((*parts, document.data[position:]))
-
-
-def _anchors(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int, bytes]]:
-    """Where the anchors of a heading stand, before and after its words."""
-    line = document.data[heading.heading_start : heading.body]
-    for text in (heading.text.prefix, heading.text.suffix):
-        anchors = text.encode("utf-8", "surrogateescape").rstrip()
-        place = line.find(anchors) if anchors else -1
-        if place >= 0:
-            first = heading.heading_start + place
-            yield first, first + len(anchors), b""
 
 
 class Mover:

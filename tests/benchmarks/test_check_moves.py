@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.check_moves import Report, check, compare, marked
+from benchmarks.census import marked
+from benchmarks.check_moves import Report, check, compare
 from workspace.document import Document
 
 DOCUMENTS = 24

@@ -1,0 +1,139 @@
+"""What a folder holds and where its links lead, told so that no move and no rename changes it.
+
+Every section is given a line of its own, a mark, by which it is known wherever it goes and whatever its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from workspace.document import Document, Section
+from workspace.headings import AnchoredHeading
+from workspace.links.reading import links_of
+from workspace.links.resolving import Status, resolve
+from workspace.links.worlds import OverlayWorld
+from workspace.snapshot import Snapshot
+
+_MARK = re.compile(rb"Section-mark-(\d+)\.")
+
+
+class Place(NamedTuple):
+    """Where a link leads: the mark of the section that it names, else the file as it was called at first."""
+
+    file: str | None
+    mark: int | None
+
+
+def marked(documents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The documents with a line of its own in each section; one that cannot be marked is left out."""
+    number = 0
+    found: dict[str, bytes] = {}
+    for path, data in documents.items():
+        document = Document.parse(data, path)
+        ending = document.ending
+        parts, position = [], 0
+        for section in document.sections:
+            line = b"Section-mark-%d." % number + ending
+            before = b"" if data[: section.body].endswith((b"\n", b"\r")) or not section.body else ending
+            parts += [data[position : section.body], before, ending, line, ending]
+            position, number = section.body, number + 1
+        written = b"".join((*parts, data[position:]))
+        shape = [(item.level, item.title) for item in Document.parse(written, path).sections]
+        if shape == [(item.level, item.title) for item in document.sections]:
+            found[path] = written
+    return found
+
+
+def mark_of(document: Document, section: Section) -> int | None:
+    """The mark of a section."""
+    found = _MARK.search(document.data, section.body, section.end)
+    return int(found[1]) if found else None
+
+
+def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int], Place | None]:
+    """Where each link leads, by the mark of its section and its number there; None for one that is broken.
+
+    `called` is what each file was called at first, by its path.
+    """
+    world = OverlayWorld(snapshot)
+    found: dict[tuple[int, int], Place | None] = {}
+    for path in snapshot.documents:
+        document = snapshot.document(path)
+        sections = iter(document.sections)
+        section, number, mark = next(sections, None), 0, None
+        for link in links_of(document).links:
+            while section is not None and link.start >= section.end:
+                section, number, mark = next(sections, None), 0, None
+            if section is None:
+                break
+            mark = mark_of(document, section) if mark is None else mark
+            if mark is None:
+                continue
+            resolved = resolve(world, path, link)
+            number += 1
+            if resolved.status is Status.EXTERNAL:
+                continue
+            place: Place | None = None
+            if resolved.status is Status.OK and resolved.path is not None:
+                inside = None
+                if resolved.place is not None and resolved.place.section is not None:
+                    other = snapshot.document(resolved.path)
+                    inside = mark_of(other, other.sections[resolved.place.section])
+                file = called.get(resolved.path, resolved.path)
+                place = Place(file if inside is None else None, inside)
+            found[mark, number] = place
+    return found
+
+
+def texts(snapshot: Snapshot) -> dict[int, bytes]:
+    """What stands in each section below its heading, by its mark, without destinations."""
+    found: dict[int, bytes] = {}
+    for path in snapshot.documents:
+        document = snapshot.document(path)
+        for section in document.sections:
+            mark = mark_of(document, section)
+            if mark is not None:
+                text = _without(document, _destinations(document), section.body, section.end).strip()
+                found[mark] = text.replace(b"\r\n", b"\n")
+    return found
+
+
+def whole(snapshot: Snapshot) -> dict[str, bytes]:
+    """The bytes of each document, without anchors of headings and destinations."""
+    return {path: _unanchored(snapshot.document(path)) for path in snapshot.documents}
+
+
+def _unanchored(document: Document) -> bytes:
+    """A document without destinations and without the anchors of its headings, but with their marks."""
+    headings = (section.heading for section in document.sections if section.heading is not None)
+    spans = (span for heading in headings for span in _anchors(document, heading))
+    return _without(document, [*_destinations(document), *spans], 0, len(document.data))
+
+
+def _destinations(document: Document) -> list[tuple[int, int]]:
+    """Where the destinations of a document's links stand."""
+    found = ((link.destination_start, link.destination_end) for link in links_of(document).links)
+    return [(start, end) for start, end in found if start < end]
+
+
+def _without(document: Document, spans: list[tuple[int, int]], start: int, end: int) -> bytes:
+    """The bytes of a part of a document but for those of some spans."""
+    parts, position = [], start
+    for first, last in sorted(spans):
+        if position <= first and last <= end:
+            parts.append(document.data[position:first])
+            position = last
+    return b"".join((*parts, document.data[position:end]))
+
+
+def _anchors(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
+    """Where the anchors of a heading stand, before and after its words."""
+    line = document.data[heading.heading_start : heading.body]
+    for text in (heading.text.prefix, heading.text.suffix):
+        anchors = text.encode("utf-8", "surrogateescape").rstrip()
+        place = line.find(anchors) if anchors else -1
+        if place >= 0:
+            first = heading.heading_start + place
+            yield first, first + len(anchors)
