@@ -93,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _FULL:
             raise
+        console.print_no_more()
         complain(f"not all could be written: {error.strerror}", "Free some space, then run it again.")
         return Exit.CANNOT
     return code if isinstance(code, int) else Exit.DONE

@@ -37,8 +37,12 @@ def cut_short() -> Iterator[None]:
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Python would complain once more when it flushes at the end.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        print_no_more()
+
+
+def print_no_more() -> None:
+    """What could not be printed is dropped: Python would try once more at the end, and complain of it."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def console() -> Console:
