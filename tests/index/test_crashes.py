@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,13 +82,25 @@ def commits(repo: Repo) -> list[str]:
     return made
 
 
+def follow(open_index: Open) -> None:
+    """Let a fresh index follow, and leave no thread of it behind: one that writes would be cut by a fork."""
+    with closing(open_index()) as index:
+        index.follow()
+
+
+def is_right(open_index: Open, repo: Repo) -> bool:
+    """Whether a fresh index gives the lists that it should."""
+    with closing(open_index()) as index:
+        return is_true(index, repo)
+
+
 def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: int) -> None:
     """Bring about that there is something to do: the branch ahead of the index, or no index."""
     if work == "first":
         for pointer in (repo.path / ".git" / "docyard").glob("index/*/current"):
             pointer.unlink()
     else:
-        open_index().follow()
+        follow(open_index)
         if work == "follow":
             move(repo, commits[number % len(commits)])
 
@@ -108,13 +121,13 @@ def test_killed_at_any_step(open_index: Open, repo: Repo, commits: list[str], wo
         before = built(repo) if work == "follow" else None
         code = run(child)
         assert code in (0, -signal.SIGKILL)
-        assert is_true(open_index(), repo)
+        assert is_right(open_index, repo)
         assert before is None or built(repo) == before, "it had to be built anew"
         if code:
             stopped += 1
             assert stopped < 200, "it never ends"
         move(repo, commits[(stopped + 1) % len(commits)])
-        open_index().follow()
+        follow(open_index)
         assert orphans(repo) == []
     assert stopped >= 10
 
@@ -139,14 +152,14 @@ def test_refused_at_any_step(open_index: Open, repo: Repo, commits: list[str], w
         was_refused = run(child) or 0
         assert was_refused in (0, 3)
         (area / "probe").unlink(missing_ok=True)
-        assert is_true(open_index(), repo)
+        assert is_right(open_index, repo)
         stopped += 1
         assert stopped < 200, "it never ends"
     assert stopped >= 10
 
 
 def test_killed_at_random_moments(open_index: Open, repo: Repo, commits: list[str]) -> None:
-    open_index().follow()
+    follow(open_index)
 
     def writer() -> None:
         index = SearchIndex(Workspace.open(repo.path, read_only=True))
@@ -164,4 +177,4 @@ def test_killed_at_random_moments(open_index: Open, repo: Repo, commits: list[st
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL
-        assert is_true(open_index(), repo)
+        assert is_right(open_index, repo)
