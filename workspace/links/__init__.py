@@ -15,6 +15,7 @@ spelling, enclosing              a destination written anew, as its author wrote
 following                        what an operation does to links
     survival, affected           which bytes it kept, and to which paths links may mean something else now
     inbound                      which documents may link there
-    relinking, undefined         links mended, and references that lost their definition
+    relinking, anchoring         links mended, and addresses kept that a heading was about to lose
+    label_reading, undefined     labels of references and footnotes, and those that lost their definition
     warnings, suggesting, shown  what is told of links that lead nowhere
 """

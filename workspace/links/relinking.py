@@ -90,8 +90,8 @@ def relink(before: Overlay, after: Overlay, survival: Survival, inbound: Inbound
     for attempt in range(_ROUNDS):
         mending = _Mending(before, after, survival, affected)
         mending.tell(lost)
-        sources = {*before.laid, *inbound.linking_to(before.snapshot, affected.paths), *survival.paths}
-        for path in sorted(sources):
+        inbound_of = inbound.linking_to(before.snapshot, affected.paths) if affected.paths else ()
+        for path in sorted({*before.laid, *inbound_of, *survival.paths}):
             mending.look(path)
         if not mending.nameless or attempt + 1 == _ROUNDS:
             break

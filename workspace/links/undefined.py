@@ -6,7 +6,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
-from workspace.edits.moving.label_reading import definitions_of, uses_of
+from workspace.links.label_reading import definitions_of, uses_of
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.reading import links_of
 

@@ -33,6 +33,7 @@ class Doubt(NamedTuple):
 
 def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doubt]:
     """The links that an operation added to documents and that lead nowhere in `after`."""
+    world: World | None = None
     found: list[Doubt] = []
     for path in survival.new_paths:
         document = after.find(path)
@@ -40,7 +41,10 @@ def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doub
         if document is None or not _may_hold_link(document.data, spans):
             continue
         written = [link for link in _links(document, after) if _meets(spans, link)]
-        broken = _broken(after, path, written)
+        if not written:
+            continue
+        world = world or _world(after)
+        broken = _broken(world, path, written)
         if not broken:
             continue
         old = before.find(path)
@@ -52,16 +56,14 @@ def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doub
 
 def warnings(overlay: Overlay, doubted: Sequence[Doubt]) -> tuple[str, ...]:
     """What is to be said of doubts that are still justified when a batch has run; five are named."""
-    from workspace.links.worlds import OverlayWorld
-
-    world = OverlayWorld(overlay)
+    world = _world(overlay)
     found: list[tuple[Link, Resolved]] = []
     for path in dict.fromkeys(doubt.path for doubt in doubted):
         document = overlay.find(overlay.now_at(path) or path)
         if document is not None:
             destinations = {doubt.destination for doubt in doubted if doubt.path == path}
             links = [link for link in _links(document, overlay) if link.destination in destinations]
-            found += _broken(overlay, document.path, links)
+            found += _broken(world, document.path, links)
     told = tuple(_told(world, link, resolved) for link, resolved in found[:_TOLD])
     more = len(found) - len(told)
     return told if not more else (*told[:-1], f"{told[-1]}; and {more} more links lead nowhere")
@@ -77,11 +79,15 @@ def _links(document: Document, overlay: Overlay) -> Iterator[Link]:
     return (link for link in links if link.kind not in (LinkKind.REFERENCE, LinkKind.AUTOLINK))
 
 
-def _broken(overlay: Overlay, path: str, links: Sequence[Link]) -> list[tuple[Link, Resolved]]:
-    from workspace.links.resolving import resolve
+def _world(overlay: Overlay) -> World:
     from workspace.links.worlds import OverlayWorld
 
-    world = OverlayWorld(overlay)
+    return OverlayWorld(overlay)
+
+
+def _broken(world: World, path: str, links: Sequence[Link]) -> list[tuple[Link, Resolved]]:
+    from workspace.links.resolving import resolve
+
     known: dict[tuple[str, str], Resolved] = {}
     for link in links:
         if (link.destination, link.kind) not in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace import markdown
-from workspace.edits.moving.label_reading import definitions_of
+from workspace.links.label_reading import definitions_of
 from workspace.links.link import LinkKind
 from workspace.links.reading import links_of
 from workspace.links.survival import Piece
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from workspace.document import Document
-    from workspace.edits.moving.label_reading import Definition
     from workspace.edits.moving.labels import Copy
+    from workspace.links.label_reading import Definition
     from workspace.links.link import Link
     from workspace.links.rules import LinkRules
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace import markdown
 from workspace.document import Document
 from workspace.edits.edit import Splice, spliced
-from workspace.edits.moving.label_reading import Definition, Use, definitions_of, labels_of, uses_of
+from workspace.links.label_reading import Definition, Use, definitions_of, labels_of, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
