@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tools import documents, search, tasks
+from tools import documents, history, reading, search, tasks
 from tools.answers import Answer, failure, visible
 from tools.arguments import InvalidArguments
 from tools.context import Context, Progress
@@ -27,12 +27,15 @@ FAMILIES: Mapping[str, tuple[Tool, ...]] = {
     "documents": documents.FAMILY,
     "tasks": tasks.FAMILY,
     "search": search.FAMILY,
+    "reading": reading.FAMILY,
+    "history": history.FAMILY,
 }
 TOOLSETS = tuple(FAMILIES)
 DEFAULT_TOOLSETS = ("documents", "tasks", "search")
 
-# With --read-only and nothing else said: what a reader needs beside searching.
-_READ_ONLY_TOOLS = ("search_docs", "get_doc", "list_documents", "view_document")
+# With --read-only and nothing else said: what a reader needs beside searching and reading.
+_READ_ONLY_TOOLSETS = ("search", "reading")
+_READ_ONLY_TOOLS = ("list_documents", "view_document")
 
 __all__ = [
     "DEFAULT_TOOLSETS",
@@ -109,10 +112,17 @@ class Toolbox:
         self._last = Served(workspace, index)
         self._current: Callable[[], Served] = lambda: self._last
         self._latest = self._current
-        chosen = set(toolsets) if toolsets is not None else set(DEFAULT_TOOLSETS)
-        tools = [tool for tool in all_tools() if tool.toolset in chosen and not (read_only and tool.writes)]
-        if read_only and toolsets is None:
-            tools = [tool for tool in tools if tool.name in _READ_ONLY_TOOLS]
+        named: tuple[str, ...] = ()
+        if toolsets is None:
+            toolsets, named = (
+                (_READ_ONLY_TOOLSETS, _READ_ONLY_TOOLS) if read_only else (DEFAULT_TOOLSETS, named)
+            )
+        chosen = set(toolsets)
+        tools = [
+            tool
+            for tool in all_tools()
+            if (tool.toolset in chosen or tool.name in named) and not (read_only and tool.writes)
+        ]
         self._tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self._told: list[dict[str, Any]] = []
 

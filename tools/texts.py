@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.reading import MAX_TEXT
+from tools.bounded import MAX_TEXT
 from workspace.carry import Conflict
 from workspace.proof import ReadFirst
 from workspace.sight import SectionText

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
-from tools.reading import MAX_TEXT
+from tools.bounded import MAX_TEXT
 from tools.registry import Answer, Toolbox
 from workspace.workspace import Workspace
 

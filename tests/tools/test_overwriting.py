@@ -8,7 +8,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
-from tools.reading import MAX_TEXT
+from tools.bounded import MAX_TEXT
 from tools.registry import Toolbox
 
 pytestmark = pytest.mark.smoke

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Boolean, Integer, read
+from tools.bounded import page_after
 from tools.cursors import read_place, write_place
 from tools.outline import cut_hint, sections_in_brief
-from tools.reading import page_after
 from tools.tool import Tool
 from tools.writing import arguments_of
 from workspace.addresses import nearest

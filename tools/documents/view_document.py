@@ -18,10 +18,10 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
+from tools.bounded import cut
 from tools.examples import with_sections, with_task
 from tools.links import links_data
 from tools.outline import MAX_SHOWN, cut_hint, sections_in_full, task_data, telling_titles
-from tools.reading import cut
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import arguments_of

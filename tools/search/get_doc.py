@@ -8,8 +8,8 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call
 from tools.arguments import Arguments, Integer, read
+from tools.bounded import MAX_TEXT
 from tools.examples import with_chunk
-from tools.reading import MAX_TEXT
 from tools.tool import Tool
 from tools.writing import arguments_of
 

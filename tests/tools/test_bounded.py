@@ -8,7 +8,7 @@ import re
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.reading import MAX_TEXT, cut
+from tools.bounded import MAX_TEXT, cut
 from tools.registry import Toolbox, all_tools
 from workspace.workspace import Workspace
 
