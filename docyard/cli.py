@@ -24,12 +24,16 @@ COMMANDS = (
     "build",
     "index",
     "search",
+    "read",
+    "log",
+    "blame",
     "links",
     "metadata",
     "validate",
     "fix",
     "eval",
     "doctor",
+    "completion",
 )
 """The commands in the order of the help; `docyard/commands/` has a module of each name."""
 
@@ -71,6 +75,10 @@ def docyard() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
     environment.spare_threads()
+    if environment.asks_for_completion():
+        from docyard.shells import register
+
+        register()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # an odd character must not end a command on a narrow terminal
             stream.reconfigure(errors="backslashreplace")

@@ -17,6 +17,9 @@ BRANCH = "DOCYARD_BRANCH"
 READ_ONLY = "DOCYARD_READ_ONLY"
 TOOLSETS = "DOCYARD_TOOLSETS"
 
+COMPLETION = "_DOCYARD_COMPLETE"
+"""Set by a shell that asks how a word of the command line may go on (click's own name for it)."""
+
 
 def current_directory() -> Path:
     """The folder that the process was started in, or is in now."""
@@ -50,6 +53,11 @@ def spare_threads() -> None:
 def variables() -> Mapping[str, str]:
     """A copy of the variables of the process, for a child that is to inherit them."""
     return dict(os.environ)
+
+
+def asks_for_completion() -> bool:
+    """Whether this process was started by a shell that completes a word."""
+    return COMPLETION in os.environ
 
 
 def writable(folder: Path) -> bool:

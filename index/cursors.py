@@ -56,10 +56,15 @@ def read_cursor(key: bytes, cursor: str, *, search: str) -> tuple[str, int]:
     return str(generation), int(offset)
 
 
-def stale_cursor(generation: str | None, gone: WorkspaceError) -> StaleCursor:
-    """Tell of a cursor whose list is gone. A generation is `schema:commit`, and more perhaps."""
+def stale_cursor(generation: str | None, gone: WorkspaceError, *, other_ref: bool = False) -> StaleCursor:
+    """Tell of a cursor whose list is gone, or is that of `other_ref`.
+
+    A generation is `schema:commit`, and more perhaps.
+    """
     return StaleCursor(
-        "the documents have changed since the cursor was given out",
+        "the cursor was given out for another commit than this ref names"
+        if other_ref
+        else "the documents have changed since the cursor was given out",
         fix=_FIX,
         cursor_commit=(generation or "").partition(":")[2].partition(":")[0] or None,
         commit=gone.details.get("commit"),

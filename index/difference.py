@@ -20,10 +20,11 @@ class Difference(NamedTuple):
     deletes: tuple[str, ...]
 
 
-def difference(old: Snapshot, new: Snapshot) -> Difference | None:
+def difference(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
     """What lies between two snapshots; None where the index is rather built anew.
 
     That is where the settings change what is read of each document, and where over a third of them change.
+    `documents` says how many there are, so that they are not listed to be counted.
     """
     before, after = old.config, new.config
     if before.limits != after.limits or before.taxonomy_keys.keys() != after.taxonomy_keys.keys():
@@ -39,7 +40,7 @@ def difference(old: Snapshot, new: Snapshot) -> Difference | None:
             upserts[path] = blob
     upserts |= {path: blob for path, blob in _below(new, folders) if _is_governed_anew(path, old, new)}
     number = len(upserts) + len(deletes)
-    if number > _FEW and number > len(new.documents) / 3:
+    if number > _FEW and number > (len(new.documents) if documents is None else documents) / 3:
         return None
     return Difference(upserts, tuple(deletes))
 

@@ -32,8 +32,9 @@ from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
-    from index.page import Page, Record, Unreadable
+    from index.page import Record
     from index.port import Query, Results
+    from index.segments.generation import Generation
     from index.source import GitSource
     from index.status import Status
     from index.whoosh_engine import WhooshEngine
@@ -64,7 +65,7 @@ class LiveIndex:
         self._home = self.home()
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
-        self._texts = Texts(workspace.git.blob)
+        self.texts = Texts(workspace.git.blob)
         self._metadata: Metadata | None = None
         self._seen: Stamp | None = None
         self._figures = Later(self._write_figures)
@@ -77,7 +78,7 @@ class LiveIndex:
                 from index.whoosh_engine import WhooshEngine
 
                 self._engine = WhooshEngine(
-                    self._home, self._read, self._leads, durable=self._workspace.durable
+                    self._home, self.texts.read, self._leads, durable=self._workspace.durable
                 )
         return self._engine
 
@@ -101,6 +102,16 @@ class LiveIndex:
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Ask the index as it is. Raises GenerationGone; IndexDamaged, after which `replace` helps."""
         return self.engine.search(query, offset=offset, limit=limit, generation=generation)
+
+    def generation(self, progress: Progress | None = None) -> Generation | None:
+        """Give the index as it is, whatever commit it stands for; where there is none, it is built."""
+        if self.engine.generation() is None:
+            self.follow(progress)
+        return self.engine.generation()
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """Give at most so many terms that a folded word may have meant, of the index as it is."""
+        return self.engine.similar(word, most)
 
     def rebuild(self, progress: Progress | None = None) -> State:
         """Build the index anew beside the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
@@ -148,11 +159,11 @@ class LiveIndex:
 
     def text(self, record: Record) -> str:
         """What a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
-        return str(self._read(record), "utf-8", "replace")
+        return str(self.texts.read(record), "utf-8", "replace")
 
     def warm(self) -> None:
         """Import what answers and open what is there, without building or following it; ask it something."""
-        import index.cursors
+        import index.answering
         import index.snippets  # noqa: F401
         from index.keys import user_key
         from index.query import parse
@@ -163,9 +174,10 @@ class LiveIndex:
 
     def _is_fresh(self, state: State) -> bool:
         """Whether a state answers for the tip, without a document that it could have."""
-        return state.commit == self._workspace.tip() and not self._is_readable_again(state)
+        return state.commit == self._workspace.tip() and not self.is_readable_again(state)
 
-    def _is_readable_again(self, state: State) -> bool:
+    def is_readable_again(self, state: State) -> bool:
+        """Whether a document that was left out, because Git could not read it, can be read by now."""
         for blob in islice(state.unreadable.values(), _TRIED_AGAIN):
             with suppress(DamagedRepository):
                 self._workspace.git.blob(blob)
@@ -173,12 +185,11 @@ class LiveIndex:
         return False
 
     def _bring(self, progress: Progress | None) -> State:
-        engine = self.engine
         for _ in range(_TRIES):
             target = self._workspace.snapshot()
             state: State | None = None
             try:
-                state = engine.state()
+                state = self.engine.state()
                 if state is not None and state.commit == target.commit and self._is_fresh(state):
                     return self._show(state)
                 if self._workspace.tip() != target.commit:
@@ -200,27 +211,18 @@ class LiveIndex:
 
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
         from index.difference import difference
-        from index.source import page
+        from index.source import pages
         from workspace.snapshot import Snapshot
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
-        found = difference(old, target)
+        found = difference(old, target, state.files)
         if found is None:
             return self._build(state, target, progress)
         wanted = {**state.unreadable, **found.upserts}
         for path in found.deletes:
             wanted.pop(path, None)
-
-        def pages() -> Iterator[Page | Unreadable]:
-            for done, (path, blob) in enumerate(sorted(wanted.items())):
-                if progress:
-                    progress(done, len(wanted), "Indexing changed documents")
-                yield page(target, path, blob)
-
-        state = self.engine.apply(state.commit, target.commit, pages(), found.deletes)
-        if progress:
-            progress(len(wanted), len(wanted), "Indexing changed documents")
-        return state
+        changed = pages(target, wanted, progress, "Indexing changed documents")
+        return self.engine.apply(state.commit, target.commit, changed, found.deletes)
 
     def _build(self, seen: State | None, target: Snapshot, progress: Progress | None) -> State:
         return self.engine.rebuild(self._source(target), progress, unless=lambda state: state != seen)
@@ -283,17 +285,6 @@ class LiveIndex:
 
     def _folders(self, name: str) -> Iterator[Path]:
         return candidates(self._workspace.git.common_dir, name)
-
-    def _read(self, record: Record) -> bytes:
-        """The Markdown of a section beside its heading; none if its blob was lost after it was indexed."""
-        blob, data = record.blob, self._texts.data
-        try:
-            under = data(blob, record.body, record.end)
-            if record.start == record.heading_start:
-                return under
-            return data(blob, record.start, record.heading_start) + under
-        except DamagedRepository:
-            return b""
 
     def _leads(self, older: str, newer: str) -> bool:
         """Whether one commit is the other, or an ancestor of it."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from index.location import SCHEMA
-from index.port import State
+from index.page import Record
+from index.phrases import required_terms, verifier
+from index.port import GenerationGone, Query, Results, State
 from index.ranking.cache import Cache
+from index.ranking.lists import best
 from index.ranking.statistics import Statistics
 from index.segments.generation import Generation, counted
 from index.segments.store import Store
@@ -48,6 +51,30 @@ class Opened:
     def statistics(self) -> Statistics:
         return Statistics(self.generation.parts, self.cache)
 
+    def search(
+        self,
+        query: Query,
+        read: Callable[[Record], bytes],
+        *,
+        offset: int = 0,
+        limit: int = 10,
+        generation: str | None = None,
+    ) -> Results:
+        """Give the hits [offset, offset + limit) of a query; `read` gives the text of a section as Markdown.
+
+        Raises GenerationGone if that is another generation than this one.
+        """
+        self._check(generation)
+        stretch = best(
+            self.statistics,
+            query,
+            offset=offset,
+            limit=limit,
+            required=[term for phrase in query.phrases for term in required_terms(phrase)],
+            verify=verifier(query.phrases, read) if query.phrases else None,
+        )
+        return Results(stretch.hits, stretch.more, self.edition, self.state, stretch.partial)
+
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
@@ -59,3 +86,12 @@ class Opened:
         from index.ranking.similar import similar
 
         return similar(self.statistics, word, most)
+
+    def _check(self, generation: str | None) -> None:
+        if generation is not None and generation != self.edition:
+            raise GenerationGone(
+                "the documents have changed since the first page of the list",
+                fix="Begin again with the first page.",
+                generation=self.edition,
+                commit=self.state.commit,
+            )

@@ -16,10 +16,11 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from index.hints import Hint
     from index.links.graph import LinkGraph
-    from index.live import Followed, LiveIndex
+    from index.live import LiveIndex
     from index.metadata import Metadata
+    from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, Query, Results, Scored, State
+    from index.port import Progress, Query, Scored
     from index.status import Status
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -78,6 +79,12 @@ class SearchIndex:
 
         return LiveIndex(self._workspace, self._location)
 
+    @cached_property
+    def _overlays(self) -> Overlays:
+        from index.overlays import Overlays
+
+        return Overlays(self._workspace, self._live)
+
     def search(
         self,
         query: str,
@@ -86,34 +93,43 @@ class SearchIndex:
         cursor: str | None = None,
         filters: Mapping[str, str] | None = None,
         path: str | None = None,
+        ref: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
         """Find the sections that answer a query, best first.
 
         `index.query` says what a query may hold. `filters` has a value for each of some keys of the taxonomy,
-        and `path` is a document, a folder or a glob. Raises EmptyQuery, QueryTooBroad, UnknownFilter,
-        UnknownFilterValue, InvalidCursor, StaleCursor; IndexBusy, IndexUnwritable or IndexDamaged if there is
-        no index to ask.
+        and `path` is a document, a folder or a glob. `ref` names the commit that is searched, as
+        `Workspace.at` reads it; None is the tip of the branch. A cursor goes on at its own commit alone.
+
+        Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor; what
+        `Workspace.at` raises; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
         """
+        from index.answering import Question, from_branch, from_commit
         from index.cursors import read_cursor, search_digest, write_cursor
         from index.keys import user_key
         from index.query import parse
 
-        question = parse(query, filters or {}, path)
-        search = search_digest(query, question.filters, question.path)
+        parsed = parse(query, filters or {}, path)
+        search = search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(user_key(), cursor, search=search)
-        followed, results, hint = self._explained(query, question, offset, limit, generation, progress)
+        question = Question(query, parsed, offset, limit, generation)
+        if ref is None or not ref.strip():
+            results, hint, is_stale = from_branch(self._live, question, progress)
+        else:
+            snapshot = self._workspace.at(ref)
+            results, hint, is_stale = from_commit(self._overlays, question, snapshot, progress)
         end = offset + len(results.hits)
         return SearchPage(
-            hits=self._hits(results.hits, question),
+            hits=self._hits(results.hits, parsed),
             next_cursor=write_cursor(user_key(), generation=results.generation, search=search, offset=end)
             if results.more
             else None,
             hint=hint,
             commit=results.state.commit,
-            stale=followed.is_stale,
+            stale=is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
             partial=results.partial,
         )
@@ -125,14 +141,15 @@ class SearchIndex:
         """
         self._live.warm()
 
-    def get(self, chunk_id: str, context: int = 0) -> Passage:
-        """Read a section at the tip with its neighbours in the file; an old address leads to where it moved.
+    def get(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
+        """Read a section with its neighbours in the file; an old address leads to where it moved.
 
-        Raises ChunkNotFound, InvalidChunkId.
+        `ref` names the commit that is read, None the tip. Raises ChunkNotFound, InvalidChunkId, and what
+        `Workspace.at` raises.
         """
         from index.passages import passage
 
-        return passage(self._workspace.snapshot(), chunk_id, context, self._workspace.moves)
+        return passage(self._workspace.at(ref), chunk_id, context, self._workspace.moves)
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Bring the index to the tip of the branch, and give the commit that it then stands for."""
@@ -176,7 +193,9 @@ class SearchIndex:
         return self._live.status()
 
     def close(self) -> None:
-        """Let go of the files of index and graph."""
+        """Let go of the files of index and graph, and of what was made of other commits."""
+        if "_overlays" in vars(self):
+            self._overlays.close()
         self._live.close()
         if "links" in vars(self):
             self.links.close()
@@ -191,56 +210,6 @@ class SearchIndex:
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """The documents that may link to some paths, as `workspace.links.inbound.Inbound` says."""
         return self.links.linking_to(snapshot, paths)
-
-    def _explained(
-        self,
-        query: str,
-        question: Query,
-        offset: int,
-        limit: int,
-        generation: str | None,
-        progress: Progress | None,
-    ) -> tuple[Followed, Results, Hint | None]:
-        """Ask, and explain an empty list by asking again at its own generation; twice if that is gone."""
-        for _ in range(2):
-            followed = self._live.follow(progress)
-            results = self._ask(followed.state, question, offset, limit, generation, progress)
-            if results.hits or offset:
-                return followed, results, None
-            from index.explaining import UNEXPLAINED, explained
-
-            if hint := explained(self._live, query, question, results.generation):
-                return followed, results, hint
-        return followed, results, UNEXPLAINED
-
-    def _ask(
-        self,
-        followed: State,
-        question: Query,
-        offset: int,
-        limit: int,
-        generation: str | None,
-        progress: Progress | None,
-    ) -> Results:
-        from index.cursors import stale_cursor
-        from index.integrity import IndexDamaged
-        from index.port import GenerationGone
-
-        try:
-            try:
-                self._check(question, followed)
-                return self._live.search(question, offset, limit, generation)
-            except IndexDamaged:
-                self._live.replace(followed, progress)
-                return self._live.search(question, offset, limit, generation)
-        except GenerationGone as gone:
-            raise stale_cursor(generation, gone) from gone
-
-    def _check(self, question: Query, followed: State) -> None:
-        if question.filters:
-            from index.filters import check_filters
-
-            check_filters(question.filters, self._live.values(followed))
 
     def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:
         from index.snippets import snippet

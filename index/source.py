@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from index.page import Page, Unreadable
+from index.port import Progress
 from workspace.config import LimitExceeded
 from workspace.document import Document
 from workspace.git import DamagedRepository, GitReader
@@ -37,10 +38,20 @@ class GitSource:
             yield self._reading.page(path, self._blobs[path])
 
 
-def page(snapshot: Snapshot, path: str, blob: str) -> Page | Unreadable:
-    """Read one document; one that is too large, or a mere pointer, is a page without sections."""
-    limits = snapshot.config.limits
-    return _Reading(snapshot.git, limits.document_bytes, snapshot.taxonomy).page(path, blob)
+def pages(
+    snapshot: Snapshot, blobs: Mapping[str, str], progress: Progress | None, work: str
+) -> Iterator[Page | Unreadable]:
+    """Read some documents of a commit, given as blobs by path, in order of paths; `work` is what is told.
+
+    One that is too large, or a mere pointer, is a page without sections.
+    """
+    reading = _Reading(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
+    for done, (path, blob) in enumerate(sorted(blobs.items())):
+        if progress:
+            progress(done, len(blobs), work)
+        yield reading.page(path, blob)
+    if progress and blobs:
+        progress(len(blobs), len(blobs), work)
 
 
 class _Reading(NamedTuple):

@@ -6,8 +6,13 @@ A blob's id decides its bytes, so nothing that is remembered can become wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from index.ranking.cache import Cache
+from workspace.git import DamagedRepository
+
+if TYPE_CHECKING:
+    from index.page import Record
 
 REMEMBERED = 32_000_000
 """Bytes of blobs that are kept; those that were asked for last stay longest."""
@@ -23,6 +28,16 @@ class Texts:
         self._read = read
         self._blobs = Cache(remembered)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
+
+    def read(self, record: Record) -> bytes:
+        """The Markdown of a section beside its heading; none if its blob was lost after it was indexed."""
+        try:
+            under = self.data(record.blob, record.body, record.end)
+            if record.start == record.heading_start:
+                return under
+            return self.data(record.blob, record.start, record.heading_start) + under
+        except DamagedRepository:
+            return b""
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Give the bytes [start, end) of a blob."""

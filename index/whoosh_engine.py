@@ -19,11 +19,9 @@ from index.integrity import IndexDamaged
 from index.location import Location
 from index.opened import Opened
 from index.page import Page, Record, Unreadable
-from index.phrases import required_terms, verifier
 from index.port import (
     BaseMoved,
     Capabilities,
-    GenerationGone,
     NotIndexed,
     Progress,
     Query,
@@ -32,7 +30,6 @@ from index.port import (
     State,
 )
 from index.ranking.cache import Cache
-from index.ranking.lists import best
 from index.segments.generation import Generation, Part
 from index.segments.store import Store
 from index.status import Status, leftovers, status_of
@@ -82,13 +79,18 @@ class WhooshEngine:
 
     def serving(self) -> State | None:
         """Give the state of what can be answered from at once: of what is open, else of what is there."""
+        generation = self.generation()
+        return generation.state if generation else None
+
+    def generation(self) -> Generation | None:
+        """Give what can be answered from at once, with its parts."""
         opened = self._opened
         if opened is None or not opened.generation.is_untouched():
             try:
                 opened = self._read(self._home.look())
             except IndexDamaged:
                 return None
-        return opened.state if opened else None
+        return opened.generation if opened else None
 
     def apply(
         self,
@@ -158,16 +160,8 @@ class WhooshEngine:
         opened = self._current()
         if opened is None:
             raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.", commit=None)
-        self._check(opened, generation, min_commit)
-        stretch = best(
-            opened.statistics,
-            query,
-            offset=offset,
-            limit=limit,
-            required=[term for phrase in query.phrases for term in required_terms(phrase)],
-            verify=verifier(query.phrases, self._read_text) if query.phrases else None,
-        )
-        return Results(stretch.hits, stretch.more, opened.edition, opened.state, stretch.partial)
+        self._check(opened.state.commit, min_commit)
+        return opened.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
 
     def values(self, key: str) -> Mapping[str, int]:
         """As the port says."""
@@ -225,15 +219,7 @@ class WhooshEngine:
         """Give what is open, else what is there."""
         return self._opened or self._read(self._home.settle())
 
-    def _check(self, opened: Opened, generation: str | None, min_commit: str | None) -> None:
-        commit = opened.state.commit
-        if generation is not None and generation != opened.edition:
-            raise GenerationGone(
-                "the documents have changed since the first page of the list",
-                fix="Begin again with the first page.",
-                generation=opened.edition,
-                commit=commit,
-            )
+    def _check(self, commit: str | None, min_commit: str | None) -> None:
         if min_commit is not None and (commit is None or not self._leads(min_commit, commit)):
             raise NotIndexed(
                 "the index has not taken in the commit yet", fix="Try again in a moment.", commit=commit

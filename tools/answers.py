@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from tools.texts import Texts
     from tools.tool import Tool
+    from workspace.moves import Moves
     from workspace.snapshot import Snapshot
 
 Data = dict[str, Any]
@@ -38,6 +39,10 @@ _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "EMPTY_QUERY": ("query",),
     "QUERY_TOO_BROAD": ("query",),
     "INVALID_CHUNK_ID": ("chunk_id",),
+    "REF_NOT_FOUND": ("ref",),
+    "NOT_A_COMMIT": ("ref",),
+    "BEFORE_HISTORY": ("ref",),
+    "AMBIGUOUS_ID": ("ref",),
 }
 
 
@@ -55,6 +60,11 @@ def call(tool: str, **arguments: object) -> str:
     return f"{tool} {json.dumps(arguments, ensure_ascii=False)}"
 
 
+def pinned(ref: str | None) -> dict[str, str]:
+    """The field of a proposed call that keeps to the ref of the call that is answered; none at the tip."""
+    return {"ref": ref} if ref and ref.strip() else {}
+
+
 def failure(
     error: WorkspaceError,
     tool: Tool,
@@ -62,11 +72,14 @@ def failure(
     snapshot: Snapshot | None,
     texts: Texts | None = None,
     commit: str | None = None,
+    moves: Callable[[], Moves] | None = None,
 ) -> Data:
     """An error with its code and cure, the tool's specification, and a call that would have worked.
 
-    `texts` is the room for texts of documents, `commit` the one that such a text is read at.
+    `texts` is the room for texts of documents, `commit` the one that such a text is read at. `moves` tells
+    where something is now that was named by an address of before.
     """
+    from tools.moved import redirected
     from tools.texts import Texts, details_of, fix_of, needs_commit
 
     data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
@@ -77,6 +90,13 @@ def failure(
     data.update({key: _bounded(value) for key, value in details_of(error).items()})
     data.update(shown)
     meant = _meant(error, tool, given)
+    now = redirected(error, given, snapshot, moves) if moves and snapshot else None
+    if now is not None:
+        data |= {
+            "moved_to": now.there.moved_to,
+            "fix": _bounded(visible(f"Use '{now.there.address}', where this is now.")),
+        }
+        meant = _meant(error, tool, now.given)
     data["usage"] = dict(tool.usage(meant))
     data["example"] = tool.example(meant)
     if tool.correct and snapshot is not None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 OPERATIONS = "operations"
 
+REF = "Branch, tag, commit, @{2026-01-31}"
+"""What every tool that reads says of its field `ref`; docs/refs.md says the rest."""
+
 # What models call fields that are named otherwise here.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "path": ("file",),
@@ -104,6 +107,9 @@ def _boolean(value: object) -> object:
 
 Integer = Annotated[int, BeforeValidator(_integer)]
 Natural = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
+# The tokens of a summary. Bounds behind the validator are lost in the schema of a field that may be null.
+LEAST_BUDGET, MOST_BUDGET = 100, 20_000
+Budget = Annotated[int, Field(ge=LEAST_BUDGET, le=MOST_BUDGET), BeforeValidator(_integer)]
 Boolean = Annotated[bool, BeforeValidator(_boolean)]
 Strings = Annotated[list[str], BeforeValidator(_array)]
 Objects = Annotated[list[Any], BeforeValidator(_array)]

@@ -41,6 +41,6 @@ class Context:
 
             self.sight.add(digest(document, section) for section in sections)
 
-    def snapshot(self) -> Snapshot:
-        """The tip of the served branch."""
-        return self.workspace.snapshot()
+    def snapshot(self, ref: str | None = None) -> Snapshot:
+        """The commit that a ref names, else the tip of the served branch. Raises as `Workspace.at` does."""
+        return self.workspace.at(ref)

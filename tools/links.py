@@ -11,17 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from index.links.backlinks import Linked
-    from tools.context import Context
+    from tools.pinned import Pinned
     from workspace.document import Document, Section
-    from workspace.snapshot import Snapshot
 
 MAX_LINKS = 20
 _MAX_DESTINATION = 200
 _PATIENCE = 1.0  # seconds to wait while every document's links are read
+_NOT_YET = "links to this are still being looked for; ask again in a moment to see them"
+_NOT_AT_REF = "links to this are known near the tip of the branch only, and this ref is far from it"
 
 
 def links_data(
-    context: Context, snapshot: Snapshot, document: Document, sections: Collection[Section] | None = None
+    place: Pinned, document: Document, sections: Collection[Section] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """The first links from and to a document, or some of its sections, and how many there are; and hints.
 
@@ -30,13 +31,13 @@ def links_data(
     from index.links.backlinks import outgoing
     from workspace.links.worlds import OverlayWorld
 
-    world = OverlayWorld(snapshot)
+    world = OverlayWorld(place.snapshot)
     chosen = None if sections is None else {section.key for section in sections}
     leaving = [link for link in outgoing(world, document) if chosen is None or link.section in chosen]
     data, hints = _first("outgoing", [_outgoing(link) for link in leaving])
-    coming = _backlinks(context, snapshot, document)
+    coming = _backlinks(place, document)
     if coming is None:
-        return data, [*hints, "links to this are still being looked for; ask again in a moment to see them"]
+        return data, [*hints, _NOT_YET if place.ref is None else _NOT_AT_REF]
     if chosen is not None:
         preamble = document.preamble.key if document.preamble else None
         coming = [link for link in coming if (link.to or preamble) in chosen]
@@ -44,15 +45,15 @@ def links_data(
     return {**data, **back}, [*hints, *more]
 
 
-def _backlinks(context: Context, snapshot: Snapshot, document: Document) -> list[Linked] | None:
-    """The links to a document; None if nobody knows them yet."""
+def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
+    """The links to a document; None if nobody knows them yet. The graph follows the branch, and no ref."""
     from index.links.backlinks import backlinks
     from workspace.links.worlds import OverlayWorld
 
-    graph = context.index.links
+    graph, snapshot = place.context.index.links, place.snapshot
     try:
         records = graph.records(snapshot, document.path)
-        if records is None:
+        if records is None and place.ref is None:
             graph.begin(snapshot).join(_PATIENCE)
             records = graph.records(snapshot, document.path)
     except WorkspaceError:  # another process is at work, or the disk is full

@@ -203,12 +203,22 @@ class Toolbox:
         except WorkspaceError as error:
             return self._failure(tool, error, given, served)
 
+    def context(self, client: str = "") -> Context:
+        """What a request reads from that is no call of a tool: whatever serves when it begins.
+
+        Raises what an artifact is refused for.
+        """
+        return self._context(self._current(), client)
+
     def _failure(
         self, tool: Tool, error: WorkspaceError, given: Mapping[str, object], served: Served | None
     ) -> Answer:
-        snapshot = _snapshot(served.workspace) if served else None
-        data = failure(error, tool, given, snapshot)
+        snapshot = _snapshot(served.workspace, given.get("ref")) if served else None
+        moves = served.workspace.moves if served else None
+        data = failure(error, tool, given, snapshot, moves=moves)
         data["commit"] = snapshot.commit if snapshot else None
+        if tool.shape_error:
+            data.update(tool.shape_error(given))
         text = visible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
@@ -228,7 +238,11 @@ def _served(index: SearchIndex) -> Served:
     return Served(index.workspace, index)
 
 
-def _snapshot(workspace: Workspace) -> Snapshot | None:
+def _snapshot(workspace: Workspace, ref: object = None) -> Snapshot | None:
+    """What an error speaks of: the commit of a ref, else the tip; None if neither can be read."""
+    if isinstance(ref, str):
+        with suppress(WorkspaceError):
+            return workspace.at(ref)
     try:
         return workspace.snapshot()
     except WorkspaceError:

@@ -24,7 +24,8 @@ class Tool:
     `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the
     registry translates with `usage` (how the tool is called) and `example` (a call that works, with the
     caller's values; a field that was wrong is empty there). `correct` mends such an example by what there
-    is, and `error_text` words an error as plain text.
+    is, `shape_error` gives an error the fields that a contract asks for beside our own, and `error_text`
+    words one as plain text.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Tool:
     schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
     describe: Callable[[Context], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
+    shape_error: Callable[[Given], Mapping[str, object]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
 
     def annotations(self) -> dict[str, bool]:

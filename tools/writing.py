@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given, Tool
     from workspace.edits import Operation
+    from workspace.moves import Moves
     from workspace.plan import Plan
     from workspace.writing import Written
 
 _MAX_DIFF = 50_000
 _MAX_HINTS = 8
+_MAX_MOVED = 20  # operations that failed whose addresses are looked for in the history
 _SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
 _MAX_EXAMPLE = 200
 _MAX_EXAMPLE_ITEMS = 10
@@ -42,7 +44,7 @@ _MAX_EXAMPLE_ITEMS = 10
 class WriteFields(Arguments):
     """What every tool that writes takes beside its operations."""
 
-    operations: Objects | None = Field(None, description="Batch of these fields")
+    operations: Objects | None = Field(None, description="Batch of these")
     mode: Literal["each", "all"] = Field("each", description="all: all or none")
     dry_run: Boolean = Field(False, description="Diff only")
     message: str | None = Field(None, description="Commit message")
@@ -143,11 +145,19 @@ class Writer:
     def _single(self, context: Context, written: Written, item: Given) -> tuple[Data, bool]:
         [step] = written.steps
         if step.error:
-            return self._failure(step.error, item, written, Texts(context.sight)), True
+            moves = context.workspace.moves
+            return self._failure(step.error, item, written, Texts(context.sight), moves), True
         return {**self.single, **self._answer(written, step)}, False
 
-    def _failure(self, error: WorkspaceError, item: Given, written: Written, texts: Texts) -> Data:
-        return failure(error, self.tool(), item, written.plan.snapshot, texts, written.commit)
+    def _failure(
+        self,
+        error: WorkspaceError,
+        item: Given,
+        written: Written,
+        texts: Texts,
+        moves: Callable[[], Moves] | None,
+    ) -> Data:
+        return failure(error, self.tool(), item, written.plan.snapshot, texts, written.commit, moves)
 
     def _answer(self, written: Written, step: Step) -> Data:
         assert step.outcome is not None
@@ -174,13 +184,16 @@ class Writer:
         texts = Texts(context.sight)
         results: list[Data] = []
         taught: set[str] = set()
+        left = _MAX_MOVED
         for step, item in zip(written.steps, items, strict=True):
             match step.status:
                 case Status.DONE:
                     results.append({"success": True, **self._answer(written, step)})
                 case Status.FAILED:
                     assert step.error is not None
-                    result = {"success": False, **self._failure(step.error, item, written, texts)}
+                    moves = context.workspace.moves if left > 0 else None
+                    left -= 1
+                    result = {"success": False, **self._failure(step.error, item, written, texts, moves)}
                     lesson = f"{step.error.code} {result['usage']}"
                     if lesson in taught:
                         # One example of each error is enough for a whole batch.

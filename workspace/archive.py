@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from workspace.history import History
     from workspace.moves import Moves
+
+_SHORT = 4  # characters of a commit's id that are enough to name it
 
 
 class Archive(Workspace):
@@ -37,11 +40,31 @@ class Archive(Workspace):
         """The tree, whatever commit is named: there is no other."""
         return self._snapshot
 
+    def at(self, ref: str | None) -> Snapshot:
+        """The tree; a ref may only name the commit that it came from. Raises RefNotFound."""
+        from workspace.refs import RefNotFound
+
+        wanted = (ref or "").strip()
+        came_from = self.commit or ""
+        if not wanted or wanted == "HEAD" or (len(wanted) >= _SHORT and came_from.startswith(wanted.lower())):
+            return self._snapshot
+        begun = f", of commit {came_from}" if came_from else ""
+        raise RefNotFound(
+            f"an artifact holds the documents of one moment{begun}, and no history",
+            fix="Leave out the ref, or ask a server of the repository itself.",
+        )
+
     def moves(self) -> Moves:
         """Where old addresses lead, by the list that came with the documents."""
         from workspace.moves import Moves
 
         return Moves.of(self._moved)
+
+    def history(self) -> History:
+        """Raises NoHistory: an archive holds one tree, and nothing of what was before."""
+        from workspace.history import NoHistory
+
+        raise NoHistory()
 
     def hold(self) -> None:
         """Keep the documents readable to the end, also once their files are removed."""

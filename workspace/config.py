@@ -215,7 +215,11 @@ class WorkspaceConfig(_Settings):
 
     def is_document(self, path: str) -> bool:
         """Whether a file of this path is a document: its name, its folder, and `exclude` decide."""
-        if not path.endswith(DOCUMENT_SUFFIXES) or not is_nameable(path):
+        return path.endswith(DOCUMENT_SUFFIXES) and self.is_readable(path)
+
+    def is_readable(self, path: str) -> bool:
+        """Whether a file of this path may be read, of whatever kind: its folder and `exclude` decide."""
+        if not is_nameable(path):
             return False
         if self.root and not path.startswith(self.root + "/"):
             return False

@@ -67,12 +67,17 @@ def elsewhere(
     for before, after in others:
         if before is not None and _says(before, words):
             continue
-        found += [
-            (after, item)
-            for item in _says(after, words)
-            if item.slug == section.slug or item.anchor == section.address
-        ]
+        found += [(after, item) for item in _says(after, words) if same_name(section, item)]
     return found[0] if len(found) == 1 else None
+
+
+def same_name(one: Section, other: Section) -> bool:
+    """Whether sections of two documents are called alike: a move writes the address as an anchor."""
+    return (
+        one.slug == other.slug
+        or other.anchor == one.address
+        or (one.anchor is not None and one.anchor == other.address)
+    )
 
 
 def _says(document: Document, words: bytes) -> list[Section]:

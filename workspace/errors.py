@@ -4,10 +4,13 @@
     ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
     │                BranchNotFound, RepositoryGone, ReadOnly
     ├── settings     InvalidConfig, InvalidManifest, UnknownType, BrokenType
-    ├── reading      DocumentNotFound (NotCommitted, NotADocument), InvalidAddress, SectionNotFound,
-    │                TaskNotFound, AmbiguousAddress, InvalidFrontMatter, TooManyFiles
+    ├── reading      DocumentNotFound (NotCommitted, NotADocument, NotAFile), NotText, InvalidAddress,
+    │                SectionNotFound, AmbiguousSection, TaskNotFound, AmbiguousAddress, InvalidFrontMatter,
+    │                TooManyFiles,
+    │                RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoHistory
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
-    │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict
+    │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict,
+    │                NotAtRef, ParentGone, NotInHistory, MergeCommit
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
     │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked (AnotherWriter), CannotWrite,
     │                UnknownJournal
@@ -18,7 +21,8 @@
     │                UnreadableFolder, OutOccupied, BuildBusy, ArtifactUnwritable
     ├── validating   UnreadableFile
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
-    └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused
+    └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
+                     TooManyWatched
 
 Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and
 a `fix` for people, and `details` as data. A message never holds document text, an absolute path or a stack.

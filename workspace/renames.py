@@ -47,6 +47,11 @@ class Renames:
         self._left = _READ
         self._alike: dict[frozenset[str], float] = {}
 
+    @property
+    def read(self) -> int:
+        """How many bytes of documents were read to tell."""
+        return _READ - self._left
+
     def of(self, path: str) -> str | None:
         """The path that a document which is gone has now; None if it was removed, or cannot be told."""
         blob = self.gone.get(path)

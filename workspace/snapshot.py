@@ -220,7 +220,7 @@ class Snapshot:
                 f"'{shown}' is no document of this workspace",
                 fix="Documents are .md files; list_documents shows them.",
             )
-        if self._in_work_tree(path):
+        if self.config.is_document(path) and self.in_work_tree(path):
             return NotCommitted(
                 f"'{shown}' is not committed yet: the file is in the work tree but in no commit",
                 fix="Commit it first; only commits are read.",
@@ -231,18 +231,22 @@ class Snapshot:
             f"no document '{shown}'", fix=fix, candidates=close or list(self.documents)[:5]
         )
 
-    def _in_work_tree(self, path: str) -> bool:
+    def in_work_tree(self, path: str) -> bool:
+        """Whether a regular file stands at this path in the work tree that its own commit does not have."""
         root = self.git.worktree
-        if root is None or not path or not self.config.is_document(path):
+        if root is None or not path:
             return False
         from workspace.paths import InvalidPath, check_path
 
         try:
             # A file that is reached through a link cannot be committed at this path.
             file = root.resolve() / check_path(path)
-            return file.is_file() and file.resolve() == file
+            if not file.is_file() or file.resolve() != file:
+                return False
         except (InvalidPath, OSError):
             return False
+        head = self.git.head().commit
+        return head is None or trees.find(self.git, self.git.commit(head).tree, path) is None
 
 
 def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.edits import Operation
+    from workspace.history import History
     from workspace.links.inbound import Inbound
     from workspace.moves import Moves
     from workspace.plan import Mode
@@ -55,7 +56,9 @@ class Workspace:
         self._writing = threading.Lock()
         self._requests: RequestLog | None = None
         self._moves: Moves | None = None
+        self._history: History | None = None
         self._inbound: Inbound | None = None
+        self.dated: dict[tuple[str, int], str] = {}  # see `refs.resolve_ref`
         self._born: set[str] = set()  # the branches that were seen to have a commit
 
     @classmethod
@@ -132,6 +135,27 @@ class Workspace:
                 self._latest = latest
             return self._latest
 
+    def at(self, ref: str | None) -> Snapshot:
+        """The commit that a ref names, to read; the tip of the served branch without one, or if it is blank.
+
+        Raises what `refs.find_ref` raises, and InvalidConfig for a commit whose settings cannot be used.
+        """
+        if ref is None or not ref.strip():
+            return self.snapshot()
+        from workspace.config import InvalidConfig
+        from workspace.refs import find_ref
+
+        snapshot = self.snapshot(find_ref(self, ref.strip()))
+        try:
+            snapshot.config  # noqa: B018 - said here, where what to do about it is known
+        except InvalidConfig as error:
+            raise InvalidConfig(
+                f"at this ref, {error.message}",
+                fix="The settings of a commit stay as they are: name another ref, or leave it out.",
+                **error.details,
+            ) from error
+        return snapshot
+
     def exists(self, commit: str) -> bool:
         """Whether a commit is still in the repository."""
         return self.git.has(commit)
@@ -206,6 +230,14 @@ class Workspace:
         if self._moves is None:
             self._moves = Moves(self.git)
         return self._moves
+
+    def history(self) -> History:
+        """What changed a document or section, made when it is first asked for. Raises NoHistory."""
+        from workspace.history import History
+
+        if self._history is None:
+            self._history = History(self.git)
+        return self._history
 
     @property
     def inbound(self) -> Inbound:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
+from docyard import completing, console
 from docyard.checkup.finding import some
 from docyard.commands import options
 from docyard.exits import CannotError, Exit
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 @click.option(
     "--out", metavar="OUT", type=click.Path(path_type=Path), required=True, help="The folder to build into."
 )
-@click.option("--ref", metavar="REF", help="The branch, tag or commit to build. [default: HEAD]")
+@click.option(
+    "--ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="The branch, tag, commit or @{date} to build. [default: HEAD]",
+)
 @click.option(
     "--description",
     metavar="TEXT",
@@ -102,6 +107,7 @@ def _contents(
     """The documents below a folder: of a commit if it lies in a repository, else its files."""
     from index.artifacts.contents import Choice, of_commit, of_folder
     from workspace.git import GitReader, NotARepository
+    from workspace.refs import resolve_ref
     from workspace.workspace import Workspace
 
     choice = Choice("", _globs(include, "--include"), _globs(exclude, "--exclude"))
@@ -114,14 +120,10 @@ def _contents(
     if git.worktree is not None and place.resolve().is_relative_to(git.worktree.resolve()):
         below = place.resolve().relative_to(git.worktree.resolve()).as_posix()
         choice = choice._replace(below="" if below == "." else below)
-    commit = git.head().commit if ref is None else git.find_commit(ref)
-    if commit is None and ref is None:
-        raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
+    head = git.head().commit
+    commit = head if ref is None else resolve_ref(git, ref, head)
     if commit is None:
-        raise CannotError(
-            "--ref names no branch, tag or commit of the repository",
-            fix="`git branch --all` and `git tag` list them; a clone may have to fetch them first.",
-        )
+        raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
     contents = of_commit(git, commit, Workspace(git).name, choice)
     if ref is None and (changed := _uncommitted(git.uncommitted(), contents, choice)):
         warnings.append(f"not committed, and so not built as the files are: {some(changed)}")

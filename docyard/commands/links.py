@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard import console
+from docyard import completing, console
 from docyard.commands import options
 from docyard.exits import Exit
+from docyard.located import from_root
 
 if TYPE_CHECKING:
     from index.links.backlinks import Linked
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 
 @click.command(name="links", short_help="List links from and to a document or section.")
-@click.argument("address", metavar="[FILE[#SLUG]]", required=False)
+@click.argument("address", metavar="[FILE[#SLUG]]", required=False, shell_complete=completing.addresses)
 @click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links that stand in it.")
 @click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links that lead to it.")
 @click.option("--broken", "kind", flag_value="broken", help="Only the links in it that lead nowhere.")
 @options.repository
 @options.branch
-@click.option("--ref", metavar="REF", help="The commit, branch or tag to read. [default: the branch's tip]")
+@click.option(
+    "--ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="The branch, tag, commit or @{date} to read. [default: the branch's tip]",
+)
 @options.as_json
 def command(
     address: str | None,
@@ -46,38 +52,21 @@ def command(
         docyard links guides/setup.md#install --backlinks
         docyard links --broken --json
     """
-    from docyard.validation.gathering import find_commit
-
     if address is None and kind == "backlinks":
         raise click.UsageError("--backlinks needs a FILE: name the document that is linked to")
     workspace = options.open_workspace(repo, branch)
-    snapshot = workspace.snapshot(find_commit(workspace.git, ref) if ref else None)
+    snapshot = workspace.at(ref)
     if address is None:
         with console.progress("Reading links") as progress:
             outgoing = list(_all(snapshot, progress))
         found = {"outgoing": outgoing}
     else:
-        found = _of_one(workspace, snapshot, _from_root(address, workspace, snapshot, repo), kind)
+        located = from_root(address, workspace, snapshot, options.folder(repo))
+        found = _of_one(workspace, snapshot, located, kind)
     if kind == "broken":
         found = {"broken": [link for link in found["outgoing"] if _leads_nowhere(link)]}
     _show(found, snapshot.commit, as_json=as_json)
     return Exit.DONE
-
-
-def _from_root(address: str, workspace: Workspace, snapshot: Snapshot, repo: Path | None) -> str:
-    """An address as the repository has it, of one that may count from the current folder."""
-    from docyard.validation.gathering import relative
-    from workspace.addresses import split_address
-
-    root = workspace.git.worktree
-    path, slug = split_address(address, snapshot.documents)
-    if root is None or path in snapshot.documents:
-        return address
-    folder = options.folder(repo)
-    named = relative(root.resolve(), (folder, folder.resolve()), Path(path))
-    if named is None or named not in snapshot.documents:
-        return address
-    return named if slug is None else f"{named}#{slug}"
 
 
 def _leads_nowhere(link: Linked) -> bool:

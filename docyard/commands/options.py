@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from docyard import environment
+from docyard import completing, environment
 from docyard.exits import CannotError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def branch(command: F) -> F:
     return click.option(
         "--branch",
         metavar="NAME",
+        shell_complete=completing.branches,
         envvar=environment.BRANCH,
         show_envvar=True,
         help="The branch to read and write. [default: the one checked out]",

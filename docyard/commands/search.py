@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
+from docyard import completing, console
 from docyard.commands import options
 from docyard.exits import Exit
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="How many hits at most."
 )
-@click.option("--type", "doc_type", metavar="TYPE", help="Only documents of this type.")
+@click.option(
+    "--type", "doc_type", metavar="TYPE", shell_complete=completing.types, help="Only documents of this type."
+)
 @click.option("--tag", metavar="TAG", help="Only documents with this tag.")
 @click.option(
     "--filter",
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
     help="Only documents with this value of a key that docyard.toml declares; may be given again.",
 )
 @click.option("--path", metavar="GLOB", help="Only this folder, document or glob.")
+@click.option(
+    "--ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="The documents as they were: a branch, a tag, a commit or @{2026-01-31}.",
+)
 @options.as_json
 def command(
     words: tuple[str, ...],
@@ -44,6 +52,7 @@ def command(
     tag: str | None,
     others: tuple[str, ...],
     path: str | None,
+    ref: str | None,
     as_json: bool,
 ) -> int:
     """Search the committed documents, as an agent would.
@@ -54,6 +63,7 @@ def command(
     Example:
         docyard search rate limit errors --type api_spec --filter language=go
         docyard search 'retry "exponential backoff" -draft'
+        docyard search retries --ref v1.2
     """
     from index.service import SearchIndex
 
@@ -61,7 +71,9 @@ def command(
     index = SearchIndex(options.open_workspace(repo, branch))
     try:
         with console.progress("Indexing") as progress:
-            page = index.search(" ".join(words), limit=limit, filters=filters, path=path, progress=progress)
+            page = index.search(
+                " ".join(words), limit=limit, filters=filters, path=path, ref=ref, progress=progress
+            )
     finally:
         index.close()
     if as_json:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard import __version__, environment
+from docyard import __version__, completing, environment
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.exits import Exit
@@ -44,6 +44,7 @@ _INTERVAL = 1.0  # seconds between two lines of progress
 @click.option(
     "--toolsets",
     metavar="A,B",
+    shell_complete=completing.toolsets,
     envvar=environment.TOOLSETS,
     show_envvar=True,
     help="Which tools to offer. [default: documents,tasks,search; with --read-only: to search and view]",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
+from docyard import completing, console
 from docyard.commands import options
 from docyard.exits import CannotError, Exit
 from workspace.links.rules import Dialect
@@ -28,9 +28,19 @@ FORMATS = ("text", "json", "sarif", "github")
 @click.command(name="validate", short_help="Say whether the Markdown is sound.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
-@click.option("--ref", metavar="REF", help="Read a branch, tag or commit instead of the work tree.")
+@click.option(
+    "--ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="Read a branch, tag, commit or @{date} instead of the work tree.",
+)
 @click.option("--staged", is_flag=True, help="Read what is staged instead of the work tree.")
-@click.option("--since", metavar="REF", help="Tell only of what is new since the history of REF was left.")
+@click.option(
+    "--since",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="Tell only of what is new since the history of REF was left.",
+)
 @click.option(
     "--format",
     "form",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import anyio
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.server.subscriptions import SubscriptionBus
 from mcp.shared.subscriptions import ToolsListChanged
 
 from docyard.protocol.workers import Workers
@@ -24,18 +24,17 @@ _GATHERED = 0.05  # seconds in which several calls are looked at once
 class Announcer:
     """Compares the list that the client was told last with what it would be told now.
 
-    `definitions` gives that list; it runs in a worker, and never holds up an answer.
+    `definitions` gives that list; it runs in a worker, and never holds up an answer. `bus` carries what the
+    stateless era listens to.
     """
 
-    def __init__(self, definitions: Callable[[], object], workers: Workers) -> None:
+    def __init__(self, definitions: Callable[[], object], workers: Workers, bus: SubscriptionBus) -> None:
         self._definitions = definitions
         self._workers = workers
-        self._bus = InMemorySubscriptionBus()
+        self._bus = bus
         self._told: object = None
         self._session: ServerSession | None = None
         self._asked = anyio.Event()
-        self.listen = ListenHandler(self._bus)
-        """Answers `subscriptions/listen`."""
 
     def told(self, definitions: object, session: ServerSession) -> None:
         """Note which list a client was given. One that was given none is told of no change."""

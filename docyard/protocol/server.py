@@ -14,6 +14,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -27,8 +28,13 @@ from mcp_types import (
 from docyard.protocol.announcing import Announcer
 from docyard.protocol.answers import encodable
 from docyard.protocol.calls import Calls, Progress
+from docyard.protocol.completing import Completions
+from docyard.protocol.prompts import Prompts
+from docyard.protocol.requests import Requests
+from docyard.protocol.resources import Resources
 from docyard.protocol.stdio import stdio
 from docyard.protocol.unanswered import Unanswered
+from docyard.protocol.watching import Watching
 from docyard.protocol.workers import Workers
 from tools.registry import Toolbox, UnknownTool
 from workspace.sight import Sight
@@ -36,6 +42,7 @@ from workspace.sight import Sight
 Context = ServerRequestContext[Any, Any]
 
 _LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
+_FIXED_TTL = 3_600_000  # milliseconds; prompts and templates are the same as long as a server runs
 _WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for the tools
 _VALUES_WITHIN = 2.0  # seconds in which the first list of tools waits for the values of a declared taxonomy
 _WORKERS = 8
@@ -59,6 +66,7 @@ def build_server(
     calls: Calls,
     workers: Workers,
     announcer: Announcer,
+    watching: Watching,
     *,
     version: str,
     writes: bool,
@@ -102,16 +110,32 @@ def build_server(
             raise unknown_tool(error) from None
         finally:
             announcer.ask()
+            watching.ask()
+
+    requests = Requests(toolbox, workers)
+    resources, prompts = Resources(requests, watching), Prompts(requests)
 
     server = Server(
         "docyard",
         version=version,
         instructions=_WRITING if writes else _READING,
-        cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private")},
+        cache_hints={
+            "tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private"),
+            "prompts/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
+            "resources/templates/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
+        },
         get_tool_input_schema=schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_subscriptions_listen=announcer.listen,
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+        on_subscribe_resource=watching.subscribe,
+        on_unsubscribe_resource=watching.unsubscribe,
+        on_subscriptions_listen=watching.listen,
+        on_list_prompts=prompts.list,
+        on_get_prompt=prompts.get,
+        on_completion=Completions(requests).complete,
     )
     # It makes a span of each message for an exporter, and there is none.
     server.middleware.clear()
@@ -185,17 +209,29 @@ async def serve_stdio(
 
     with Workers(_WORKERS) as workers:
         calls = Calls(toolbox, workers, Sight())
-        announcer = Announcer(toolbox.definitions, workers)
+        bus = InMemorySubscriptionBus()
+        announcer = Announcer(toolbox.definitions, workers, bus)
+        watching = Watching(Requests(toolbox, workers), bus)
         server = build_server(
-            toolbox, calls, workers, announcer, version=version, writes=writes, listed=listed, indexed=indexed
+            toolbox,
+            calls,
+            workers,
+            announcer,
+            watching,
+            version=version,
+            writes=writes,
+            listed=listed,
+            indexed=indexed,
         )
-        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        changing = NotificationOptions(tools_changed=True, resources_changed=True)
+        options = server.create_initialization_options(changing)
         async with anyio.create_task_group() as tasks:
             if sys.platform != "win32":  # the event loop there cannot receive signals
                 tasks.start_soon(stop_on_signal, tasks.cancel_scope)
             async with stdio() as wire:
                 tasks.start_soon(warm_up, wire.unanswered)
                 tasks.start_soon(announcer.run)
+                tasks.start_soon(watching.run)
                 await server.run(wire.incoming, wire.outgoing, options)
             calls.close()
             tasks.cancel_scope.cancel()

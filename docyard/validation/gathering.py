@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.exits import CannotError
+from docyard.located import relative
 from workspace.git import GitReader, NotARepository
 from workspace.git.files import merge_base
+from workspace.refs import resolve_ref
 from workspace.validation.listing import of_commit, of_folder, of_index
 
 if TYPE_CHECKING:
@@ -54,18 +55,8 @@ def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
 
 
 def find_commit(git: GitReader, name: str) -> str:
-    """The commit of a name. Raises CannotError."""
-    found = git.head().commit if name == "HEAD" else git.find_commit(name)
-    if found is None and name == "HEAD":
-        raise CannotError("nothing is committed yet", fix="Commit something first, then try again.")
-    if found is None:
-        shown = name[:100] if name.isprintable() else "the name"
-        raise CannotError(
-            f"'{shown}' names no branch, tag or commit of the repository",
-            fix="`git branch --all` and `git tag` list them; a shallow clone may have to fetch more "
-            "(`git fetch --unshallow`).",
-        )
-    return found
+    """The commit of a ref; its dates are of what is checked out. Raises what `resolve_ref` raises."""
+    return resolve_ref(git, name, git.head().commit)
 
 
 def beginning(git: GitReader, since: str, commit: str | None) -> str:
@@ -99,16 +90,6 @@ def chosen(gathered: Gathered, folder: Path, names: Sequence[Path]) -> tuple[str
             )
         wanted.update(found)
     return tuple(sorted(wanted))
-
-
-def relative(root: Path, folders: Sequence[Path], name: Path) -> str | None:
-    """A path as the repository has it; None if it is outside. Links above it are followed if need be."""
-    for folder in folders:
-        path = Path(os.path.normpath(folder / name))
-        if path.is_relative_to(root):
-            return path.relative_to(root).as_posix()
-    path = path.parent.resolve() / path.name
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else None
 
 
 def _at(documents: Sequence[str], path: str) -> Sequence[str]:

@@ -43,7 +43,7 @@ from index.port import Progress, State
 from index.segments.generation import Generation, Part, counted
 from index.segments.segment import file_name
 from index.segments.store import write_pages
-from index.source import GitSource, page
+from index.source import GitSource, pages
 from workspace.config import CONFIG_PATH, WorkspaceConfig
 from workspace.git.packed import PackedReader
 from workspace.manifests import read_manifest
@@ -176,8 +176,8 @@ def _indexed(
     if previous and previous.snapshot and previous.generation:
         found = difference(previous.snapshot, snapshot)
         if found is not None:
-            pages = (page(snapshot, path, blob) for path, blob in sorted(found.upserts.items()))
-            parts, state = changed(previous.generation, snapshot.commit, pages, found.deletes)
+            upserts = pages(snapshot, found.upserts, progress, "Indexing changed documents")
+            parts, state = changed(previous.generation, snapshot.commit, upserts, found.deletes)
             return _Indexed(parts, state, len(found.upserts))
     (out / INDEX).mkdir(exist_ok=True)
     parts, state = built_anew(GitSource(snapshot), out / INDEX, progress=progress, durable=durable)

@@ -72,9 +72,14 @@ class FrozenIndex(SearchIndex):
         cursor: str | None = None,
         filters: Mapping[str, str] | None = None,
         path: str | None = None,
+        ref: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """As every index does; the page names the commit that the documents came from, if there is one."""
+        """As every index does; the page names the commit that the documents came from, if there is one.
+
+        A ref can only name that commit. Raises RefNotFound for another.
+        """
+        self._archive.at(ref)
         told = self._told_to(progress)
         try:
             page = super().search(

@@ -23,7 +23,7 @@ def changed(
     built = build_segments(upserts)
     held = [segment.path(page) for segment in built.segments for page in range(segment.pages)]
     gone = {*held, *built.unreadable, *deletes}
-    parts = [_without(part, gone) for part in old.parts]
+    parts = [without(part, gone) for part in old.parts]
     kept = {path: blob for path, blob in old.state.unreadable.items() if path not in gone}
     return _of(parts, built, commit, kept)
 
@@ -48,8 +48,12 @@ def built_anew(
 
 def _of(old: Iterable[Part], built: Built, commit: str | None, left_out: Mapping[str, str] = {}) -> Change:
     parts = compact([*old, *map(Part.of, built.segments)])
-    unreadable = {**left_out, **built.unreadable}
-    state = State(
+    return parts, state_of(parts, commit, {**left_out, **built.unreadable})
+
+
+def state_of(parts: Sequence[Part], commit: str | None, unreadable: Mapping[str, str]) -> State:
+    """Say what some parts are as the index of a commit, of which these documents could not be read."""
+    return State(
         commit=commit,
         files=sum(part.pages for part in parts) + len(unreadable),
         chunks=sum(part.size for part in parts),
@@ -57,9 +61,9 @@ def _of(old: Iterable[Part], built: Built, commit: str | None, left_out: Mapping
         indexed_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         unreadable=unreadable,
     )
-    return parts, state
 
 
-def _without(part: Part, paths: Iterable[str]) -> Part:
+def without(part: Part, paths: Iterable[str]) -> Part:
+    """Give a part in which the documents of these paths are dead."""
     found = (part.find(path) for path in paths)
     return part.without(page for page in found if page is not None)

@@ -224,10 +224,19 @@ def test_without_out_or_folder(repo: Path, out: Path, tmp_path: Path, capsys: Ca
     assert "--ref" in error(capsys)
 
 
-@pytest.mark.parametrize("name", ["nonsense", "HEAD^{tree}", "", "0000000000000000000000000000000000000000"])
-def test_a_ref_that_is_none(repo: Path, out: Path, name: str, capsys: Capture) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nonsense", "names no branch, tag or commit"),
+        ("HEAD^{tree}", "names something within a commit"),
+        ("", "is no ref"),
+        ("0" * 40, "names no branch, tag or commit"),
+        ("@{2001-01-01}", "is before the history"),
+    ],
+)
+def test_a_ref_that_is_none(repo: Path, out: Path, name: str, said: str, capsys: Capture) -> None:
     assert build(repo, "--out", out, "--ref", name) == 3
-    assert "--ref names no branch, tag or commit" in error(capsys)
+    assert said in error(capsys)
 
 
 def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Capture) -> None:

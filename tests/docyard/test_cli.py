@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -41,7 +41,7 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert "Example:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in ("demo", "index")])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("demo", "index", "completion")])
 def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
     options = {option for parameter in ALL[name].params for option in parameter.opts}
     assert {"-C", "--repo"} <= options
@@ -82,6 +82,20 @@ def test_search_prints_hits_for_people_and_for_programs(
     answer = json.loads(capsys.readouterr().out)
     assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
     assert len(answer["commit"]) == 40
+
+
+def test_search_at_a_ref(repo: Path, git: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    old = git("rev-parse", "HEAD")
+    (repo / "guide.md").write_text("# Guide\n\nOther words.\n")
+    git("commit", "--quiet", "--all", "--message", "Other")
+    assert main(["search", "backoff", "-C", str(repo)]) == 1
+    capsys.readouterr()
+    assert main(["search", "backoff", "--ref", "HEAD~1", "--json", "-C", str(repo)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
+    assert (answer["commit"], answer["stale"]) == (old, False)
+    assert main(["search", "backoff", "--ref", "nowhere", "-C", str(repo)]) == 3
+    assert "nowhere" in capsys.readouterr().err
 
 
 def test_search_without_a_hit_is_found_out_by_the_exit_code(

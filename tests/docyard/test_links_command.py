@@ -55,6 +55,15 @@ def test_of_a_section_as_json(linked: Path, git: Git, capsys: Capture) -> None:
     }
 
 
+def test_at_a_date(linked: Path, git: Git, capsys: Capture) -> None:
+    assert main(["links", "a.md", "--json", "--ref", "@{2099-12-31}", "-C", str(linked)]) == 0
+    assert json.loads(capsys.readouterr().out)["commit"] == git("rev-parse", "HEAD")
+    assert main(["links", "a.md", "--ref", "@{2001-01-31}", "-C", str(linked)]) == 3
+    assert "is before the history" in capsys.readouterr().err
+    assert main(["links", "a.md", "--ref", "mian", "-C", str(linked)]) == 3
+    assert "Did you mean 'main'?" in capsys.readouterr().err
+
+
 def test_at_another_commit(linked: Path, git: Git, capsys: Capture) -> None:
     assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked)]) == 0
     assert json.loads(capsys.readouterr().out)["backlinks_total"] == 2

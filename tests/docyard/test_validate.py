@@ -214,6 +214,14 @@ def test_only_what_is_new_since_a_branch_was_left(repo: Path, git: Git, capsys: 
     assert told(capsys, "-C", str(repo), "--since", "topic", "--ref", "main")[0] == 0
 
 
+def test_a_date_is_a_ref(repo: Path, git: Git, capsys: Capture) -> None:
+    code, report = told(capsys, "-C", str(repo), "--ref", "@{2099-12-31}")
+    assert report == told(capsys, "-C", str(repo), "--ref", "HEAD")[1]
+    assert code == told(capsys, "-C", str(repo), "--ref", "HEAD")[0]
+    assert main(["validate", "-C", str(repo), "--ref", "@{2001-01-31}"]) == 3
+    assert "is before the history" in capsys.readouterr().err
+
+
 def test_a_ref_that_is_not_there_is_an_error(repo: Path, capsys: Capture) -> None:
     for option in ("--ref", "--since"):
         assert main(["validate", "-C", str(repo), option, "gone"]) == 3

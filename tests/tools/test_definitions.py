@@ -129,4 +129,4 @@ def test_what_comes_from_elsewhere_and_cannot_be_seen_never_enters_a_schema(repo
         "description": "A [2J b",
         "enum": ["ok"],
     }
-    assert list(search["inputSchema"]["properties"])[4:] == ["type", "tags", "scope"]
+    assert list(search["inputSchema"]["properties"])[5:] == ["type", "tags", "scope"]

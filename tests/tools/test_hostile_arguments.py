@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask
-from tools.registry import Answer, Toolbox, all_tools
+from tools.registry import TOOLSETS, Answer, Toolbox, all_tools
 from tools.schema import input_schema
 from tools.tool import Tool
 from workspace.workspace import Workspace
@@ -34,6 +34,11 @@ GOOD: Mapping[str, dict[str, Any]] = {
     "tag_document": {"file": "api.md", "tags": ["new"], "dry_run": True},
     "search_docs": {"query": "things"},
     "get_doc": {"chunk_id": "api.md#endpoints"},
+    "smart_read": {"file_path": "api.md"},
+    "read_section": {"file_path": "api.md", "section_heading": "endpoints"},
+    "list_sections": {"file_path": "api.md"},
+    "view_history": {"file": "api.md"},
+    "restore_document": {"file": "api.md", "ref": "HEAD", "dry_run": True},
 }
 
 DEEP = "[" * 3000 + "]" * 3000
@@ -56,6 +61,12 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """One repository for all: no call here may change it."""
     files = {"api.md": API, "notes/plain.md": "# Plain\n", "docyard.toml": 'overwrite = "any"\n'}
     return normal(tmp_path_factory.mktemp("hostile") / "docs", files)
+
+
+@pytest.fixture
+def toolbox(repo: Repo) -> Toolbox:
+    workspace = Workspace.open(repo.path, durable=False)
+    return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
 
 
 def state(repo: Repo) -> str:
@@ -230,7 +241,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     files = {"api.md": HOSTILE, f"x{HIDDEN}.md": HOSTILE, "broken.md": "---\na: [*x\n---\n" + HOSTILE[4:]}
     repo = normal(tmp_path_factory.mktemp("instructions") / "docs", files)
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), None, False)
+    return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
 
 
 def said(data: Any) -> Iterator[str]:
@@ -251,7 +262,19 @@ def test_a_document_never_speaks_for_docyard(hostile: Toolbox, tool: Tool) -> No
     names = ("api.md", f"x{HIDDEN}.md", "broken.md", "x.md", f"api.md#a{HIDDEN}b", "api.md#nothing")
     slugs = (f"a{HIDDEN}b", f"a{HIDDEN}b~1[7]", "ignore", "broken", "_preamble[0]")
     given: list[dict[str, Any]] = [
-        {field: value} for field in ("file", "path", "chunk_id", "query", "folder") for value in names
+        {field: value}
+        for field in (
+            "file",
+            "path",
+            "chunk_id",
+            "query",
+            "folder",
+            "file_path",
+            "section_heading",
+            "ref",
+            "undo",
+        )
+        for value in names
     ]
     given += [{"slug": value} for value in slugs]
     given += [

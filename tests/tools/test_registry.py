@@ -10,12 +10,14 @@ from tests.tools.conftest import Ask
 from tools.registry import (
     DEFAULT_TOOLSETS,
     FAMILIES,
+    TOOLSETS,
     Toolbox,
     ToolsetUnknown,
     UnknownTool,
     all_tools,
     choose_toolsets,
 )
+from tools.tool import Tool
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
@@ -52,7 +54,15 @@ def test_toolsets_choose(repo: Repo) -> None:
 
 
 def test_read_only_keeps_what_never_writes(repo: Repo) -> None:
-    assert offered(repo, None, True) == ["list_documents", "view_document", "search_docs", "get_doc"]
+    assert offered(repo, None, True) == [
+        "list_documents",
+        "view_document",
+        "search_docs",
+        "get_doc",
+        "smart_read",
+        "read_section",
+        "list_sections",
+    ]
     assert offered(repo, ("documents", "tasks"), True) == [
         "list_documents",
         "search_documents",
@@ -99,8 +109,10 @@ def test_names_are_unique_and_families_name_themselves() -> None:
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
-def test_a_call_with_nothing_is_answered(ask: Ask, repo: Repo, tool: object) -> None:
-    answer = ask(tool.name)  # type: ignore[attr-defined]
+def test_a_call_with_nothing_is_answered(repo: Repo, tool: Tool) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+    answer = toolbox.call(tool.name, {}, client="tester")
     assert answer.data["commit"] == repo.head()
     if answer.is_error:
         assert {"error", "code", "usage", "example"} <= answer.data.keys()

@@ -13,6 +13,7 @@ from workspace.archive import Archive
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitReader
 from workspace.git.packed import PackedReader
+from workspace.refs import RefNotFound
 from workspace.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
 
@@ -54,6 +55,19 @@ def test_its_documents_are_those_of_the_tree(repo: Repo, folder: Path, tree: str
     assert archive.git.worktree is None
     assert archive.git.branches() == ()
     assert archive.author() == ("Docyard", "docyard@localhost")
+
+
+def test_its_only_ref_is_the_commit_that_it_came_from(repo: Repo, folder: Path, tree: str) -> None:
+    commit = repo.head()
+    archive = Archive(folder, tree, commit)
+    for ref in (None, "", " ", "HEAD", commit, commit.upper(), commit[:7]):
+        assert archive.at(ref) is archive.snapshot(), ref
+    for ref in ("main", "HEAD~1", "@{2099-01-01}", tree, commit[:3], "0" * 40):
+        with pytest.raises(RefNotFound, match=f"of commit {commit}, and no history") as caught:
+            archive.at(ref)
+        assert "Leave out the ref" in caught.value.fix
+    with pytest.raises(RefNotFound, match="of one moment, and no history"):
+        Archive(folder, tree).at(commit)
 
 
 def test_without_a_commit_none_is_named_and_the_content_is_its_tree(folder: Path, tree: str) -> None:

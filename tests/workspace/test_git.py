@@ -347,51 +347,59 @@ def test_a_full_disk_is_the_systems_error_and_holds_no_path(tmp_path: Path) -> N
         store.put_blob(b"text")
 
 
-def test_a_commit_is_found_by_any_name_of_it(tmp_path: Path) -> None:
+def test_an_object_is_found_by_any_name_of_it(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     first = repo.head()
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "light")
     repo.git("tag", "-a", "noted", "-m", "Noted")
     repo.git("tag", "-a", "again", "-m", "Again", "noted")
+    repo.git("tag", "of-a-tree", tree)
     repo.git("branch", "feature/x")
     repo.commit({"new.md": "# New\n"})
     git = GitReader(repo.path)
-    for name in ("light", "noted", "again", "feature/x", "refs/heads/feature/x", first, first[:7], first[:4]):
-        assert git.find_commit(name) == first, name
-    assert git.find_commit("HEAD") == git.find_commit("main") == repo.head()
-    repo.git("branch", "--set-upstream-to=feature/x", "main")
-    for name in ("HEAD~1", "HEAD^", "@~", "main~1", "again^0", "HEAD~1^{commit}", "@{upstream}", "main@{1}"):
-        assert git.find_commit(name) == first, name
-    assert git.find_commit("@") == repo.head()
+    for name in ("light", "feature/x", "refs/heads/feature/x", first, first.upper(), first[:7], first[:4]):
+        assert git.find_object(name) == first, name
+    assert git.find_object("main") == repo.head()
+    assert git.find_object("of-a-tree") == git.find_object(tree[:8]) == tree
+    for name in ("noted", "again"):
+        found = git.find_object(name)
+        assert found is not None
+        assert found != first
+        assert git.peeled(found) == ("commit", first)
+    assert git.peeled(tree) == ("tree", tree)
+    assert git.ref_names() == ("again", "feature/x", "light", "main", "noted", "of-a-tree")
 
 
-def test_what_names_no_commit_is_none(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
-    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    repo.git("tag", "of-a-tree", tree)
-    git = GitReader(repo.path)
+def test_what_names_no_object_is_none(tmp_path: Path) -> None:
+    git = GitReader(repositories.normal(tmp_path / "repo").path)
     for name in (
         "",
         "/",
         "nothing",
-        "HEAD~9",
-        "HEAD^2",
-        "HEAD^{tree}",
+        "HEAD~1",
         "HEAD:README.md",
-        ":/first",
-        "HEAD^{/first}:README.md",
-        "HEAD@{9999}",
+        "@{1}",
         "~",
-        "^",
-        "of-a-tree",
-        tree,
-        tree[:8],
         "0" * 40,
         "abc",
         "\ud800",
         "a\0b",
     ):
-        assert git.find_commit(name) is None, name
+        assert git.find_object(name) is None, name
+
+
+def test_a_tag_of_what_is_not_there_is_damage(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo")
+    repo.git("tag", "-a", "noted", "-m", "Noted", "HEAD:README.md")
+    blob = repo.git("rev-parse", "HEAD:README.md").strip()
+    git = GitReader(repo.path)
+    found = git.find_object("noted")
+    assert found is not None
+    assert git.peeled(found) == ("blob", blob)
+    (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(DamagedRepository):
+        GitReader(repo.path).peeled(found)
 
 
 def test_what_is_not_committed_is_listed(tmp_path: Path) -> None:

@@ -28,12 +28,10 @@ _PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
 class CreateDocumentArguments(WriteFields):
     """The input of create_document."""
 
-    doc_type: str | None = Field(None, description="Document type; {} lists them")
-    title: str | None = Field(None, description="Also gives the file its name")
-    initial_content: str | None = Field(
-        None, description="Markdown: introduction, then ## sections to fill or add"
-    )
-    folder: str | None = Field(None, description="Folder for the file")
+    doc_type: str | None = Field(None, description="{} lists them")
+    title: str | None = Field(None, description="Names the file too")
+    initial_content: str | None = Field(None, description="Introduction, then ## sections to fill or add")
+    folder: str | None = Field(None, description="For the file")
 
 
 def _usage(given: Given) -> Mapping[str, object]:
@@ -145,8 +143,8 @@ TOOL = Tool(
     name="create_document",
     title="Create a document",
     toolset="documents",
-    description="Create a Markdown document, step by step: {} lists document types, {doc_type} gives "
-    "instructions, {doc_type, title} creates and commits.",
+    description="Create a document, step by step: {} lists types, {doc_type} gives "
+    "instructions, {doc_type, title} creates it.",
     arguments=CreateDocumentArguments,
     run=_run,
     usage=_usage,

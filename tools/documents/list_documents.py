@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
-from tools.arguments import Arguments, Boolean, Integer, read
+from tools.answers import Answer, Data
+from tools.arguments import REF, Arguments, Boolean, Integer, read
 from tools.bounded import page_after
 from tools.cursors import read_place, write_place
+from tools.moved import found as found_now
+from tools.moved import told
 from tools.outline import cut_hint, sections_in_brief
+from tools.pinned import Pinned
 from tools.tool import Tool
 from tools.writing import arguments_of
 from workspace.addresses import nearest
@@ -36,11 +39,12 @@ class ListDocumentsArguments(Arguments):
     """The input of list_documents."""
 
     path: str = Field(".", description="Folder or document")
-    type: str | None = Field(None, description="Only this document type")
-    tag: str | None = Field(None, description="Only with this tag")
-    has_open_tasks: Boolean | None = Field(None, description="Only with (true) or without (false) open tasks")
+    type: str | None = Field(None, description="Only this type")
+    tag: str | None = Field(None, description="Only this tag")
+    has_open_tasks: Boolean | None = Field(None, description="true: some open; false: none")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
-    cursor: str | None = Field(None, description="next_cursor of the page before")
+    cursor: str | None = Field(None, description="next_cursor of the last page")
+    ref: str | None = Field(None, description=REF)
 
 
 def _usage(given: Given) -> Mapping[str, object]:
@@ -48,12 +52,13 @@ def _usage(given: Given) -> Mapping[str, object]:
         "all": "Call with {}",
         "folder": "Call with {path}",
         "filters": "Add type, tag or has_open_tasks",
+        "ref": "Add ref to list a branch, tag, commit or @{date} instead of the tip",
         "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
     }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    return {"path": ".", **arguments_of(given, ("path", "type", "tag"))}
+    return {"path": ".", **arguments_of(given, ("path", "type", "tag", "ref"))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -65,8 +70,10 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 def _run(context: Context, given: Given) -> Answer:
     asked = read(ListDocumentsArguments, given)
-    snapshot = context.snapshot()
-    paths = _paths(snapshot, asked.path)
+    place = Pinned.at(context, asked.ref)
+    snapshot = place.snapshot
+    there = found_now(context, snapshot, _plain(asked.path), None)
+    paths = _paths(snapshot, there.file)
     search = [asked.path, asked.type, asked.tag, asked.has_open_tasks]
     last = read_place(asked.cursor, snapshot.tree, search) if asked.cursor is not None else None
     found: list[Data] = []
@@ -94,15 +101,19 @@ def _run(context: Context, given: Given) -> Answer:
         data["total"] = len(paths)
     elif next_cursor is None and last is None:
         data["total"] = len(found)
-    return Answer(
-        {**data, "next_step": _next_step(found, next_cursor, bool(paths), context.offers("create_document"))}
-    )
+    step = _next_step(place, found, next_cursor, bool(paths))
+    return Answer(told(there, {**data, "next_step": step}))
 
 
-def _paths(snapshot: Snapshot, path: str) -> list[str]:
-    """The paths of the documents at or under a path. Raises DocumentNotFound for a folder that holds none."""
+def _plain(path: str) -> str:
+    """A path without what stands for the folder itself; of the whole workspace nothing is left."""
     wanted = path.strip().removeprefix("./").rstrip("/")
-    if wanted in ("", "."):
+    return "" if wanted == "." else wanted
+
+
+def _paths(snapshot: Snapshot, wanted: str) -> list[str]:
+    """The paths of the documents at or under a path. Raises DocumentNotFound for a folder that holds none."""
+    if not wanted:
         return list(snapshot.documents)
     wanted = check_path(wanted)
     found = [known for known in snapshot.documents if known == wanted or known.startswith(wanted + "/")]
@@ -148,21 +159,23 @@ def _entry(document: Document, values: Values) -> Data:
     return data
 
 
-def _next_step(found: list[Data], next_cursor: str | None, has_documents: bool, can_create: bool) -> str:
+def _next_step(place: Pinned, found: list[Data], next_cursor: str | None, has_documents: bool) -> str:
     if next_cursor:
         return "See more with the same call and cursor: next_cursor"
     if found:
-        return f"Look into one with {call('view_document', file=found[0]['path'])}"
+        return f"Look into one with {place.call('view_document', file=found[0]['path'])}"
     if has_documents:
         return "Nothing matches: leave out type, tag or has_open_tasks"
-    return "Begin with create_document {}" if can_create else "Nothing is written here yet"
+    if place.writes("create_document"):
+        return "Begin with create_document {}"
+    return "Nothing is written here yet" if place.ref is None else "See what there is now: list_documents {}"
 
 
 TOOL = Tool(
     name="list_documents",
     title="List documents",
     toolset="documents",
-    description="List documents with their type, tags, sections and task progress.",
+    description="List documents with type, tags, sections and task progress.",
     arguments=ListDocumentsArguments,
     run=_run,
     usage=_usage,

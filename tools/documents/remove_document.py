@@ -27,8 +27,8 @@ class RemoveDocumentArguments(WriteFields):
     """The input of remove_document."""
 
     path: str | None = Field(None, description="Document to remove")
-    file: str | None = Field(None, description="Or: the document that holds the section")
-    slug: str | None = Field(None, description="Section to remove, with its subsections")
+    file: str | None = Field(None, description="Or: document of the section")
+    slug: str | None = Field(None, description="Section to remove")
 
 
 def _usage(given: Given) -> Mapping[str, object]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
-from tools.arguments import Arguments, Integer, read
+from tools.answers import Answer, Data, call, pinned
+from tools.arguments import REF, Arguments, Integer, read
 from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writing import arguments_of
@@ -24,21 +24,25 @@ MAX_LIMIT = 50
 class SearchDocumentsArguments(Arguments):
     """The input of search_documents."""
 
-    query: str = Field(description="Words to look for")
+    query: str = Field(description="Words")
     limit: Integer = Field(5, ge=1, le=MAX_LIMIT)
+    ref: str | None = Field(None, description=REF)
 
 
 def _usage(given: Given) -> Mapping[str, object]:
-    return {"search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}"}
+    return {
+        "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
+        "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
+    }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    return {"query": "search endpoint latency", **arguments_of(given, ("query",)), "limit": 5}
+    return {"query": "search endpoint latency", **arguments_of(given, ("query", "ref")), "limit": 5}
 
 
 def _run(context: Context, given: Given) -> Answer:
     asked = read(SearchDocumentsArguments, given)
-    page = context.index.search(asked.query, limit=asked.limit, progress=context.progress)
+    page = context.index.search(asked.query, limit=asked.limit, progress=context.progress, ref=asked.ref)
     best = max((hit.score for hit in page.hits), default=1.0) or 1.0
     matches: list[Data] = [
         {
@@ -51,11 +55,12 @@ def _run(context: Context, given: Given) -> Answer:
     ]
     data: Data = {"matches": matches, "more": page.next_cursor is not None, "commit": page.commit}
     data |= reservations(page)
+    at = pinned(asked.ref)
     if matches:
         first = matches[0]
-        step = f"Read it with {call('view_document', file=first['file'], slug=first['slug'])}"
+        step = f"Read it with {call('view_document', file=first['file'], slug=first['slug'], **at)}"
     else:
-        step = "Try other words, or list_documents {} to see what there is"
+        step = f"Try other words, or {call('list_documents', **at)} to see what there is"
     return Answer({**data, "next_step": step})
 
 
@@ -63,7 +68,7 @@ TOOL = Tool(
     name="search_documents",
     title="Search documents",
     toolset="documents",
-    description="Find sections by keywords; matches name file and slug for view_document.",
+    description="Find sections by keywords; matches name file and slug.",
     arguments=SearchDocumentsArguments,
     run=_run,
     usage=_usage,

@@ -9,6 +9,7 @@ from pydantic import Field
 from tools.answers import Answer, Data, call, failure
 from tools.arguments import (
     OPERATIONS,
+    REF,
     Arguments,
     Boolean,
     InvalidArguments,
@@ -21,7 +22,9 @@ from tools.arguments import (
 from tools.bounded import cut
 from tools.examples import with_sections, with_task
 from tools.links import links_data
+from tools.moved import found, told
 from tools.outline import MAX_SHOWN, cut_hint, sections_in_full, task_data, telling_titles
+from tools.pinned import Pinned
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import arguments_of
@@ -44,10 +47,11 @@ class ViewDocumentArguments(Arguments):
     """The input of view_document."""
 
     file: str | None = Field(None, description="Document path")
-    slug: str | None = Field(None, description="Section or task address; without it, the outline")
-    include_subsections: Boolean = Field(False, description="With all that stands below it")
-    offset: Natural | None = Field(None, description="Character to go on from in a long section")
-    operations: Objects | None = Field(None, description="Several views: [{file, slug}, ...]")
+    slug: str | None = Field(None, description="Section or task address; else the outline")
+    include_subsections: Boolean = Field(False, description="With all below it")
+    offset: Natural | None = Field(None, description="Character to go on from")
+    operations: Objects | None = Field(None, description="[{file, slug}, ...]")
+    ref: str | None = Field(None, description=REF)
 
 
 def _usage(given: Given) -> Mapping[str, object]:
@@ -55,11 +59,12 @@ def _usage(given: Given) -> Mapping[str, object]:
         "document": "Call with {file} for its outline",
         "section": "Call with {file, slug, include_subsections?} for a section's source or a task",
         "batch": "Call with {operations: [{file, slug?}, ...]}",
+        "ref": "Add ref to read a branch, tag, commit or @{date} instead of the tip",
     }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    return {"file": "search-api.md", **arguments_of(given, ("file", "slug"))}
+    return {"file": "search-api.md", **arguments_of(given, ("file", "slug", "ref"))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -69,67 +74,80 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 def _run(context: Context, given: Given) -> Answer:
     asked = without_nulls(given)
-    snapshot = context.snapshot()
-    if not asked:
+    place = Pinned.at(context, _ref(asked))
+    if not set(asked) - {"ref"}:
         return Answer(
             {
                 "usage": dict(_usage(given)),
-                "documents": list(snapshot.documents)[:_SHOWN_PATHS],
-                "commit": snapshot.commit,
-                "next_step": "Call with the file of a document; list_documents shows them all",
+                "documents": list(place.snapshot.documents)[:_SHOWN_PATHS],
+                "commit": place.snapshot.commit,
+                "next_step": f"Call with the file of one; {place.call('list_documents')} shows them all",
             }
         )
     if OPERATIONS not in asked:
-        return Answer({**_view(context, snapshot, asked), "commit": snapshot.commit})
-    if len(asked) > 1:
-        others = ", ".join(sorted(set(asked) - {OPERATIONS})[:5])
+        return Answer({**_view(place, asked), "commit": place.snapshot.commit})
+    others = sorted(set(asked) - {OPERATIONS, "ref"})
+    if others:
         raise InvalidArguments(
-            f"both '{OPERATIONS}' and fields of a single view ({others}) are given",
+            f"both '{OPERATIONS}' and fields of a single view ({', '.join(others[:5])}) are given",
             fix=f"Put these fields into each of the '{OPERATIONS}'.",
             field=OPERATIONS,
         )
-    return _batch(context, snapshot, read_operations(asked[OPERATIONS]))
+    return _batch(place, read_operations(asked[OPERATIONS]))
 
 
-def _batch(context: Context, snapshot: Snapshot, items: list[dict[str, object]]) -> Answer:
+def _ref(given: Given) -> str | None:
+    """The ref of a call or of one of its views. Raises InvalidArguments."""
+    return read(ViewDocumentArguments, {"ref": given.get("ref")}).ref
+
+
+def _batch(place: Pinned, items: list[dict[str, object]]) -> Answer:
     if len(items) > MAX_VIEWS:
         raise InvalidArguments(
             f"over {MAX_VIEWS} views in one call", fix="Ask for fewer at once.", field=OPERATIONS
         )
     results: list[Data] = []
     for item in items:
+        at = place
         try:
-            results.append({"success": True, **_view(context, snapshot, item)})
+            if "ref" in item:
+                at = Pinned.at(place.context, _ref(item))
+            own = {"commit": at.snapshot.commit} if at is not place else {}
+            results.append({"success": True, **_view(at, item), **own})
         except WorkspaceError as error:
-            results.append({"success": False, **failure(error, TOOL, item, snapshot)})
-    data: Data = {"batch_results": results, "commit": snapshot.commit}
-    found = [result for result in results if result["success"]]
-    if found:
-        data["next_step"] = found[-1]["next_step"]
-    return Answer(data, is_error=not found)
+            results.append({"success": False, **failure(error, TOOL, item, at.snapshot)})
+    data: Data = {"batch_results": results, "commit": place.snapshot.commit}
+    seen = [result for result in results if result["success"]]
+    if seen:
+        data["next_step"] = seen[-1]["next_step"]
+    return Answer(data, is_error=not seen)
 
 
-def _view(context: Context, snapshot: Snapshot, item: Given) -> Data:
+def _view(place: Pinned, item: Given) -> Data:
     asked = read(ViewDocumentArguments, item)
     if not asked.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    file, slug = target(snapshot, asked.file, asked.slug)
-    document = snapshot.document(file)
+    there = found(place.context, place.snapshot, *target(place.snapshot, asked.file, asked.slug))
+    return told(there, _shown_at(place, there.file, there.slug, asked))
+
+
+def _shown_at(place: Pinned, file: str, slug: str | None, asked: ViewDocumentArguments) -> Data:
+    document = place.snapshot.document(file)
     if slug is None:
-        return _outline(context, snapshot, document)
+        return _outline(place, document)
     if read_fragment(slug).task is not None:
-        return _task(context, document, slug)
+        return _task(place, document, slug)
     offset = asked.offset or 0
-    data = _section(context, document, slug, offset, whole=asked.include_subsections)
-    return data if offset else _with_links(context, snapshot, document, data, whole=asked.include_subsections)
+    data = _section(place, document, slug, offset, whole=asked.include_subsections)
+    return data if offset else _with_links(place, document, data, whole=asked.include_subsections)
 
 
-def _with_links(context: Context, snapshot: Snapshot, document: Document, data: Data, *, whole: bool) -> Data:
+def _with_links(place: Pinned, document: Document, data: Data, *, whole: bool) -> Data:
     """A section's answer with its links, before the next step; with those of all that stands below it."""
     section = document.section_by_key(data["slug"])
     assert section is not None
     below = document.sections if section.is_preamble else (section, *document.descendants(section))
-    links, hints = links_data(context, snapshot, document, below if whole else (section,))
+    links, hints = links_data(place, document, below if whole else (section,))
     step = data.pop("next_step")
     if links:
         data["links"] = links
@@ -138,7 +156,7 @@ def _with_links(context: Context, snapshot: Snapshot, document: Document, data: 
     return {**data, "next_step": step}
 
 
-def _outline(context: Context, snapshot: Snapshot, document: Document) -> Data:
+def _outline(place: Pinned, document: Document) -> Data:
     data: Data = {"file": document.path, "title": document.title}
     if document.type:
         data["type"] = document.type
@@ -149,7 +167,7 @@ def _outline(context: Context, snapshot: Snapshot, document: Document) -> Data:
     data["sections"] = sections_in_full(document)
     if titles := telling_titles(document):
         data["titles"] = titles
-    links, more = links_data(context, snapshot, document)
+    links, more = links_data(place, document)
     if links:
         data["links"] = links
     hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message, *more]
@@ -159,26 +177,26 @@ def _outline(context: Context, snapshot: Snapshot, document: Document) -> Data:
     open_task = next(
         (address for view in data["sections"].values() for address in view.get("active", ())), None
     )
-    if open_task and context.offers("complete_task"):
+    if open_task and place.writes("complete_task"):
         view = call("view_document", file=document.path, slug=open_task)
         data["next_step"] = f"Work on {open_task}: {view}"
     elif first:
-        data["next_step"] = f"Read a section: {call('view_document', file=document.path, slug=first)}"
-    elif context.offers("edit_document"):
+        data["next_step"] = f"Read a section: {place.call('view_document', file=document.path, slug=first)}"
+    elif place.writes("edit_document"):
         add = call("edit_document", operation="add_section", file=document.path, title="…")
         data["next_step"] = f"Add a section: {add}"
     else:
-        data["next_step"] = "Look at others with list_documents {}: this document is empty"
+        data["next_step"] = f"Look at others with {place.call('list_documents')}: this document is empty"
     return data
 
 
-def _section(context: Context, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
+def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
     """A section's own text, or all below it too: of the preamble, the whole document."""
     section = resolve_section(document, slug)
     below = len(document.data) if section.is_preamble else section.tree_end
     end = below if whole else section.end
     text, rest = cut(document.text(section.start, end), offset)
-    context.shows(document, _shown(document, section.start, end, offset, offset + len(text)))
+    place.context.shows(document, _shown(document, section.start, end, offset, offset + len(text)))
     data: Data = {
         "slug": section.key,
         "content": text,
@@ -195,10 +213,10 @@ def _section(context: Context, document: Document, slug: str, offset: int, *, wh
             data["hints"] = [f"the first {MAX_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if rest is not None:
         more = {"include_subsections": True} if whole else {}
-        view = call("view_document", file=document.path, slug=section.key, offset=rest, **more)
+        view = place.call("view_document", file=document.path, slug=section.key, offset=rest, **more)
         step = f"Read the rest with {view}"
         return {**data, "truncated": True, "offset": rest, "next_step": step}
-    return {**data, "next_step": _after(context, document, section, whole=whole)}
+    return {**data, "next_step": _after(place, document, section, whole=whole)}
 
 
 def _shown(document: Document, start: int, end: int, first: int, last: int) -> Iterator[Section]:
@@ -217,25 +235,25 @@ def _relative(parent: Section, child: Section) -> str:
     return child.key.removeprefix(parent.address + "/")
 
 
-def _after(context: Context, document: Document, section: Section, *, whole: bool) -> str:
+def _after(place: Pinned, document: Document, section: Section, *, whole: bool) -> str:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
-    if open_task and context.offers("complete_task"):
+    if open_task and place.writes("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
         return f"Finish a task: {call('complete_task', file=document.path, slug=slug)}"
     children = document.children(section) if section.level else ()
     if children and not whole:
-        return f"Go deeper: {call('view_document', file=document.path, slug=children[0].key)}"
-    if context.offers("edit_document"):
+        return f"Go deeper: {place.call('view_document', file=document.path, slug=children[0].key)}"
+    if place.writes("edit_document"):
         return "Change it: " + call(
             "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"
         )
     following = next((item for item in document.sections if item.position == section.position + 1), None)
     if following:
-        return f"Read on: {call('view_document', file=document.path, slug=following.key)}"
-    return "Look at other documents with list_documents {}"
+        return f"Read on: {place.call('view_document', file=document.path, slug=following.key)}"
+    return f"Look at other documents with {place.call('list_documents')}"
 
 
-def _task(context: Context, document: Document, slug: str) -> Data:
+def _task(place: Pinned, document: Document, slug: str) -> Data:
     section, task = resolve_task(document, slug)
     data = {
         "content": document.text(task.start, task.end),
@@ -243,11 +261,9 @@ def _task(context: Context, document: Document, slug: str) -> Data:
         "parent": section.key,
     }
     verb = "reopen_task" if task.is_done else "complete_task"
-    if not context.offers(verb):
-        return {
-            **data,
-            "next_step": f"See its section: {call('view_document', file=document.path, slug=section.key)}",
-        }
+    if not place.writes(verb):
+        view = place.call("view_document", file=document.path, slug=section.key)
+        return {**data, "next_step": f"See its section: {view}"}
     address = f"{section.key}[{task.index}]"
     step = f"{'Reopen' if task.is_done else 'Finish'} it: {call(verb, file=document.path, slug=address)}"
     return {**data, "next_step": step}
@@ -258,7 +274,7 @@ TOOL = Tool(
     title="View a document or section",
     toolset="documents",
     description="A document's outline with task progress ({file}), or the source of a section or task "
-    "({file, slug}). get_doc {chunk_id: file#slug, context} reads with neighbours.",
+    "({file, slug}). get_doc reads with neighbours.",
     arguments=ViewDocumentArguments,
     run=_run,
     usage=_usage,

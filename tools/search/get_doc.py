@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
-from tools.arguments import Arguments, Integer, read
+from tools.answers import Answer, Data
+from tools.arguments import REF, Arguments, Integer, read
 from tools.bounded import MAX_TEXT
 from tools.examples import with_chunk
+from tools.pinned import Pinned
 from tools.tool import Tool
 from tools.writing import arguments_of
 
@@ -39,38 +40,43 @@ class GetDocArguments(Arguments):
         ge=0,
         le=MAX_CONTEXT,
     )
+    ref: str | None = Field(None, description=REF)
 
 
 def _usage(given: Given) -> Mapping[str, object]:
-    return {"chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT}"}
+    return {
+        "chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT}",
+        "ref": "Add ref to read a branch, tag, commit or @{date} instead of the tip",
+    }
 
 
 def _example(given: Given) -> dict[str, Any]:
     return {
         "chunk_id": "guides/retries.md#backoff-strategy",
-        **arguments_of(given, ("chunk_id",)),
+        **arguments_of(given, ("chunk_id", "ref")),
         "context": 1,
     }
 
 
 def _run(context: Context, given: Given) -> Answer:
     asked = read(GetDocArguments, given)
-    passage = context.index.get(asked.chunk_id, asked.context)
+    place = Pinned.at(context, asked.ref)
+    passage = context.index.get(asked.chunk_id, asked.context, ref=asked.ref)
     text = passage.text()
     if len(text) > MAX_TEXT:
         passage = passage.shortened(MAX_TEXT - sum(_overhead(chunk) for chunk in passage.chunks))
-        text = passage.text(lambda chunk: _rest(context, passage, chunk))
+        text = passage.text(lambda chunk: _rest(place, passage, chunk))
     data: Data = {
         "chunks": [_shown(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
-        "next_step": _next_step(context, passage),
+        "next_step": _next_step(place, passage),
     }
     if passage.moved is not None:
         data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.moved.commit}
     if any(chunk.is_cut for chunk in passage.chunks):
         data["truncated"] = True
     if context.sight is not None:
-        _remember(context, passage)
+        _remember(place, passage)
     return Answer(data, text=text)
 
 
@@ -90,40 +96,40 @@ def _overhead(chunk: PassageChunk) -> int:
     return 2 * len(chunk.chunk_id) + _SAID
 
 
-def _remember(context: Context, passage: Passage) -> None:
+def _remember(place: Pinned, passage: Passage) -> None:
     """The client has seen the chunks that were shown whole."""
-    document = context.workspace.snapshot(passage.commit).document(passage.target.path)
+    document = place.snapshot.document(passage.target.path)
     whole = [document.section_by_key(chunk.key) for chunk in passage.chunks if not chunk.is_cut]
-    context.shows(document, [section for section in whole if section is not None])
+    place.context.shows(document, [section for section in whole if section is not None])
 
 
-def _rest(context: Context, passage: Passage, chunk: PassageChunk) -> str:
+def _rest(place: Pinned, passage: Passage, chunk: PassageChunk) -> str:
     """How to have more of a chunk that was cut."""
-    if context.offers("view_document"):
-        rest = call("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
+    if place.context.offers("view_document"):
+        rest = place.call("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
         return f"Read the rest with {rest}"
     if len(passage.chunks) > 1:
-        return f"Read it by itself with {call('get_doc', chunk_id=chunk.chunk_id)}"
+        return f"Read it by itself with {place.call('get_doc', chunk_id=chunk.chunk_id)}"
     return "The rest is not shown"
 
 
-def _next_step(context: Context, passage: Passage) -> str:
-    step = _onwards(context, passage)
+def _next_step(place: Pinned, passage: Passage) -> str:
+    step = _onwards(place, passage)
     if passage.moved is None:
         return step
     return f"Use '{passage.target.chunk_id}' from now on, where this has moved. {step}"
 
 
-def _onwards(context: Context, passage: Passage) -> str:
+def _onwards(place: Pinned, passage: Passage) -> str:
     target, last = passage.target, passage.chunks[-1]
     cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
-    if cut is not None and (context.offers("view_document") or len(passage.chunks) > 1):
-        return _rest(context, passage, cut)
+    if cut is not None and (place.context.offers("view_document") or len(passage.chunks) > 1):
+        return _rest(place, passage, cut)
     if last.position < last.total and last.offset < MAX_CONTEXT:
-        wider = call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
+        wider = place.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
         return f"Read more around it with {wider}"
     if last.position < last.total:
-        return f"Read on with {call('get_doc', chunk_id=last.chunk_id, context=MAX_CONTEXT)}"
+        return f"Read on with {place.call('get_doc', chunk_id=last.chunk_id, context=MAX_CONTEXT)}"
     return "Search for more with search_docs: this is the end of the file"
 
 

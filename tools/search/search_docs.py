@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
-from tools.arguments import Arguments, Integer, InvalidArguments, read
+from tools.answers import Answer, Data, call, pinned
+from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
 from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writing import arguments_of
@@ -37,7 +37,8 @@ class SearchDocsArguments(Arguments):
         description="Opaque pagination token returned from a previous search. Omit for the first page. "
         "Returns an error if invalid or malformed.",
     )
-    path: str | None = Field(None, description="Only this folder, document or glob.")
+    ref: str | None = Field(None, description=REF)
+    path: str | None = Field(None, description="Folder, document or glob.")
     type: str | None = Field(None, description="Filter results by type.")
     tags: str | None = Field(None, description="Filter results by tags.")
 
@@ -46,13 +47,14 @@ def _usage(given: Given) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
         "query": 'Words are joined by OR; "exact phrase" must occur or comes first; -word must not',
+        "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
         "filters": "Add type, tags, path, or another key of the schema, with a value that it lists",
         "pages": "Add cursor: the next_cursor of the page before, with the same query and filters",
     }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    return {"query": "how to paginate", **arguments_of(given, ("query",)), "limit": 10}
+    return {"query": "how to paginate", **arguments_of(given, ("query", "ref")), "limit": 10}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -64,6 +66,7 @@ def _run(context: Context, given: Given) -> Answer:
         filters=filters,
         path=asked.path,
         progress=context.progress,
+        ref=asked.ref,
     )
     hint = (
         {
@@ -79,7 +82,7 @@ def _run(context: Context, given: Given) -> Answer:
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,
-        "next_step": _next_step(page.hits, page.next_cursor),
+        "next_step": _next_step(page.hits, page.next_cursor, asked.ref),
     }
     data |= reservations(page)
     return Answer(data)
@@ -118,10 +121,10 @@ def _hit(hit: Hit, commit: str | None) -> Data:
     }
 
 
-def _next_step(hits: tuple[Hit, ...], next_cursor: str | None) -> str:
+def _next_step(hits: tuple[Hit, ...], next_cursor: str | None, ref: str | None) -> str:
     if not hits:
         return "Search again as the hint says"
-    step = f"Read one with {call('get_doc', chunk_id=hits[0].chunk_id)}"
+    step = f"Read one with {call('get_doc', chunk_id=hits[0].chunk_id, **pinned(ref))}"
     return step + ("; more with cursor: next_cursor" if next_cursor else "")
 
 

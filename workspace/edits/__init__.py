@@ -18,8 +18,11 @@ from workspace.edits.remove_task import RemoveTask
 from workspace.edits.rename_section import RenameSection
 from workspace.edits.reopen_task import ReopenTask
 from workspace.edits.replace_text import ReplaceText
+from workspace.edits.restore_document import RestoreDocument
+from workspace.edits.restore_section import RestoreSection
 from workspace.edits.set_metadata import SetMetadata
 from workspace.edits.tag_document import TagDocument
+from workspace.edits.undo import Undo
 from workspace.edits.update_content import UpdateContent
 from workspace.edits.update_task import UpdateTask
 
@@ -57,8 +60,11 @@ __all__ = [
     "RenameSection",
     "ReopenTask",
     "ReplaceText",
+    "RestoreDocument",
+    "RestoreSection",
     "SetMetadata",
     "TagDocument",
+    "Undo",
     "UpdateContent",
     "UpdateTask",
 ]

@@ -6,6 +6,7 @@ threads: each call takes the repository's lock, because libgit2's handles are no
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import suppress
 from functools import cached_property
@@ -18,12 +19,13 @@ from workspace import objects, worktrees
 from workspace.git.comparing import TreeComparison
 from workspace.git.loose import BrokenObject, LargeObject, read_loose
 from workspace.git.repository import DamagedRepository, missing, open_repository
-from workspace.git.revisions import object_named
+from workspace.git.revisions import object_named, short_names
 from workspace.objects import Commit, Entry, Head
 from workspace.worktrees import Worktree, common_dir_of
 
 _HEADS = "refs/heads/"
 _LOOKED_AT = 50_000
+_TAGS = 10  # tags that name one another
 
 
 def _branch(ref: str) -> str | None:
@@ -86,22 +88,38 @@ class GitReader:
         except ValueError:
             return False
 
-    def find_commit(self, name: str) -> str | None:
-        """The id of the commit that a branch, a tag, a ref or the beginning of an id names; else None.
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the history was cut off when the repository was cloned (`git clone --depth`)."""
+        return (self.common_dir / "shallow").exists()
 
-        One may be counted from, as in `HEAD~2` and `main^`.
+    def ref_names(self) -> tuple[str, ...]:
+        """The names of branches, tags and remote branches, as people write them; sorted."""
+        with self._lock:
+            return short_names(self._repo)
+
+    def find_object(self, name: str) -> str | None:
+        """The id of what a branch, a tag, a ref or the beginning of an id names; else None.
+
+        Raises AmbiguousId.
         """
         with self._lock:
-            id = object_named(self._repo, name)
-        if id is None:
-            return None
-        with suppress(DamagedRepository):
-            for _ in range(worktrees.SYMBOLIC_DEPTH):
-                with suppress(DamagedRepository):
-                    return self.commit(id).id
-                # A tag may name another; the first line of each says which object it stands for.
-                id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
-        return None
+            return object_named(self._repo, name)
+
+    def peeled(self, id: str) -> tuple[str, str]:
+        """What an object is, or a tag names in the end: its kind ("commit", "tree" or "blob") and its id."""
+        for _ in range(_TAGS):
+            with self._lock:
+                self._look_at(id)
+                try:
+                    kind = self._repo.odb.read_header(id)[0]
+                except (KeyError, ValueError, pygit2.GitError):
+                    raise self._missing(id) from None
+            if kind != ObjectType.TAG:
+                return kind.name.lower(), id
+            # The first line of a tag says which object it stands for.
+            id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
+        raise self._missing(id)
 
     def uncommitted(self) -> tuple[str, ...]:
         """The paths at which the work tree is not as HEAD has it, ignored files left out; sorted.
@@ -119,6 +137,21 @@ class GitReader:
     def commit(self, id: str) -> Commit:
         """A commit by its id; `DamagedRepository` if it is not there or is something else."""
         return objects.parse_commit(id, self._read(id, ObjectType.COMMIT))
+
+    def loose_folders(self) -> frozenset[str]:
+        """The first two digits that the ids of loose objects have (gitrepository-layout, "objects")."""
+        try:
+            return frozenset(name for name in os.listdir(self.common_dir / "objects") if len(name) == 2)
+        except OSError:  # the repository is gone, and so are the objects that will be asked for
+            return frozenset()
+
+    def commit_data(self, id: str, loose: frozenset[str]) -> bytes:
+        """A commit's bytes. Who reads thousands says in which folders loose objects are, as of before."""
+        return self._read(id, ObjectType.COMMIT) if id[:2] in loose else self._stored(id, ObjectType.COMMIT)
+
+    def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
+        """A tree's bytes, as `commit_data` gives those of a commit."""
+        return self._read(id, ObjectType.TREE) if id[:2] in loose else self._stored(id, ObjectType.TREE)
 
     def has(self, id: str) -> bool:
         """Whether an object of any kind is here."""
@@ -253,6 +286,10 @@ class GitReader:
                 raise self._missing(id)
             self._know(id)
             return loose[1]
+        return self._stored(id, kind, most)
+
+    def _stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
+        """An object's bytes as libgit2 reads them: from a pack, or from another repository's objects."""
         with self._lock:
             try:
                 if most is not None and self._repo.odb.read_header(id)[1] > most:

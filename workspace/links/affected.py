@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workspace.links.link import Link
     from workspace.links.rules import LinkRules
     from workspace.links.survival import Survival
+    from workspace.links.worlds import OverlayWorld
     from workspace.overlay import Overlay
 
 # A tag with a name, of the two that count.
@@ -49,6 +50,7 @@ class Affected(NamedTuple):
     def of(cls, before: Overlay, after: Overlay, survival: Survival) -> Affected:
         """What one operation, which made `after` of `before`, may have done to links."""
         rules = before.snapshot.config.links
+        world: OverlayWorld | None = None
         paths: set[str] = set()
         vanished: dict[str, str | None] = {}
         for path in survival.paths:
@@ -63,7 +65,8 @@ class Affected(NamedTuple):
                 paths.update(_shadowed(before, now, rules))
             if is_there and now != path:
                 paths.add(path)
-                vanished |= dict.fromkeys(_vanished(after, path), now)
+                world = world or _world(after)
+                vanished |= dict.fromkeys(_vanished(world, path), now)
             elif old is not None and _may_rename(old, after.document(path), survival, rules):
                 paths.add(path)
         return cls(frozenset(paths.union(vanished)), vanished, _spellings(paths.union(vanished)), rules)
@@ -129,11 +132,15 @@ def _spellings(paths: Iterable[str]) -> frozenset[str | None]:
     return frozenset(spelled)
 
 
-def _vanished(after: Overlay, path: str) -> Iterator[str]:
-    """The folders above a path that are no more."""
+def _world(after: Overlay) -> OverlayWorld:
+    # Imported here because what resolves links is, and most edits do without.
     from workspace.links.worlds import OverlayWorld
 
-    world = OverlayWorld(after)
+    return OverlayWorld(after)
+
+
+def _vanished(world: OverlayWorld, path: str) -> Iterator[str]:
+    """The folders above a path that are no more."""
     folder = path.rpartition("/")[0]
     while folder and not world.exists(folder):
         yield folder

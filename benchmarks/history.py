@@ -1,0 +1,137 @@
+"""How long a first page of history takes, and a blame, in a repository of ten thousand commits.
+
+python -m benchmarks.history               writes such a repository, and measures each question in a process
+                                           of its own: objects in packs, and each in a file
+
+Each commit edits one section of one of 1,500 documents. The git program makes the repository, and only that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import seconds
+
+COMMITS = 10_000
+DOCUMENTS = 1_500
+SECTIONS = 10
+LINES = 20
+ROUNDS = 3
+BUDGET_MS = 300
+_HOT, _MIDDLE, _COLD = 7, 33, 0
+
+QUESTIONS = {
+    "often changed": (_HOT, "section-3"),
+    "changed now and then": (_MIDDLE, "section-3"),
+    "changed by the first commit alone": (_COLD, "section-3"),
+    "a document": (_MIDDLE, None),
+}
+
+
+def path_of(number: int) -> str:
+    """Where a document stands: in one of 75 folders."""
+    return f"area{number % 25:02}/part{number % 3}/doc{number}.md"
+
+
+def text_of(number: int, versions: dict[int, int]) -> bytes:
+    """A document, each section in the version of some commit."""
+    parts = [f"# Document {number}\n\nIntroduction.\n"]
+    for section in range(SECTIONS):
+        version = versions.get(section, 0)
+        lines = (f"Line {line} of {section}, as of {version}.\n" for line in range(LINES))
+        parts.append(f"\n## Section {section}\n\n" + "".join(lines))
+    return "".join(parts).encode()
+
+
+def stream() -> Iterator[bytes]:
+    """The history, as `git fast-import` takes it."""
+    chosen = random.Random(7)
+    versions: list[dict[int, int]] = [{} for _ in range(DOCUMENTS)]
+    for commit in range(COMMITS):
+        numbers: Sequence[int] = range(DOCUMENTS)
+        if commit:
+            number = _HOT if commit % 50 == 0 else chosen.randrange(1, DOCUMENTS)
+            section = 3 if number in (_HOT, _MIDDLE) else chosen.randrange(SECTIONS)
+            versions[number][section] = commit
+            numbers = [number]
+        message = b"Edit %d\n" % commit
+        yield b"commit refs/heads/main\ncommitter A <a@example.org> %d +0000\n" % (
+            1_600_000_000 + 60 * commit
+        )
+        yield b"data %d\n%b" % (len(message), message)
+        for number in numbers:
+            data = text_of(number, versions[number])
+            yield b"M 100644 inline %b\ndata %d\n%b\n" % (path_of(number).encode(), len(data), data)
+
+
+def git(folder: Path, *words: str, data: bytes | None = None) -> None:
+    """Runs the git program. Raises CalledProcessError."""
+    subprocess.run(["git", "-C", str(folder), *words], input=data, check=True, capture_output=True)
+
+
+def write_repositories(folder: Path) -> dict[str, Path]:
+    """The same history in packs, and with each object in a file of its own."""
+    packed, loose = folder / "packed", folder / "loose"
+    for place in (packed, loose):
+        place.mkdir()
+        git(place, "init", "-q", "--bare", "-b", "main")
+    git(packed, "fast-import", "--quiet", data=b"".join(stream()))
+    git(packed, "gc", "-q")
+    (pack,) = (packed / "objects" / "pack").glob("*.pack")
+    git(loose, "unpack-objects", "-q", data=pack.read_bytes())
+    tip = subprocess.check_output(["git", "-C", str(packed), "rev-parse", "main"], text=True).strip()
+    git(loose, "update-ref", "refs/heads/main", tip)
+    return {"packed": packed, "loose": loose}
+
+
+def answer(repository: Path, question: str) -> dict[str, float]:
+    """Milliseconds of the first page, of the same page again, and of a blame at first and again."""
+    from workspace.workspace import Workspace
+
+    number, slug = QUESTIONS[question]
+    workspace = Workspace.open(repository, read_only=True)
+    snapshot, past, path = workspace.snapshot(), workspace.history(), path_of(number)
+    return {
+        "first page": 1e3 * seconds(lambda: past.changes(snapshot, path, slug)),
+        "again": 1e3 * seconds(lambda: past.changes(snapshot, path, slug)),
+        "blame": 1e3 * seconds(lambda: past.blame(snapshot, path, slug)),
+        "blame again": 1e3 * seconds(lambda: past.blame(snapshot, path, slug)),
+    }
+
+
+def measured(repository: Path, question: str) -> dict[str, float]:
+    """The shortest times of three processes: another program's turn on the processor is not ours."""
+    command = [sys.executable, "-m", "benchmarks.history", "--answer", str(repository), question]
+    rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUNDS)]
+    return {name: min(times[name] for times in rounds) for name in rounds[0]}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures and prints; returns 1 if a first page, or a blame once warmed, takes over 300 ms."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.history")
+    parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUESTION"), help=argparse.SUPPRESS)
+    asked = parser.parse_args(words)
+    if asked.answer:
+        print(json.dumps(answer(Path(asked.answer[0]), asked.answer[1])))
+        return 0
+    is_slow = False
+    with tempfile.TemporaryDirectory(prefix="docyard-history-") as folder:
+        for kind, repository in write_repositories(Path(folder)).items():
+            for question in QUESTIONS:
+                found = measured(repository, question)
+                is_slow |= found["first page"] > BUDGET_MS or found["blame again"] > BUDGET_MS
+                shown = ", ".join(f"{name} {time:.0f} ms" for name, time in found.items())
+                print(f"{kind}, {question}: {shown}")
+    return int(is_slow)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

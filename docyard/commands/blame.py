@@ -1,0 +1,121 @@
+"""`docyard blame`: who last changed each line of a document or section."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from docyard import completing, console
+from docyard.commands import options
+from docyard.commits import short, show_hanging
+from docyard.environment import is_terminal
+from docyard.exits import Exit
+from docyard.followed import follow, tell_moved
+
+if TYPE_CHECKING:
+    from workspace.history import BlamedLine, History
+
+_COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
+_AUTHOR = 6  # an author's name takes no more than one column in so many
+_LEAST_AUTHOR = 8
+
+
+@click.command(name="blame", short_help="Show who last changed each line of a document or section.")
+@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completing.addresses)
+@click.option(
+    "--ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="The branch, tag, commit or @{date} to read. [default: the branch's tip]",
+)
+@options.repository
+@options.branch
+@options.as_json
+def command(address: str, ref: str | None, repo: Path | None, branch: str | None, as_json: bool) -> int:
+    """Show who last changed each line of a document or section, and when.
+
+    Lines are followed across renames and moves. A ^ marks lines that may be older than could be looked at.
+    Dates are in UTC, and paths may count from the current folder.
+
+    \b
+    Example:
+        docyard blame guides/setup.md#install
+        docyard blame guides/setup.md --ref v1.0 --json
+    """
+    workspace = options.open_workspace(repo, branch)
+    snapshot = workspace.at(ref)
+    history = workspace.history()
+    with console.progress("Reading the history") as progress:
+        followed = follow(workspace, snapshot, address, options.folder(repo))
+        lines = history.blame(snapshot, followed.path, followed.slug, progress=progress)
+    tell_moved(followed)
+    if as_json:
+        console.print_json({**followed.data, **_data(history, lines), "commit": snapshot.commit})
+    elif is_terminal(sys.stdout):
+        _show(history, lines)
+    else:
+        _print(history, lines)
+    return Exit.DONE
+
+
+def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
+    """What the pages of view_history say, in one."""
+    from tools.history.blaming import blame_data
+
+    shown: list[Any] = []
+    commits: dict[str, Any] = {}
+    rest: str | None = "0"
+    while rest is not None:
+        page, rest = blame_data(history, lines, int(rest))
+        shown += page["lines"]
+        commits |= page["commits"]
+    return {"lines": shown, "commits": commits}
+
+
+def _print(history: History, lines: Sequence[BlamedLine]) -> None:
+    """A line of cells for each line, as programs like it."""
+    from tools.answers import visible
+
+    told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
+    for line in lines:
+        commit = told[line.commit]
+        name = visible(" ".join(commit.author_name.split()))
+        print(f"{_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{visible(_text(line))}")
+
+
+def _show(history: History, lines: Sequence[BlamedLine]) -> None:
+    """The lines of a commit that stand together, in its colour, with its name at the first of them."""
+    from rich.text import Text
+
+    from tools.answers import visible
+
+    screen = console.console()
+    told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
+    colours = {id: _COLOURS[at % len(_COLOURS)] for at, id in enumerate(told)}
+    names = {id: Text(visible(commit.author_name)) for id, commit in told.items()}
+    most = max(screen.width // _AUTHOR, _LEAST_AUTHOR)
+    width = min(max((name.cell_len for name in names.values()), default=0), most)
+    for name in names.values():
+        name.truncate(width, overflow="ellipsis", pad=True)
+    mark = max((len(_id(line)) for line in lines), default=0)
+    digits = len(str(lines[-1].line)) if lines else 0
+    before: tuple[str, bool] | None = None
+    for line in lines:
+        run = (line.commit, line.is_boundary)
+        who = f"{_id(line):>{mark}}  {names[line.commit].plain}  {told[line.commit].time:%Y-%m-%d}"
+        head = Text(who if run != before else " " * Text(who).cell_len, colours[line.commit])
+        number = Text(f"  {line.line:>{digits}}", "dim")
+        show_hanging(screen, Text.assemble(head, number), Text(_text(line)))
+        before = run
+
+
+def _id(line: BlamedLine) -> str:
+    return f"{'^' if line.is_boundary else ''}{short(line.commit)}"
+
+
+def _text(line: BlamedLine) -> str:
+    return line.text.decode("utf-8", "replace").rstrip("\r\n")

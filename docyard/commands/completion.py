@@ -1,0 +1,25 @@
+"""`docyard completion`: the script by which a shell completes addresses, refs and options."""
+
+from __future__ import annotations
+
+import click
+
+from docyard.exits import Exit
+from docyard.shells import SHELLS, script
+
+
+@click.command(name="completion", short_help="Print the script that completes commands in a shell.")
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(shell: str) -> int:
+    """Print the script that completes commands, addresses and refs in a shell.
+
+    \b
+    Example:
+        eval "$(docyard completion bash)"      in ~/.bashrc
+        eval "$(docyard completion zsh)"       in ~/.zshrc, behind compinit
+        docyard completion fish > ~/.config/fish/completions/docyard.fish
+    """
+    from docyard.cli import docyard
+
+    click.echo(script(shell, docyard), nl=False)
+    return Exit.DONE

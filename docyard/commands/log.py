@@ -1,0 +1,219 @@
+"""`docyard log`: the commits that changed a document or section, or any document at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from docyard import completing, console
+from docyard.commands import options
+from docyard.commits import Done, Entry, show_log
+from docyard.exits import CannotError, Exit
+from docyard.followed import Followed, follow, followed_back, tell_moved
+
+if TYPE_CHECKING:
+    from docyard.recent import Recent
+    from workspace.history import Change
+    from workspace.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+_LIMIT = 20
+_PAGE = 100
+_MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
+_MOST_SHOWN = 10_000_000  # characters of one diff: all of it
+
+
+class Past(NamedTuple):
+    """The changes of a document or section, whether there may be more, and what could not be read."""
+
+    followed: Followed
+    changes: Sequence[Change]
+    more: bool
+    notes: Sequence[str]
+
+
+@click.command(name="log", short_help="Show which commits changed a document or section.")
+@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completing.addresses)
+@click.option("-p", "--diff", "patch", is_flag=True, help="With what each commit changed of it.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=_LIMIT,
+    show_default=True,
+    help="How many commits at most; 0 for all.",
+)
+@click.option(
+    "--ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="The branch, tag, commit or @{date} to begin at. [default: the branch's tip]",
+)
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    address: str | None,
+    patch: bool,
+    limit: int,
+    ref: str | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Show which commits changed a document or section, newest first, across renames and moves.
+
+    Without FILE, the commits that changed any document. What was removed is named by the address that it
+    had. Dates are in UTC, and paths may count from the current folder.
+
+    \b
+    Example:
+        docyard log guides/setup.md#install -p
+        docyard log guides/setup.md --ref v1.0 --limit 0
+        docyard log --json
+    """
+    if patch and address is None:
+        raise click.UsageError("--diff needs a FILE: name the document or section to compare")
+    workspace = options.open_workspace(repo, branch)
+    snapshot = workspace.at(ref)
+    if address is None:
+        _log_all(snapshot, limit, as_json=as_json)
+        return Exit.DONE
+    with console.progress("Reading the history") as progress:
+        past = _past(workspace, snapshot, address, options.folder(repo), limit, progress)
+    tell_moved(past.followed)
+    if as_json:
+        history = [_change_data(change, patch=patch) for change in past.changes]
+        _print_json(snapshot, past.followed.data | {"history": history}, past.more, past.notes)
+        return Exit.DONE
+    show_log([_entry(change, patch=patch) for change in past.changes], of_one=True)
+    _tell_rest(len(past.changes), past.more, past.notes)
+    return Exit.DONE
+
+
+def _past(
+    workspace: Workspace,
+    snapshot: Snapshot,
+    address: str,
+    folder: Path,
+    limit: int,
+    progress: console.Progress | None,
+) -> Past:
+    """The changes of what an address names, or named once. Raises what finding it raises."""
+    from workspace.addresses import SectionNotFound
+    from workspace.snapshot import DocumentNotFound
+
+    try:
+        return _pages(workspace, snapshot, follow(workspace, snapshot, address, folder), limit, progress)
+    except (DocumentNotFound, SectionNotFound) as error:
+        for followed in followed_back(workspace, snapshot, address, folder):
+            try:
+                past = _pages(workspace, snapshot, followed, limit, progress)
+            except (DocumentNotFound, SectionNotFound):
+                continue
+            if past.changes:
+                return past
+        raise error
+
+
+def _pages(
+    workspace: Workspace,
+    snapshot: Snapshot,
+    followed: Followed,
+    limit: int,
+    progress: console.Progress | None,
+) -> Past:
+    found: list[Change] = []
+    after: str | None = None
+    while True:
+        wanted = min(limit - len(found), _PAGE) if limit else _PAGE
+        page = workspace.history().changes(
+            snapshot, followed.path, followed.slug, after=after, limit=wanted, progress=progress
+        )
+        found += page.entries
+        after = page.next
+        if after is None or (limit and len(found) >= limit):
+            return Past(followed, found, after is not None, page.notes)
+
+
+def _entry(change: Change, *, patch: bool) -> Entry:
+    address, old = _address(change.path, change.fragment), None
+    if change.old_path is not None and change.kind not in ("changed", "removed"):
+        old = _address(change.old_path, change.old_fragment)
+    done = Done(change.kind, address, old if old != address else None)
+    return Entry(change.told, [done], "\n".join(_diff(change).values()) if patch else None)
+
+
+def _diff(change: Change) -> dict[str, str]:
+    """The field `diff`, or else `hint`, which says why there is none."""
+    from workspace.history import section_diff
+
+    if change.size > _MOST_DIFFED:
+        return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}
+    old_line, new_line = change.lines
+    return {
+        "diff": section_diff(
+            change.before, change.after, old_line=old_line, new_line=new_line, most=_MOST_SHOWN
+        )
+    }
+
+
+def _change_data(change: Change, *, patch: bool) -> dict[str, Any]:
+    from tools.history.telling import change_data
+
+    return change_data(change, None) | (_diff(change) if patch else {})
+
+
+def _address(path: str, fragment: str | None) -> str:
+    return path if fragment is None else f"{path}#{fragment}"
+
+
+def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
+    """The commits that changed any document."""
+    from docyard.recent import RecentCommits
+
+    if snapshot.commit is None:
+        raise CannotError("the branch has no commit yet", fix="Commit a document first.")
+    with console.progress("Reading the history") as progress:
+        commits = RecentCommits(snapshot, progress)
+        found = list(islice(commits, limit or None))
+    notes = []
+    if commits.unread:
+        is_shallow = snapshot.git.is_shallow
+        notes.append(
+            "the clone is shallow, and what is older was not fetched; git fetch --unshallow brings it"
+            if is_shallow
+            else "some commits cannot be read, and are left out; git fsck names them"
+        )
+    if as_json:
+        _print_json(snapshot, {"history": [_data(item) for item in found]}, not commits.is_done, notes)
+        return
+    entries = [Entry(item.told, [Done(*change) for change in item.changes]) for item in found]
+    show_log(entries, of_one=False)
+    _tell_rest(len(found), not commits.is_done, notes)
+
+
+def _data(item: Recent) -> dict[str, Any]:
+    from tools.history.telling import commit_data
+
+    documents = [
+        {"kind": kind, "file": path, **({} if old is None else {"old_file": old})}
+        for kind, path, old in item.changes
+    ]
+    return {"commit": item.told.commit, **commit_data(item.told), "documents": documents}
+
+
+def _print_json(snapshot: Snapshot, data: dict[str, Any], more: bool, notes: Sequence[str]) -> None:
+    hints = {"hints": list(notes)} if notes else {}
+    console.print_json({**data, "more": more, **hints, "commit": snapshot.commit})
+
+
+def _tell_rest(shown: int, more: bool, notes: Sequence[str]) -> None:
+    """What a log does not show, on standard error."""
+    for note in notes:
+        click.echo(f"{note[:1].upper()}{note[1:]}.", err=True)
+    if more:
+        click.echo(f"The last {shown:,}; --limit 0 shows all.", err=True)

@@ -1,0 +1,96 @@
+"""Completions through a real client, in both protocol eras, for URIs and for arguments of prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
+
+from tests.acceptance.clients import connected
+from tests.acceptance.server import Era
+from tests.acceptance.test_resources import build
+from tests.repositories import Repo, normal
+from tools.resources.listing import DOCUMENT, SECTION, SECTION_AT
+
+pytestmark = pytest.mark.anyio
+
+FILES = {f"pages/{number:03}.md": f"# Page {number}\n\n## Size {{#size}}\n" for number in range(120)}
+
+Reference = PromptReference | ResourceTemplateReference
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def era(request: pytest.FixtureRequest) -> Era:
+    chosen: Era = request.param
+    return chosen
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    repo = normal(tmp_path / "docs", FILES)
+    repo.git("tag", "v1")
+    return repo
+
+
+async def test_what_is_typed_is_completed(repo: Repo, home: Path, era: Era) -> None:
+    document, section = (ResourceTemplateReference(uri=each.uri) for each in (DOCUMENT, SECTION))
+    at = ResourceTemplateReference(uri=SECTION_AT.uri)
+    review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
+    cases: list[tuple[Reference, str, str, dict[str, str] | None, list[str]]] = [
+        (document, "path", "pages/11", None, [f"pages/{number}.md" for number in range(110, 120)]),
+        (document, "path", "007", None, ["pages/007.md"]),
+        (document, "ref", "v", None, ["v1"]),
+        (section, "section", "si", {"path": "pages/000.md"}, ["size"]),
+        (section, "section", "", {"path": "none.md"}, []),
+        (section, "section", "", None, []),
+        (at, "section", "si", {"path": "pages/000.md", "ref": "v1"}, ["size"]),
+        (review, "path", "pages/000.md#s", None, ["pages/000.md#size"]),
+        (review, "focus", "li", None, ["links"]),
+        (spec, "doc_type", "api", None, ["api_spec"]),
+        (spec, "folder", "p", None, ["pages"]),
+        (spec, "topic", "a", None, []),
+        (document, "path", "x" * 10_000, None, []),
+        (document, "path", "\x00", None, []),
+    ]
+    async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
+        capabilities = client.server_capabilities
+        assert capabilities is not None
+        assert capabilities.completions is not None
+        for reference, name, typed, given, values in cases:
+            found = await client.complete(reference, {"name": name, "value": typed}, given)
+            assert found.completion.values == values, (name, typed)
+        everything = (await client.complete(document, {"name": "path", "value": ""})).completion
+        assert (len(everything.values), everything.total, everything.has_more) == (100, 120, True)
+
+
+async def test_what_is_no_template_prompt_or_argument_is_refused(repo: Repo, home: Path, era: Era) -> None:
+    async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
+        cases: list[tuple[Reference, str]] = [
+            (ResourceTemplateReference(uri="file:///{path}"), "path"),
+            (ResourceTemplateReference(uri=DOCUMENT.uri), "section"),
+            (ResourceTemplateReference(uri=DOCUMENT.uri), ""),
+            (PromptReference(name="write"), "topic"),
+            (PromptReference(name="write_spec"), "topics"),
+        ]
+        for reference, name in cases:
+            with pytest.raises(MCPError) as caught:
+                await client.complete(reference, {"name": name, "value": ""})
+            assert caught.value.error.code == -32602
+            assert caught.value.error.data["fix"]
+
+
+async def test_an_artifact_completes_too(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
+    build(repo, home, tmp_path / "out")
+    async with connected(home, era, ["--index", tmp_path / "out", "--read-only"]) as client:
+        document = ResourceTemplateReference(uri=DOCUMENT.uri)
+        paths = await client.complete(document, {"name": "path", "value": "pages/000"})
+        assert paths.completion.values == ["pages/000.md"]
+        refs = await client.complete(document, {"name": "ref", "value": ""})
+        assert refs.completion.values == ["HEAD"]

@@ -1,0 +1,350 @@
+"""The reading tools as a client meets them: every promised field, in both eras, and every bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from tests.acceptance.reading_contract import (
+    CONTENTS,
+    DESCRIPTIONS,
+    ERROR,
+    FULL,
+    INPUTS,
+    SECTION,
+    SECTION_ERROR,
+    SUMMARY,
+    Schema,
+    every_field,
+)
+from tests.acceptance.server import Era, Reply, Server, serving
+from tests.repositories import Repo, normal
+
+LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
+    f"## Chapter {chapter}\n\n"
+    + "".join(
+        f"### Step {step}\n\nStep {step} of chapter {chapter} MUST be done before the next. "
+        + "The operator looks at the dashboard, waits for the queue to drain and writes down what it says. "
+        * 6
+        + "\n\n- [ ] Look\n\n"
+        for step in range(12)
+    )
+    for chapter in range(12)
+)
+SHORT = (
+    "# Setup\n\nBegin here.\n\n## 1. Install\n\nRun it.\n\n### 1.1 Linux\n\nUse apt.\n\n## Tests\n\nRun.\n"
+)
+AMBIGUOUS = "# A\n\n## One\n\n### Errors\n\nA\n\n## Two\n\n### Errors\n\nB\n"
+FILES: dict[str, str | bytes] = {
+    "short.md": SHORT,
+    "long.md": LONG,
+    "ambiguous.md": AMBIGUOUS,
+    "guide.rst": "Guide\n=====\n\nText.\n\nSetup\n-----\n\nSteps.\n",
+    "app.py": "class App:\n    def run(self):\n        return 1\n",
+    "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR failed\n",
+    "bare.md": "Words without any heading.\n",
+    "ten-thousand.md": "# Many\n\n" + "".join(f"## Heading {number}\n\n" for number in range(10_000)),
+    "scripts.md": "# Langues\n\n## 安装指南\n\n甲\n\n## التثبيت\n\nب\n\n## Cafe\u0301\n\nc\n",
+    "logo.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
+    "data.bin": bytes(range(256)) * 8,
+    "utf16.txt": "Words.".encode("utf-16"),
+    "archive.zip": b"PK\x03\x04" + b"\0" * 100,
+    "pointer.bin": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 9\n",
+    "huge.txt": b"line of a log that nobody reads to its end\n" * (50_000_000 // 43),
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """Files of many kinds, among them those that cannot be read."""
+    folder = tmp_path_factory.mktemp("reading")
+    (folder / "outside.md").write_text("# Outside\n")
+    repo = normal(folder / "docs", FILES)
+    (repo.path / "link.md").symlink_to("short.md")
+    (repo.path / "escape.md").symlink_to("../outside.md")
+    repo.git("add", "link.md", "escape.md")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},module")
+    repo.git("commit", "-q", "-m", "Links and a submodule")
+    repo.git("tag", "v1.0")
+    repo.git("tag", "words", repo.git("rev-parse", "HEAD:short.md").strip())
+    repo.write({"draft.md": "# Draft\n"})
+    return repo
+
+
+@pytest.fixture(scope="module", params=["auto", "legacy"])
+def server(repo: Repo, home: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server for readers, in either era of the protocol; it lives on whatever it is asked."""
+    era: Era = request.param
+    with serving(repo.path, home, "--toolsets", "search,reading", era=era) as server:
+        yield server
+        assert not server.call("list_sections", file_path="short.md").is_error
+
+
+def checked(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
+    """The data of an answer that holds every field of a schema, and what every answer holds."""
+    Draft202012Validator(every_field(schema)).validate(reply.data)
+    assert json.loads(reply.text) == reply.data
+    assert reply.data["commit"] == repo.head()
+    return reply.data
+
+
+def follow(server: Server, reply: Reply) -> Reply:
+    """What the call answers that an answer names."""
+    found = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
+    assert found, reply.data["next_step"]
+    return server.call(found[1], **json.loads(found[2]))
+
+
+def test_inputs_are_those_that_were_promised(server: Server) -> None:
+    tools = server.tools()
+    for name, schema in INPUTS.items():
+        offered = tools[name]["inputSchema"]
+        assert offered["type"] == "object"
+        assert set(offered["required"]) == set(schema["required"])
+        for field, promised in schema["properties"].items():
+            assert promised.items() <= offered["properties"][field].items(), (name, field)
+        assert tools[name]["description"].startswith(DESCRIPTIONS[name])
+        assert tools[name]["annotations"]["readOnlyHint"] is True
+
+
+@pytest.mark.parametrize("fields", [{}, {"mode": "auto"}, {"mode": "full"}, {"mode": None}])
+@pytest.mark.parametrize("file", ["short.md", "guide.rst", "app.py", "server.log", "bare.md"])
+def test_a_short_file_is_read_in_full(server: Server, repo: Repo, file: str, fields: dict[str, Any]) -> None:
+    reply = server.call("smart_read", file_path=file, **fields)
+    data = checked(reply, FULL, repo)
+    content = FILES[file]
+    assert data["content"] == content
+    assert (data["path"], data["type"]) == (file, "full")
+    assert not follow(server, reply).is_error
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"mode": "auto"},
+        {"mode": "summary"},
+        *({"mode": "summary", "summary_style": style} for style in ("structured", "outline", "lead")),
+    ],
+)
+def test_a_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, Any]) -> None:
+    reply = server.call("smart_read", file_path="long.md", **fields)
+    data = checked(reply, SUMMARY, repo)
+    assert data["style"] == fields.get("summary_style", "structured")
+    assert data["original_tokens"] == data["original"]["size_tokens"] > 10_000
+    assert data["summary_tokens"] < data["original_tokens"]
+    assert data["reduction_factor"] == pytest.approx(
+        data["original_tokens"] / data["summary_tokens"], rel=0.01
+    )
+    assert data["original"] | {"size_tokens": 0} == {
+        "path": "long.md",
+        "filename": "long.md",
+        "size_bytes": len(LONG.encode()),
+        "size_tokens": 0,
+    }
+    assert data["sections"]["count"] == 1 + 12 + 144
+    assert 0 < data["coverage"]["completeness_score"] <= 1
+    assert 0 < data["confidence"]["completeness"] <= 1
+    header = data["sections"]["headers"][-1]
+    section = server.call("read_section", file_path="long.md", section_heading=header)
+    assert section.data["section"] == header
+    assert not follow(server, reply).is_error
+
+
+def test_a_short_file_is_summarized_where_that_is_asked(server: Server, repo: Repo) -> None:
+    data = checked(server.call("smart_read", file_path="short.md", mode="summary"), SUMMARY, repo)
+    assert data["sections"]["headers"] == ["_preamble", "1-install", "1-install/11-linux", "tests"]
+
+
+def test_a_long_file_is_read_in_full_part_by_part(server: Server, repo: Repo) -> None:
+    reply = server.call("smart_read", file_path="long.md", mode="full")
+    parts = [checked(reply, FULL, repo)["content"]]
+    while reply.data.get("truncated"):
+        reply = follow(server, reply)
+        parts.append(checked(reply, FULL, repo)["content"])
+    assert "".join(parts) == LONG
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted", "section", "lines"),
+    [
+        ("short.md", "1-install", "1-install", (5, 12)),
+        ("short.md", "1.1", "1-install/11-linux", (9, 12)),
+        ("short.md", "Tests", "tests", (13, 15)),
+        ("short.md", "inst", "1-install", (5, 12)),
+        ("short.md", "_preamble", "_preamble", (1, 4)),
+        ("guide.rst", "Setup", "setup", None),
+        ("bare.md", "_preamble", "_preamble", (1, 1)),
+    ],
+)
+def test_a_section_is_read(
+    server: Server, repo: Repo, file: str, wanted: str, section: str, lines: tuple[int, int] | None
+) -> None:
+    reply = server.call("read_section", file_path=file, section_heading=wanted)
+    data = checked(reply, SECTION, repo)
+    source = FILES[file]
+    assert isinstance(source, str)
+    assert data["section"].endswith(section)
+    if lines:
+        assert (data["start_line"], data["end_line"]) == lines
+    shown = source.splitlines(keepends=True)[data["start_line"] - 1 : data["end_line"]]
+    assert data["content"] == "".join(shown)
+    assert not follow(server, reply).is_error
+
+
+@pytest.mark.parametrize("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
+def test_sections_are_listed(server: Server, repo: Repo, file: str) -> None:
+    reply = server.call("list_sections", file_path=file)
+    data = checked(reply, CONTENTS, repo)
+    assert data["count"] == len(data["sections"]) == len(data["outline"])
+    assert data["sections"] == [entry["address"] for entry in data["outline"]]
+    for address in (data["sections"][0], data["sections"][-1]):
+        found = server.call("read_section", file_path=file, section_heading=address)
+        assert checked(found, SECTION, repo)["section"] == address
+    assert not follow(server, reply).is_error
+
+
+def test_everything_is_read_at_a_ref(server: Server, repo: Repo) -> None:
+    for tool, fields in READERS.items():
+        reply = server.call(tool, file_path="short.md", **fields, ref="v1.0")
+        assert (reply.is_error, reply.data["commit"], reply.data["ref"]) == (False, repo.head(), "v1.0")
+
+
+READERS: dict[str, dict[str, str]] = {
+    "smart_read": {},
+    "read_section": {"section_heading": "tests"},
+    "list_sections": {},
+}
+UNREADABLE = {
+    "an image": ("logo.png", "NOT_TEXT", "a PNG image"),
+    "binary data": ("data.bin", "NOT_TEXT", "binary"),
+    "an archive": ("archive.zip", "NOT_TEXT", "a ZIP archive"),
+    "UTF-16": ("utf16.txt", "NOT_TEXT", "UTF-16"),
+    "a pointer of LFS": ("pointer.bin", "NOT_A_DOCUMENT", "Git LFS"),
+    "50 MB of text": ("huge.txt", "LIMIT_EXCEEDED", "10"),
+    "a symlink": ("link.md", "", "link"),
+    "a symlink to outside": ("escape.md", "", "link"),
+    "a submodule": ("module", "", "submodule"),
+    "a file in a submodule": ("module/a.md", "", ""),
+    "not committed": ("draft.md", "NOT_COMMITTED", "not committed"),
+    "not there": ("shrt.md", "DOCUMENT_NOT_FOUND", "shrt.md"),
+    "absolute and outside": ("/etc/hosts", "INVALID_PATH", "absolute"),
+    "above the workspace": ("../outside.md", "", ""),
+    "a path of NUL": ("a\0b.md", "INVALID_PATH", ""),
+    "no path": ("", "", ""),
+}
+
+
+@pytest.mark.parametrize("tool", READERS)
+@pytest.mark.parametrize(("file", "code", "word"), UNREADABLE.values(), ids=list(UNREADABLE))
+def test_what_cannot_be_read_is_said(
+    server: Server, repo: Repo, tool: str, file: str, code: str, word: str
+) -> None:
+    reply = server.call(tool, file_path=file, **READERS[tool])
+    refused(server, repo, tool, reply)
+    assert code in ("", reply.data["code"])
+    assert word in f"{reply.data['error']} {reply.data.get('fix')}"
+
+
+REFS = {
+    "no such ref": ("v1.1", "REF_NOT_FOUND"),
+    "a blob": ("words", "NOT_A_COMMIT"),
+    "before the first commit": ("@{1999-12-31}", "BEFORE_HISTORY"),
+    "no date": ("@{2026-02-31}", "REF_NOT_FOUND"),
+    "an option": ("--all", "REF_NOT_FOUND"),
+    "far too long": ("x" * 10_000, "REF_NOT_FOUND"),
+}
+
+
+@pytest.mark.parametrize("tool", READERS)
+@pytest.mark.parametrize(("ref", "code"), REFS.values(), ids=list(REFS))
+def test_a_ref_that_names_no_commit_is_said(
+    server: Server, repo: Repo, tool: str, ref: str, code: str
+) -> None:
+    reply = server.call(tool, file_path="short.md", **READERS[tool], ref=ref)
+    refused(server, repo, tool, reply)
+    assert reply.data["code"] == code
+
+
+def refused(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
+    """An error has the promised fields, names nothing of the machine, and its example works."""
+    schema = SECTION_ERROR if tool == "read_section" else ERROR
+    data = checked(reply, schema, repo)
+    assert reply.is_error
+    assert data["fix"]
+    assert str(repo.path) not in reply.text
+    assert "/etc/hosts" not in data["error"]
+    example = server.call(tool, **data["example"])
+    assert not example.is_error, (data["example"], example.data)
+
+
+def test_an_absolute_path_within_is_read(server: Server, repo: Repo) -> None:
+    for tool, fields in READERS.items():
+        reply = server.call(tool, file_path=str(repo.path / "short.md"), **fields)
+        assert not reply.is_error
+        assert reply.data["path"] == "short.md"
+
+
+def test_an_ambiguous_heading_lists_all_that_it_may_be(server: Server, repo: Repo) -> None:
+    reply = server.call("read_section", file_path="ambiguous.md", section_heading="Errors")
+    refused(server, repo, "read_section", reply)
+    assert [(item["slug"], item["line"]) for item in reply.data["candidates"]] == [
+        ("one/errors", 5),
+        ("two/errors", 11),
+    ]
+
+
+@pytest.mark.parametrize(("wanted", "near"), [("Instal guide", "1-install"), ("tets", "tests")])
+def test_a_misspelt_heading_is_answered_with_the_nearest(
+    server: Server, repo: Repo, wanted: str, near: str
+) -> None:
+    reply = server.call("read_section", file_path="short.md", section_heading=wanted)
+    refused(server, repo, "read_section", reply)
+    assert reply.data["section"] == wanted
+    assert near in reply.data["candidates"]
+
+
+def test_ten_thousand_headings_come_in_pages(server: Server) -> None:
+    reply = server.call("list_sections", file_path="ten-thousand.md")
+    assert (reply.data["count"], len(reply.data["sections"])) == (10_001, 500)
+    assert follow(server, reply).data["sections"][0] == "heading-499"
+    found = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
+    assert found.data["section"] == "heading-9876"
+    assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001
+
+
+@pytest.mark.parametrize(
+    ("wanted", "content"),
+    [("安装指南", "甲"), ("安装", "甲"), ("التثبيت", "ب"), ("CAFÉ", "c"), ("café", "c")],
+)
+def test_a_section_in_another_script_is_found(server: Server, repo: Repo, wanted: str, content: str) -> None:
+    reply = server.call("read_section", file_path="scripts.md", section_heading=wanted)
+    assert content in checked(reply, SECTION, repo)["content"]
+
+
+def test_a_file_without_headings_is_one_part(server: Server, repo: Repo) -> None:
+    data = checked(server.call("list_sections", file_path="bare.md"), CONTENTS, repo)
+    assert (data["sections"], data["count"]) == (["_preamble"], 1)
+    reply = server.call("read_section", file_path="bare.md", section_heading="Setup")
+    refused(server, repo, "read_section", reply)
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("smart_read", {"file_path": "short.md", "summary_style": "poem"}),
+        ("smart_read", {"file_path": "short.md", "mode": "quick"}),
+        ("smart_read", {}),
+        ("read_section", {"file_path": "short.md"}),
+        ("read_section", {"file_path": 5, "section_heading": ["a"]}),
+        ("list_sections", {"path": "short.md"}),
+    ],
+)
+def test_fields_that_do_not_fit(server: Server, repo: Repo, tool: str, fields: dict[str, Any]) -> None:
+    refused(server, repo, tool, server.call(tool, **fields))

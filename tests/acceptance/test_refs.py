@@ -1,0 +1,84 @@
+"""`ref` and moved addresses through a real client, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.server import Era, Server, serving
+from tests.repositories import Repo, normal
+
+FILES = {"api.md": "# API\n\nOld words.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
+ERAS: tuple[Era, ...] = ("auto", "legacy")
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """A document that was tagged, rewritten and then renamed."""
+    found = normal(tmp_path_factory.mktemp("refs") / "docs", FILES)
+    found.git("tag", "v1")
+    found.commit({"api.md": FILES["api.md"].replace("heron", "kestrel")})
+    found.git("mv", "api.md", "reference.md")
+    found.commit({})
+    return found
+
+
+@pytest.fixture(scope="module", params=ERAS)
+def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
+    with serving(repo.path, home, era=request.param) as found:
+        yield found
+
+
+def test_every_reader_offers_a_ref(server: Server) -> None:
+    tools = server.tools()
+    for name in ("search_docs", "get_doc", "search_documents", "view_document", "list_documents"):
+        assert tools[name]["inputSchema"]["properties"]["ref"]["type"] == "string"
+
+
+def test_what_stood_at_a_tag_is_read_and_found(server: Server, repo: Repo) -> None:
+    tagged = repo.git("rev-parse", "v1").strip()
+    view = server.call("view_document", file="api.md", slug="usage", ref="v1")
+    assert (view.data["content"], view.data["commit"]) == ("## Usage\n\nThe heron.\n", tagged)
+    chunk = server.call("get_doc", chunk_id="api.md#usage", ref="v1")
+    assert chunk.text == "--- Chunk: api.md#usage (Chunk 2 of 2) (Target) ---\n## Usage\n\nThe heron."
+    hits = server.call("search_docs", query="heron", ref="v1").data
+    assert [hit["chunk_id"] for hit in hits["hits"]] == ["api.md#usage"]
+    assert hits["commit"] == tagged
+    assert server.call("search_docs", query="heron").data["hits"] == []
+    listed = server.call("list_documents", ref="@{2099-12-31}").data["documents"]
+    assert [entry["path"] for entry in listed] == ["other.md", "reference.md"]
+
+
+@pytest.mark.parametrize(
+    ("ref", "code"),
+    [
+        ("v2", "REF_NOT_FOUND"),
+        ("@{yesterday}", "REF_NOT_FOUND"),
+        ("@{2001-01-01}", "BEFORE_HISTORY"),
+        ("HEAD:other.md", "NOT_A_COMMIT"),
+    ],
+)
+def test_a_ref_that_is_none(server: Server, ref: str, code: str) -> None:
+    reply = server.call("view_document", file="other.md", ref=ref)
+    assert reply.is_error
+    assert reply.data["code"] == code
+    assert reply.data["example"] == {"file": "other.md"}
+    assert json.loads(reply.text) == reply.data
+    if ref == "v2":
+        assert reply.data["refs"] == ["HEAD", "main", "v1"]
+
+
+def test_an_address_of_before_is_answered_with_the_one_of_now(server: Server, repo: Repo) -> None:
+    expected = {"file": "reference.md", "slug": "usage", "commit": repo.head()}
+    view = server.call("view_document", file="api.md", slug="usage")
+    assert not view.is_error
+    assert view.data["moved_to"] == expected
+    refused = server.call(
+        "edit_document", operation="append_content", file="api.md", slug="usage", content="x"
+    )
+    assert refused.is_error
+    assert refused.data["moved_to"] == expected
+    assert refused.data["example"]["file"] == "reference.md"

@@ -1,0 +1,120 @@
+"""A repository with a past, and a terminal in which a person looks at it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+Screen = Callable[..., str]
+Commit = Callable[..., str]
+
+
+class Past(NamedTuple):
+    """A repository that tests copy, and its commits that changed documents, oldest first."""
+
+    folder: Path
+    ids: list[str]
+
+
+def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <ann@example.com>") -> str:
+    """Commit all that is in the work tree, on a day of January 2026; gives the id."""
+    date = f"2026-01-{day:02}T09:30:00+0200"
+    variables = {**os.environ, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    identity = ("-c", "user.name=Ann Author", "-c", "user.email=ann@example.com")
+    for command in (
+        ("add", "--all"),
+        (*identity, "commit", "--quiet", "--author", author, "--message", message),
+        ("rev-parse", "HEAD"),
+    ):
+        done = subprocess.run(
+            ("git", *command), cwd=folder, env=variables, check=True, capture_output=True, text=True
+        )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def commit(repo: Path) -> Commit:
+    """Commits all that is in the repository's work tree, as `commit_all` does."""
+    return partial(commit_all, repo)
+
+
+@pytest.fixture(scope="session")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
+    """A document is changed, its section retitled, and itself moved; another one comes and goes."""
+    folder = tmp_path_factory.mktemp("past")
+    subprocess.run(("git", "init", "--quiet", "--initial-branch=main"), cwd=folder, check=True)
+    guide = folder / "guide.md"
+    text = "# Guide\n\nHow to begin.\n\n## Retries\n\nA backoff with jitter.\n"
+    guide.write_text(text)
+    ids = [commit_all(folder, 1, "Begin")]
+    guide.write_text(text := text.replace("A backoff with jitter.", "A backoff, which doubles."))
+    client = "\n\nDocyard-Client: claude-code\nDocyard-Tool: edit_document"
+    ids.append(commit_all(folder, 2, f"Say that it doubles{client}", "Bob Builder <bob@example.com>"))
+    guide.write_text(text := text.replace("## Retries", "## How to retry"))
+    ids.append(commit_all(folder, 3, "Name it after what people look for"))
+    (folder / "guides").mkdir()
+    guide = guide.rename(folder / "guides" / "setup.md")
+    (folder / "app.py").write_text("print()\n")
+    ids.append(commit_all(folder, 4, "A folder for guides"))
+    (folder / "docs").mkdir()
+    (folder / "docs" / "b.md").write_text("# B\n\nText.\n")
+    ids.append(commit_all(folder, 5, "Add B"))
+    (folder / "docs" / "b.md").unlink()
+    guide.write_text(text + "\n- [ ] Raise it\n\tA \x1b[31mtab\x1b[0m.\n")
+    ids.append(commit_all(folder, 6, "Drop B"))
+    (folder / "app.py").write_text("print(2)\n")
+    commit_all(folder, 7, "No document")
+    return Past(folder, ids)
+
+
+@pytest.fixture
+def ids(repo: Path, past: Past) -> list[str]:
+    """The commits of the past, which is the repository's from now on."""
+    shutil.rmtree(repo)
+    shutil.copytree(past.folder, repo)
+    return past.ids
+
+
+@pytest.fixture
+def screen(repo: Path) -> Screen:
+    """Run docyard in a terminal, of so many columns, in the repository; gives what a person sees."""
+
+    def run(*arguments: str, columns: int = 80, colours: bool = False) -> str:
+        master, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+        for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
+            variables.pop(name, None)
+        command = [sys.executable, "-m", "docyard", *arguments]
+        process = subprocess.Popen(
+            command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
+        )
+        os.close(terminal)
+        seen = b""
+        try:
+            while part := os.read(master, 65536):
+                seen += part
+        except OSError:  # how Linux tells that nobody writes any more
+            pass
+        os.close(master)
+        assert process.wait() == 0
+        text = seen.decode().replace("\r\n", "\n")
+        return text if colours else ANSI.sub("", text)
+
+    return run

@@ -1,0 +1,161 @@
+"""`docyard blame`: who last changed each line, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from index.service import SearchIndex
+from tests.docyard.commands.conftest import Commit, Screen
+from tests.docyard.conftest import Git
+from tools.registry import Toolbox
+from workspace.workspace import Workspace
+
+Capture = pytest.CaptureFixture[str]
+
+
+def rows(capsys: Capture) -> list[list[str]]:
+    return [line.split("\t", 4) for line in capsys.readouterr().out.split("\n")[:-1]]
+
+
+def test_each_line_says_who_wrote_it(repo: Path, ids: list[str], capsys: Capture) -> None:
+    assert main(["blame", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
+    first, doubled, named, _, _, dropped = (id[:8] for id in ids)
+    found = rows(capsys)
+    assert [[row[0], row[1], *row[3:]] for row in found] == [
+        [named, "Ann Author", "5", "## How to retry"],
+        [first, "Ann Author", "6", ""],
+        [doubled, "Bob Builder", "7", "A backoff, which doubles."],
+        [dropped, "Ann Author", "8", ""],
+        [dropped, "Ann Author", "9", "- [ ] Raise it"],
+        [dropped, "Ann Author", "10", "\tA \\u001b[31mtab\\u001b[0m."],
+    ]
+    assert found[2][2] == "2026-01-02"
+
+
+def test_the_lines_are_those_that_git_blames(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+    assert main(["blame", "guides/setup.md", "-C", str(repo)]) == 0
+    blamed = [line.split()[0][:8] for line in git("blame", "-s", "--root", "guides/setup.md").splitlines()]
+    assert [row[0] for row in rows(capsys)] == [id.lstrip("^") for id in blamed]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_line_endings_are_not_shown(repo: Path, commit: Commit, ending: str, capsys: Capture) -> None:
+    (repo / "odd.md").write_bytes(ending.join(("# Odd", "", "One\ttab", "Last")).encode() + b"\xff")
+    commit(2, "Odd")
+    assert main(["blame", "odd.md", "-C", str(repo)]) == 0
+    assert [row[4] for row in rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
+
+
+def test_json_is_what_the_tool_answers(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+    assert main(["blame", "guides/setup.md#how", "--json", "-C", str(repo)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    workspace = Workspace.open(repo, durable=False, read_only=True)
+    call = {"file": "guides/setup.md", "slug": "how-to-retry", "blame": True}
+    answer = (
+        Toolbox(workspace, SearchIndex(workspace), ["history"], True)
+        .call("view_history", call, client="x")
+        .data
+    )
+    assert data == {name: answer[name] for name in ("file", "slug", "lines", "commits", "commit")}
+    assert data["commit"] == git("rev-parse", "HEAD")
+    assert "".join(line["text"] for line in data["lines"]).startswith("## How to retry\n")
+
+
+def test_long_documents_are_told_whole(repo: Path, commit: Commit, capsys: Capture) -> None:
+    """The tool's answer has pages; a person asks once."""
+    text = "# Long\n\n" + "".join(f"Line {number} of many words.\n" for number in range(6_000))
+    (repo / "long.md").write_text(text)
+    commit(2, "Long")
+    assert main(["blame", "long.md", "--json", "-C", str(repo)]) == 0
+    assert "".join(line["text"] for line in json.loads(capsys.readouterr().out)["lines"]) == text
+
+
+def test_at_a_ref_and_where_it_has_moved(repo: Path, ids: list[str], capsys: Capture) -> None:
+    assert main(["blame", "guide.md#retries", "--ref", ids[0], "-C", str(repo)]) == 0
+    assert {row[0] for row in rows(capsys)} == {ids[0][:8]}
+    assert main(["blame", "guide.md#retries[0]", "-C", str(repo)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "This has moved to guides/setup.md#how-to-retry.\n"
+    assert captured.out.startswith(ids[2][:8])
+
+
+def test_paths_count_from_the_current_folder(
+    repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repo / "guides")
+    assert main(["blame", "setup.md#how"]) == 0
+    assert capsys.readouterr().out.startswith(ids[2][:8])
+
+
+def test_the_end_of_a_shallow_clone_is_marked(
+    repo: Path, ids: list[str], git: Git, tmp_path: Path, capsys: Capture
+) -> None:
+    git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
+    assert main(["blame", "guides/setup.md#how", "-C", str(tmp_path / "shallow")]) == 0
+    assert [row[0] for row in rows(capsys)] == [f"^{ids[4][:8]}"] * 3 + [ids[5][:8]] * 3
+
+
+def test_an_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capture) -> None:
+    (repo / "empty.md").write_bytes(b"")
+    commit(2, "Empty")
+    assert main(["blame", "empty.md", "-C", str(repo)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        ([], 2, "FILE"),
+        (["guides/setp.md"], 3, "guides/setup.md"),
+        (["guides/setup.md#how-to-retyr"], 3, "how-to-retry"),
+        (["docs/b.md"], 3, "docs/b.md"),
+        (["app.py"], 3, "'app.py' is no document"),
+        (["guides/setup.md", "--ref", "never"], 3, "never"),
+    ],
+)
+def test_what_cannot_be_blamed_is_said(
+    repo: Path, ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
+) -> None:
+    assert main(["blame", "-C", str(repo), *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert word in captured.err
+
+
+PAGE = """\
+{2}  Ann Author   2026-01-03   5  ## How to retry
+{0}  Ann Author   2026-01-01   6
+{1}  Bob Builder  2026-01-02   7  A backoff, which doubles.
+{5}  Ann Author   2026-01-06   8
+                                    9  - [ ] Raise it
+                                   10          A \\u001b[31mtab\\u001b[0m.
+"""
+
+
+def test_a_person_sees_who_wrote_what_stands_together(repo: Path, ids: list[str], screen: Screen) -> None:
+    for columns in (80, 120):
+        page = screen("blame", "guides/setup.md#how", columns=columns)
+        assert page == PAGE.format(*(id[:8] for id in ids))
+
+
+def test_long_lines_and_names_keep_their_columns(repo: Path, commit: Commit, screen: Screen) -> None:
+    (repo / "long.md").write_text("# Long\n\n" + "word " * 30 + "\n\n日本語" * 20 + "\n")
+    commit(8, "Long", "Christopher Longname-Windischgrätz <c@example.com>")
+    for columns, name in ((80, "Christopher …"), (120, "Christopher Longnam…")):
+        lines = screen("blame", "long.md", columns=columns).splitlines()
+        assert lines[0][10:].startswith(f"{name}  2026-01-08   1  # Long")
+        margin = len(lines[0]) - len("# Long")
+        further = [line for line in lines[2:] if not line[:margin].strip()]
+        assert further
+        assert all(line[margin] != " " for line in further)
+
+
+def test_colours_tell_commits_apart(repo: Path, ids: list[str], screen: Screen) -> None:
+    page = screen("blame", "guides/setup.md#how", colours=True)
+    colours = [line.partition("m")[0] for line in page.splitlines()[:4]]
+    assert len(set(colours)) == 4
+    assert "\x1b[31mtab" not in page

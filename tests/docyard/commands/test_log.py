@@ -1,0 +1,375 @@
+"""`docyard log`: which commits changed a document or section, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from docyard.cli import docyard, main
+from docyard.recent import RecentCommits
+from tests.docyard.commands.conftest import Commit, Screen
+from tests.docyard.conftest import Git
+from tests.repositories import Repo
+from tests.workspace.history.streams import Made, history, line_of
+from workspace.workspace import Workspace
+
+Capture = pytest.CaptureFixture[str]
+
+
+def rows(capsys: Capture) -> list[list[str]]:
+    return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+
+
+def kinds(capsys: Capture) -> list[str]:
+    return [" ".join(filter(None, row[4:7])) for row in rows(capsys)]
+
+
+def test_a_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: Capture) -> None:
+    assert main(["log", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
+    found = rows(capsys)
+    assert found == [
+        [
+            ids[5][:8],
+            "2026-01-06T07:30:00Z",
+            "Ann Author",
+            "",
+            "changed",
+            "guides/setup.md#how-to-retry",
+            "",
+            "Drop B",
+        ],
+        [
+            ids[3][:8],
+            "2026-01-04T07:30:00Z",
+            "Ann Author",
+            "",
+            "renamed",
+            "guides/setup.md#how-to-retry",
+            "guide.md#how-to-retry",
+            "A folder for guides",
+        ],
+        [
+            ids[2][:8],
+            "2026-01-03T07:30:00Z",
+            "Ann Author",
+            "",
+            "renamed",
+            "guide.md#how-to-retry",
+            "guide.md#retries",
+            "Name it after what people look for",
+        ],
+        [
+            ids[1][:8],
+            "2026-01-02T07:30:00Z",
+            "Bob Builder",
+            "claude-code",
+            "changed",
+            "guide.md#retries",
+            "",
+            "Say that it doubles",
+        ],
+        [ids[0][:8], "2026-01-01T07:30:00Z", "Ann Author", "", "created", "guide.md#retries", "", "Begin"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "there"),
+    [
+        ("guides/setup.md#How to retry", ""),
+        ("guides/setup.md#how", ""),
+        ("guides/setup.md#1", ""),
+        ("guides/setup.md#how-to-retry[0]", ""),
+        ("setup.md#how-to-retry", ""),
+        ("../guides/setup.md#how-to-retry", ""),
+        ("guide.md#retries", "This has moved to guides/setup.md#how-to-retry.\n"),
+    ],
+)
+def test_every_way_to_name_it(
+    repo: Path,
+    ids: list[str],
+    address: str,
+    there: str,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(repo / "guides")
+    assert main(["log", address, "--limit", "0"]) == 0
+    captured = capsys.readouterr()
+    assert [line[:8] for line in captured.out.splitlines()] == [ids[at][:8] for at in (5, 3, 2, 1, 0)]
+    assert captured.err == there
+
+
+def test_what_was_removed_begins_with_its_removal(
+    repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "docs").mkdir(exist_ok=True)
+    for folder, address in ((repo, "docs/b.md"), (repo / "docs", "b.md"), (repo / "docs", "docs/b.md")):
+        monkeypatch.chdir(folder)
+        assert main(["log", address]) == 0
+        assert kinds(capsys) == ["removed docs/b.md", "created docs/b.md"]
+
+
+def test_from_a_ref(repo: Path, ids: list[str], capsys: Capture) -> None:
+    assert main(["log", "guide.md#retries", "--ref", ids[1], "-C", str(repo)]) == 0
+    assert kinds(capsys) == ["changed guide.md#retries", "created guide.md#retries"]
+    assert main(["log", "guide.md", "--ref", "@{2026-01-03}", "-C", str(repo)]) == 0
+    assert kinds(capsys) == ["changed guide.md", "changed guide.md", "created guide.md"]
+
+
+def test_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
+    assert main(["log", "-C", str(repo)]) == 0
+    assert [(row[0], *row[4:7]) for row in rows(capsys)] == [
+        (ids[5][:8], "removed", "docs/b.md", ""),
+        (ids[5][:8], "changed", "guides/setup.md", ""),
+        (ids[4][:8], "created", "docs/b.md", ""),
+        (ids[3][:8], "renamed", "guides/setup.md", "guide.md"),
+        (ids[2][:8], "changed", "guide.md", ""),
+        (ids[1][:8], "changed", "guide.md", ""),
+        (ids[0][:8], "created", "guide.md", ""),
+    ]
+
+
+def test_a_limit_says_that_there_is_more(repo: Path, ids: list[str], capsys: Capture) -> None:
+    for arguments in ([], ["guides/setup.md"]):
+        assert main(["log", *arguments, "--limit", "2", "-C", str(repo)]) == 0
+        captured = capsys.readouterr()
+        assert len({line[:8] for line in captured.out.splitlines()}) == 2
+        assert captured.err == "The last 2; --limit 0 shows all.\n"
+
+
+def test_without_a_limit_every_page_is_read(tmp_path: Path, capsys: Capture) -> None:
+    versions = [{"a.md": b"# A\n\n## S\n\nVersion %d.\n" % number} for number in range(250)]
+    history(tmp_path / "long", line_of(versions))
+    for arguments, count in ((["a.md#s"], 20), (["a.md#s", "--limit", "0"], 250), (["--limit", "0"], 250)):
+        assert main(["log", *arguments, "-C", str(tmp_path / "long")]) == 0
+        captured = capsys.readouterr()
+        assert len(captured.out.splitlines()) == count
+        assert (captured.err == "") == (count == 250)
+
+
+PATCH = """\
+{5}  2026-01-06 07:30  Ann Author
+          Drop B
+
+@@ -5,3 +5,6 @@
+ ## How to retry
+{space}
+ A backoff, which doubles.
++
++- [ ] Raise it
++\tA \\u001b[31mtab\\u001b[0m.
+
+{3}  2026-01-04 07:30  Ann Author
+          A folder for guides
+          renamed from guide.md#how-to-retry
+
+{2}  2026-01-03 07:30  Ann Author
+          Name it after what people look for
+          renamed from guide.md#retries
+
+@@ -5,3 +5,3 @@
+-## Retries
++## How to retry
+{space}
+ A backoff, which doubles.
+"""
+
+
+def test_diffs(repo: Path, ids: list[str], capsys: Capture) -> None:
+    arguments = ["log", "guides/setup.md#how", "-p", "--limit", "3", "-C", str(repo)]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == PATCH.format(*(id[:8] for id in ids), space=" ")
+
+
+def test_texts_that_are_too_large_are_not_compared(repo: Path, commit: Commit, capsys: Capture) -> None:
+    (repo / "large.md").write_text("# Large\n\n" + "A line of words.\n" * 70_000)
+    commit(2, "Large")
+    assert main(["log", "large.md", "-p", "-C", str(repo)]) == 0
+    assert "\n\ntexts of over 1,000,000 bytes are not compared\n" in capsys.readouterr().out
+    assert main(["log", "large.md", "-p", "--json", "-C", str(repo)]) == 0
+    assert json.loads(capsys.readouterr().out)["history"][0]["hint"].endswith("not compared")
+
+
+def test_json(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+    assert main(["log", "guide.md#retries", "--json", "-p", "--limit", "4", "-C", str(repo)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["file"], data["slug"], data["more"]) == ("guides/setup.md", "how-to-retry", True)
+    assert data["moved_to"] == {"file": "guides/setup.md", "slug": "how-to-retry", "commit": ids[3]}
+    assert data["commit"] == git("rev-parse", "HEAD")
+    assert [item["commit"] for item in data["history"]] == [ids[at] for at in (5, 3, 2, 1)]
+    assert data["history"][3] == {
+        "commit": ids[1],
+        "kind": "changed",
+        "author": {"name": "Bob Builder", "email": "bob@example.com"},
+        "date": "2026-01-02T07:30:00Z",
+        "client": "claude-code",
+        "tool": "edit_document",
+        "proposal": None,
+        "subject": "Say that it doubles",
+        "file": "guide.md",
+        "slug": "retries",
+        "diff": "@@ -5,3 +5,3 @@\n ## Retries\n \n-A backoff with jitter.\n+A backoff, which doubles.",
+    }
+
+
+def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
+    assert main(["log", "--json", "--limit", "3", "-C", str(repo)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["more"] is True
+    assert [item["commit"] for item in data["history"]] == ids[5:2:-1]
+    assert data["history"][2]["documents"] == [
+        {"kind": "renamed", "file": "guides/setup.md", "old_file": "guide.md"}
+    ]
+    assert main(["log", "--json", "-C", str(repo)]) == 0
+    assert json.loads(capsys.readouterr().out)["more"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["guides/setp.md"], 3, "guides/setup.md"),
+        (["guides/setup.md#how-to-retyr"], 3, "how-to-retry"),
+        (["app.py"], 3, "'app.py' is no document"),
+        (["new.md"], 3, "not committed yet"),
+        (["--ref", "never"], 3, "never"),
+        (["guides/setup.md", "--ref", "@{2020-01-31}"], 3, "before the history"),
+        (["-p"], 2, "--diff needs a FILE"),
+        (["--limit", "-1"], 2, "--limit"),
+    ],
+)
+def test_what_has_no_history_is_said(
+    repo: Path, ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
+) -> None:
+    (repo / "new.md").write_text("# New\n")
+    assert main(["log", "-C", str(repo), *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert word in captured.err
+
+
+def test_a_branch_without_commits(tmp_path: Path, git: Git, capsys: Capture) -> None:
+    git("init", "--quiet", str(tmp_path / "new"), cwd=tmp_path)
+    assert main(["log", "-C", str(tmp_path / "new")]) == 3
+    assert "no commit yet" in capsys.readouterr().err
+
+
+def test_a_shallow_clone_says_so(
+    repo: Path, ids: list[str], git: Git, tmp_path: Path, capsys: Capture
+) -> None:
+    git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
+    for arguments in ([], ["guides/setup.md"]):
+        assert main(["log", *arguments, "-C", str(tmp_path / "shallow")]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.startswith(ids[5][:8])
+        assert captured.err.startswith("The clone is shallow")
+
+
+PAGE = """\
+{5}  2026-01-06 07:30  Ann Author
+          Drop B
+{3}  2026-01-04 07:30  Ann Author
+          A folder for guides
+          renamed from guide.md#how-to-retry
+{2}  2026-01-03 07:30  Ann Author
+          Name it after what people look for
+          renamed from guide.md#retries
+{1}  2026-01-02 07:30  Bob Builder via claude-code
+          Say that it doubles
+The last 4; --limit 0 shows all.
+"""
+
+
+def test_a_person_sees_a_page(repo: Path, ids: list[str], screen: Screen) -> None:
+    for columns in (80, 120):
+        page = screen("log", "guides/setup.md#how", "--limit", "4", columns=columns)
+        assert page == PAGE.format(*(id[:8] for id in ids))
+
+
+def test_long_subjects_and_many_documents_keep_the_margin(repo: Path, commit: Commit, screen: Screen) -> None:
+    for number in range(12):
+        (repo / f"{number:02}.md").write_text(f"# {number}\n")
+    id = commit(8, "Words " * 20, "日本 太郎 <taro@example.com>")
+    lines = screen("log", "--limit", "1").splitlines()
+    assert lines[0] == f"{id[:8]}  2026-01-08 07:30  日本 太郎"
+    assert [line.strip() for line in lines[1:3]] == [("Words " * 11).strip(), ("Words " * 9).strip()]
+    assert lines[3:-2] == [f"          created {number:02}.md" for number in range(10)]
+    assert lines[-2] == "          and 2 more"
+    assert all(line.startswith(" " * 10) for line in lines[1:-1])
+
+
+def test_colours_are_for_terminals(repo: Path, ids: list[str], screen: Screen) -> None:
+    page = screen("log", "guides/setup.md#how", "-p", "--limit", "3", colours=True)
+    for shown in (
+        f"\x1b[33m{ids[5][:8]}\x1b[0m",
+        "\x1b[32m+## How to retry\x1b[0m",
+        "\x1b[31m-## Retries\x1b[0m",
+        "\x1b[36m@@ -5,3 +5,3 @@\x1b[0m",
+    ):
+        assert shown in page
+    assert "\\u001b[31mtab" in page
+    assert "\x1b[31mtab" not in page
+
+
+def test_nothing_that_a_terminal_obeys_gets_through(
+    repo: Path, commit: Commit, screen: Screen, capsys: Capture
+) -> None:
+    (repo / "\x1b]0;x\x07.md").write_text("# X\n")
+    commit(9, "A \x1b[31msubject\u202e turned", "M\x1b[5mallory <m@example.com>")
+    page = screen("log", "--limit", "1", colours=True)
+    assert not any(hidden in page for hidden in ("\x1b]", "\x1b[5m", "\x1b[31m", "\u202e", "\x07"))
+    assert main(["log", "--limit", "1", "-p", "-C", str(repo), "guide.md"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_documents_are_those_that_git_tells_of(tmp_path: Path, seed: int) -> None:
+    """Whatever branches and merges there are: `git log -c` is asked for each commit's paths."""
+    random = Random(seed)
+    names = ["a.md", "b/c.md", "b/d.md", "e.txt"]
+    made: list[Made] = []
+    for number in range(25):
+        parents = sorted({random.randrange(max(0, number - 4), number) for _ in range(2)}) if number else []
+        files = dict(made[random.choice(parents)].files) if parents else {}
+        for name in random.sample(names, random.randrange(3)):
+            files[name] = b"# %d\n\n%s\n" % (number, name.encode())
+        if random.random() < 0.2:
+            files.pop(random.choice(names), None)
+        made.append(Made(files or {"a.md": b"# A\n"}, parents[::-1]))
+    repo, _ = history(tmp_path / "made", made)
+    workspace = Workspace.open(tmp_path / "made", durable=False)
+    found = {
+        item.told.commit: {
+            path for change in item.changes for path in (change.path, change.old_path) if path is not None
+        }
+        for item in RecentCommits(workspace.snapshot())
+    }
+    assert found == _told_by_git(repo)
+
+
+def _told_by_git(repo: Repo) -> dict[str, set[str]]:
+    told: dict[str, set[str]] = {}
+    log = repo.git("log", "-c", "--root", "--no-renames", "--name-only", "--format=%x01%H", "main")
+    for part in log.split("\x01")[1:]:
+        id, *paths = part.split()
+        documents = {path for path in paths if path.endswith(".md")}
+        if documents:
+            told[id] = documents
+    return told
+
+
+@pytest.mark.parametrize("name", ["log", "blame"])
+def test_addresses_and_refs_are_completed(repo: Path, ids: list[str], git: Git, name: str) -> None:
+    git("tag", "v1.0")
+    shell = ShellComplete(docyard, {}, "docyard", "_DOCYARD_COMPLETE")
+    before = [name, "-C", str(repo)]
+    assert [item.value for item in shell.get_completions(before, "guides/")] == ["guides/setup.md"]
+    assert [item.value for item in shell.get_completions(before, "guides/setup.md#h")] == [
+        "guides/setup.md#how-to-retry"
+    ]
+    assert [item.value for item in shell.get_completions([*before, "--ref"], "v")] == ["v1.0"]
+    assert isinstance(docyard.get_command(click.Context(docyard), name), click.Command)

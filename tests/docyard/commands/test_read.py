@@ -1,0 +1,210 @@
+"""`docyard read`: the source where a program reads, a rendered page where a person does."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard import console, terminal
+from docyard.cli import main
+from docyard.commands import read
+from tests.docyard.conftest import Git
+from workspace.document import Document
+from workspace.texts.text_file import Kind, TextFile
+
+Capture = pytest.CaptureFixture[bytes]
+
+GUIDE = (
+    b"---\ntype: runbook\n---\n\n# Guide {#guide}\n\nHow *to* begin.\r\n\r\n"
+    b'<a id="old"></a>\n## 1. Retries <#retry>\n\nA \x1b[31mbackoff\x1b[0m with &#x202e; jitter \xff.\n\n'
+    b"### Limits\n\n- [ ] Raise them\n  - Note: soon\n- [x] Write them down\n\n"
+    b"<details>\nIn HTML.\n</details>\n\n<!-- unsaid -->\n\n## Tests\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+)
+RETRY = GUIDE[GUIDE.index(b"<a id") : GUIDE.index(b"## Tests")]
+LIMITS = RETRY[RETRY.index(b"### Limits") :]
+
+
+@pytest.fixture
+def guide(repo: Path, git: Git) -> Path:
+    """A repository with a document in which everything odd stands, and other texts."""
+    (repo / "guide.md").write_bytes(GUIDE)
+    (repo / "docs").mkdir()
+    (repo / "docs" / "c#.md").write_text("# C#\n\n## Setup\n\nText.\n")
+    (repo / "docs" / "app.py").write_text("class App:\n    '''\x1b[31m'''\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Guide")
+    git("tag", "v1.0")
+    return repo
+
+
+@pytest.mark.parametrize(
+    ("address", "source"),
+    [
+        ("guide.md", GUIDE),
+        ("guide.md#retry", RETRY),
+        ("guide.md#retry/limits", LIMITS),
+        ("guide.md#1", RETRY),
+        ("guide.md#Limits", LIMITS),
+        ("guide.md#old", RETRY),
+        ("guide.md#retry/limits[0]", b"- [ ] Raise them\n  - Note: soon\n"),
+        ("guide.md#tes", GUIDE[GUIDE.index(b"## Tests") :]),
+        ("docs/c#.md#setup", b"## Setup\n\nText.\n"),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--raw"]])
+def test_a_program_is_given_the_bytes(
+    guide: Path, capfdbinary: Capture, address: str, source: bytes, options: list[str]
+) -> None:
+    assert main(["read", address, "-C", str(guide), *options]) == 0
+    assert capfdbinary.readouterr().out == source
+
+
+def test_paths_count_from_the_current_folder_too(
+    guide: Path, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(guide / "docs")
+    for address in ("c#.md#setup", "./c#.md#setup", "docs/c#.md#setup", f"{guide}/docs/c#.md#setup"):
+        assert main(["read", address]) == 0
+        assert capfdbinary.readouterr().out == b"## Setup\n\nText.\n"
+    assert main(["read", "../guide.md#limits"]) == 0
+    assert capfdbinary.readouterr().out == LIMITS
+
+
+def test_at_a_ref(guide: Path, git: Git, capfdbinary: Capture) -> None:
+    (guide / "guide.md").write_text("# Guide\n")
+    git("commit", "--quiet", "--all", "--message", "Less")
+    assert main(["read", "guide.md", "-C", str(guide)]) == 0
+    assert capfdbinary.readouterr().out == b"# Guide\n"
+    assert main(["read", "guide.md#limits", "--ref", "v1.0", "-C", str(guide)]) == 0
+    assert capfdbinary.readouterr().out == LIMITS
+
+
+def test_what_has_moved_is_read_and_told_of(guide: Path, git: Git, capfdbinary: Capture) -> None:
+    git("mv", "guide.md", "handbook.md")
+    git("commit", "--quiet", "--message", "Rename")
+    assert main(["read", "guide.md#retry", "-C", str(guide)]) == 0
+    captured = capfdbinary.readouterr()
+    assert captured.out == RETRY
+    assert captured.err == b"This has moved to handbook.md#retry.\n"
+
+
+def test_json_is_what_the_tool_answers(guide: Path, git: Git, capfdbinary: Capture) -> None:
+    assert main(["read", "guide.md#retry", "--json", "-C", str(guide), "--ref", "v1.0"]) == 0
+    data = json.loads(capfdbinary.readouterr().out)
+    assert data["content"] == RETRY.decode("utf-8", "replace")
+    assert (data["type"], data["section"], data["ref"]) == ("section", "retry", "v1.0")
+    assert data["commit"] == git("rev-parse", "HEAD")
+    assert main(["read", "guide.md", "--json", "-C", str(guide)]) == 0
+    assert json.loads(capfdbinary.readouterr().out)["type"] == "full"
+    assert main(["read", "guide.md#retry/limits[1]", "--json", "-C", str(guide)]) == 0
+    assert json.loads(capfdbinary.readouterr().out)["task"]["completed"] is True
+    assert main(["read", "guide.md", "--summary", "--json", "-C", str(guide)]) == 0
+    assert json.loads(capfdbinary.readouterr().out)["type"] == "summary"
+
+
+def test_sections_and_a_summary(guide: Path, capfdbinary: Capture) -> None:
+    assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
+    rows = [line.split(b"\t") for line in capfdbinary.readouterr().out.splitlines()]
+    assert [row[:3] for row in rows] == [
+        [b"_preamble", b"Guide", b"4-8"],
+        [b"retry", b"1. Retries", b"9-25"],
+        [b"retry/limits", b"Limits", b"14-25"],
+        [b"tests", b"Tests", b"26-30"],
+    ]
+    assert main(["read", "guide.md", "--summary", "-C", str(guide)]) == 0
+    assert b"retry" in capfdbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        ([], 2, b"FILE"),
+        (["guid.md"], 3, b"guide.md"),
+        (["guide.md#limitz"], 3, b"limits"),
+        (["guide.md#limitz", "--json"], 3, b"limits"),
+        (["guide.md#retry/limits[7]"], 3, b"[7]"),
+        (["guide.md", "--ref", "never"], 3, b"never"),
+        (["guide.md", "--raw", "--json"], 2, b"--raw"),
+        (["/etc/hosts"], 3, b"absolute"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    guide: Path, capfdbinary: Capture, arguments: list[str], code: int, word: bytes
+) -> None:
+    assert main(["read", "-C", str(guide), *arguments]) == code
+    captured = capfdbinary.readouterr()
+    assert captured.out == b""
+    assert word in captured.err
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """A terminal of 80 columns, in which a person reads."""
+    from rich.console import Console
+
+    written = io.StringIO()
+    shown = Console(file=written, force_terminal=True, width=80, no_color=True, emoji=False, markup=False)
+    monkeypatch.setattr(terminal, "console", lambda: shown)
+    monkeypatch.setattr(console, "console", lambda: shown)
+    monkeypatch.setattr(read, "is_terminal", lambda stream: True)
+    return written
+
+
+def plain(written: io.StringIO) -> str:
+    """What a person sees, without what makes it bold."""
+    from rich.text import Text
+
+    return Text.from_ansi(written.getvalue()).plain
+
+
+def test_a_person_sees_a_page(guide: Path, screen: io.StringIO) -> None:
+    assert main(["read", "guide.md", "-C", str(guide)]) == 0
+    page = plain(screen)
+    for shown in ("How to begin.", "1. Retries", "Limits", "[ ] Raise them", "In HTML.", "Tests"):
+        assert shown in page
+    for hidden in ("type: runbook", "{#guide}", "<#retry>", "<a id", "unsaid", "##", "|---|"):
+        assert hidden not in page
+
+
+def test_nothing_that_a_terminal_obeys_gets_through(guide: Path, screen: io.StringIO) -> None:
+    for address in ("guide.md", "docs/app.py"):
+        assert main(["read", address, "-C", str(guide)]) == 0
+    written = screen.getvalue()
+    assert "\x1b[31m" not in written
+    assert "\u202e" not in written
+    assert written.count(r"\u001b[31m") == 2
+    assert r"\u202e" in written
+
+
+def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert console.console().no_color
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("# A {#a}\n\nText {#b}\n", "# A\n\nText {#b}\n"),
+        ("## B <#b> ##\n", "## B ##\n"),
+        ("A {#a}\n===\n\nB <a name='b'></a>\n---\n", "A\n===\n\nB \n---\n"),
+        ("---\ntitle: X\n---\nText\n", "Text\n"),
+        ("```\n## C {#c}\n```\n", "```\n## C {#c}\n```\n"),
+        ("", ""),
+    ],
+)
+def test_anchors_and_front_matter_are_left_out(source: str, shown: str) -> None:
+    document = Document.parse(source.encode())
+    found = terminal.without_anchors(document, 0, len(document.data))
+    assert [line.rstrip() for line in found.splitlines()] == [line.rstrip() for line in shown.splitlines()]
+
+
+def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
+    source = (
+        b"> [!NOTE]\n> [![image](a.png)](b.md)\n\n1. *a* `b`\n   - c\n\n| [x](y) |\n|---|\n| z |\n\n* * *\n"
+    )
+    terminal.show(TextFile("a.md", "0" * 40, source, Kind.MARKDOWN), 0, len(source))
+    for word in ("[!NOTE]", "image", "b.md", "x", "z"):
+        assert word in plain(screen)

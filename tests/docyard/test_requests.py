@@ -1,0 +1,61 @@
+"""What becomes of an error in a request that is no call of a tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+
+from docyard.protocol.requests import Requests
+from docyard.protocol.workers import Workers
+from index.service import SearchIndex
+from tools.arguments import InvalidArguments
+from tools.context import Context
+from tools.registry import Toolbox
+from workspace.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "/srv/secret"
+
+
+@pytest.fixture
+def toolbox(repo: Path) -> Toolbox:
+    workspace = Workspace.open(repo, durable=False)
+    return Toolbox(workspace, SearchIndex(workspace), None, False)
+
+
+async def refused(toolbox: Toolbox, error: Exception) -> MCPError:
+    def fail(context: Context) -> None:
+        raise error
+
+    with Workers(1) as workers, pytest.raises(MCPError) as caught:
+        await Requests(toolbox, workers).answer(fail)
+    return caught.value
+
+
+async def test_an_answer_is_made_of_what_serves_now(toolbox: Toolbox) -> None:
+    with Workers(1) as workers:
+        paths = await Requests(toolbox, workers).answer(lambda context: list(context.snapshot().documents))
+    assert paths == ["guide.md"]
+
+
+async def test_an_expected_error_says_what_to_do(toolbox: Toolbox) -> None:
+    expected = InvalidArguments(
+        "'a\u202eb' is wrong", fix="Give 'c'.", field="a", nearest=["c"], other=SECRET
+    )
+    found = (await refused(toolbox, expected)).error
+    assert found.code == -32602
+    assert found.message == "'a\\u202eb' is wrong. Give 'c'."
+    assert found.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
+
+
+async def test_a_bug_is_answered_with_a_reference_and_logged(
+    toolbox: Toolbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = (await refused(toolbox, ZeroDivisionError(SECRET))).error
+    assert found.code == -32603
+    assert SECRET not in f"{found.message}{found.data}"
+    assert found.data["reference"] in caplog.text
+    assert SECRET in caplog.text

@@ -1,0 +1,19 @@
+"""A server whose one tool has a schema that the inspector warns of: `python faulty_server.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docyard.protocol.server import run_stdio
+
+
+class FaultyToolbox:
+    def definitions(self) -> list[dict[str, Any]]:
+        schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
+        return [{"name": "faulty", "description": "A union of types", "inputSchema": schema}]
+
+    def awaits_taxonomy(self) -> bool:
+        return False
+
+
+run_stdio(FaultyToolbox(), version="0", writes=False, load=lambda: None, warm=lambda progress: None)  # type: ignore[arg-type]

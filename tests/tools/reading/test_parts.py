@@ -1,0 +1,70 @@
+"""Parts of long texts: one after another they are the whole, and each ends where a reader would pause."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.reading.parts import lines_shown, part_of
+from workspace.texts.outline import Entry, outline_of
+from workspace.texts.text_file import Kind, TextFile
+
+LINES = st.lists(
+    st.sampled_from(["# A", "## B", "### C", "text", "", "日本語 text", "```", "- [ ] one", "x" * 90]),
+    max_size=60,
+)
+
+
+def text_of(source: str) -> TextFile:
+    return TextFile("a.md", "0" * 40, source.encode(), Kind.MARKDOWN)
+
+
+@given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(20, 200))
+def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> None:
+    text = text_of("".join(line + ending for line in lines))
+    outline = outline_of(text)
+    parts: list[str] = []
+    shown: list[Entry] = []
+    offset = 0
+    while True:
+        part = part_of(text, outline, 0, len(text.data), offset, limit)
+        assert len(part.text) <= limit
+        parts.append(part.text)
+        shown += part.whole
+        if part.rest is None:
+            break
+        assert part.rest == offset + len(part.text) > offset
+        offset = part.rest
+    whole = text.text()
+    assert "".join(parts) == whole
+    assert len(set(shown)) == len(shown)
+    cuts = [len("".join(parts[:number])) for number in range(len(parts) + 1)]
+    for entry in outline.entries:
+        begin = len(text.text(0, entry.start))
+        end = len(text.text(0, entry.end))
+        inside = any(one <= begin and end <= other for one, other in pairwise(cuts))
+        assert (entry in shown) == inside
+
+
+def test_it_is_cut_where_a_section_begins() -> None:
+    source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
+    text = text_of(source)
+    part = part_of(text, outline_of(text), 0, len(text.data), 0, 50)
+    assert part.rest == source.index("## B")
+    assert [entry.title for entry in part.whole] == ["A"]
+    rest = part_of(text, outline_of(text), 0, len(text.data), part.rest, 50)
+    assert rest.text == source[source.index("## B") :]
+    assert [entry.title for entry in rest.whole] == ["B"]
+
+
+@given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.data())
+def test_lines_are_counted_as_a_reader_does(lines: list[str], ending: str, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(lines)))
+    last = data.draw(st.integers(first, len(lines)))
+    before = "".join(line + ending for line in lines[:first])
+    shown = "".join(line + ending for line in lines[first:last])
+    start, end = lines_shown(1, before, shown)
+    assert start == first + 1
+    assert end == max(last, first + 1)

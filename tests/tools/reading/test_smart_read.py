@@ -1,0 +1,230 @@
+"""smart_read: short texts in full, long ones as summaries, and every field true."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo, normal
+from tests.tools.conftest import Ask, client_of
+from tools.bounded import MAX_TEXT
+from tools.registry import Answer, Toolbox
+from workspace.texts.tokens import count_tokens, tokenizer
+from workspace.workspace import Workspace
+
+WORDS = (
+    "Part {n} keeps the state of customer {n} in table t{n}, which is read once a day. It was a long day. "
+)
+LONG = "---\ntitle: Long\n---\n# Long\n\nAbout parts.\n\n" + "".join(
+    f"## Part {n}\n\n{WORDS.format(n=n) * 4}\n\nClients MUST close part {n}.\n\n- [ ] Test part {n}\n\n"
+    for n in range(90)
+)
+BLOCK = "Line of words that fills the file.\n"
+HUGE = "# Huge\n\n" + "".join(f"## Part {n}\n\n{BLOCK * 700}\n" for n in range(5))
+SHORT = "# Short\n\nIt caches.\n\n## Limits\n\nUp to 10 files.\n"
+FILES: dict[str, str | bytes] = {
+    "short.md": SHORT,
+    "guides/long.md": LONG,
+    "huge.md": HUGE,
+    "bare.txt": "Words. " * 15_000,
+    "empty.md": "",
+    "code.py": '"""Runs things."""\n\n\ndef run(x):\n    """Runs it."""\n    return x\n',
+    "logo.png": b"\x89PNG\r\n\x1a\n\x00\x00",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", FILES)
+
+
+@pytest.fixture
+def toolbox(repo: Repo) -> Toolbox:
+    workspace = Workspace.open(repo.path, durable=False)
+    return Toolbox(workspace, SearchIndex(workspace), ["reading"], True)
+
+
+@pytest.fixture
+def read(toolbox: Toolbox) -> Ask:
+    asked = client_of(toolbox)
+
+    def called(file_path: str, /, **fields: object) -> Answer:
+        return asked("smart_read", file_path=file_path, **fields)
+
+    return called
+
+
+def follow(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
+    """The answer to the call that a next step names."""
+    name = next(tool for tool in ("smart_read", "read_section", "list_sections") if tool in data["next_step"])
+    arguments = data["next_step"].partition(name)[2]
+    return toolbox.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
+
+
+def test_a_short_text_comes_in_full(read: Ask, repo: Repo, toolbox: Toolbox) -> None:
+    data = read("short.md").data
+    assert data["content"] == SHORT
+    assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT))
+    assert data["tokenizer"] == tokenizer()
+    assert len(data["commit"]) == 40
+    assert "truncated" not in data
+    assert not follow(toolbox, data).is_error
+
+
+def test_a_long_text_comes_as_a_summary(read: Ask, toolbox: Toolbox) -> None:
+    answer = read("guides/long.md")
+    data = answer.data
+    assert not answer.is_error
+    assert (data["type"], data["style"]) == ("summary", "structured")
+    assert data["original_tokens"] == data["original"]["size_tokens"] == count_tokens(LONG)
+    assert data["summary_tokens"] == count_tokens(data["content"]) <= data["budget"]
+    assert data["reduction_factor"] == round(data["original_tokens"] / data["summary_tokens"], 2)
+    assert data["original"]["path"] == "guides/long.md"
+    assert data["original"]["filename"] == "long.md"
+    assert data["original"]["size_bytes"] == len(LONG.encode())
+    assert data["sections"]["count"] == len(data["sections"]["headers"]) == 91
+    assert data["_preamble"].startswith("'Long' (guides/long.md) is a Markdown document of ")
+    assert 0 < data["coverage"]["completeness_score"] < 1
+    assert 0 < data["confidence"]["completeness"] <= 1
+    assert "choosing the section to read" in data["confidence"]["recommended_for"]
+    for kind, kept in data["coverage"]["included"].items():
+        assert isinstance(kept, int)
+        assert kept + data["coverage"]["excluded"][kind] >= 0
+    assert data["coverage"]["included"]["requirements"] + data["coverage"]["excluded"]["requirements"] == 90
+    assert follow(toolbox, data).data["type"] == "section"
+
+
+def test_read_section_takes_every_header(read: Ask, toolbox: Toolbox) -> None:
+    for address in read("guides/long.md").data["sections"]["headers"][::10]:
+        found = toolbox.call(
+            "read_section", {"file_path": "guides/long.md", "section_heading": address}, client="x"
+        )
+        assert found.data["section"] == address
+
+
+def test_the_threshold_decides(read: Ask) -> None:
+    tokens = count_tokens(SHORT)
+    assert read("short.md", threshold=tokens).data["type"] == "summary"
+    assert read("short.md", threshold=tokens + 1).data["type"] == "full"
+    assert read("short.md", threshold=str(tokens)).data["type"] == "summary"
+
+
+@pytest.mark.parametrize("mode", ["summary", "full"])
+def test_the_mode_decides_before_the_threshold(read: Ask, mode: str) -> None:
+    assert read("short.md", mode=mode).data["type"] == mode
+    assert read("guides/long.md", mode=mode).data["type"] == mode
+
+
+@pytest.mark.parametrize("style", ["structured", "outline", "lead"])
+def test_styles_keep_to_a_budget(read: Ask, style: str) -> None:
+    data = read("guides/long.md", summary_style=style, budget=1500).data
+    assert data["style"] == style
+    assert data["budget"] == 1500
+    assert data["summary_tokens"] <= 1500
+    assert data["sections"]["note"].startswith("Every section is named")
+
+
+def test_a_budget_too_small_for_the_names_is_told(read: Ask) -> None:
+    data = read("guides/long.md", mode="summary", budget=100).data
+    named = len(data["sections"]["headers"])
+    assert 0 < named < data["sections"]["count"]
+    assert data["sections"]["note"].startswith(f"{named} of 91 sections are named in 'content'")
+
+
+def test_the_rest_of_a_very_long_text_is_a_call_away(read: Ask, toolbox: Toolbox) -> None:
+    answer = read("huge.md", mode="full")
+    pieces = []
+    while answer.data.get("truncated"):
+        assert len(answer.data["content"]) <= MAX_TEXT
+        assert answer.data["original_tokens"] == count_tokens(HUGE)
+        assert answer.data["tokens"] == count_tokens(answer.data["content"])
+        pieces.append(answer.data["content"])
+        answer = follow(toolbox, answer.data)
+    assert "".join([*pieces, answer.data["content"]]) == HUGE
+    assert pieces[0].count("## Part") == 4  # it ends before a section
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "code"),
+    [
+        ("short.md", {"summary_style": "poem"}, "UNKNOWN_STYLE"),
+        ("short.md", {"mode": "brief"}, "INVALID_ARGUMENTS"),
+        ("short.md", {"threshold": 0}, "INVALID_ARGUMENTS"),
+        ("short.md", {"budget": 99}, "INVALID_ARGUMENTS"),
+        ("short.md", {"budget": 20_001}, "INVALID_ARGUMENTS"),
+        ("short.md", {"offset": 1_000}, "INVALID_ARGUMENTS"),
+        ("short.md", {"offset": 1, "mode": "summary"}, "INVALID_ARGUMENTS"),
+        ("short.md#limits", {}, "INVALID_ARGUMENTS"),
+        ("shrt.md", {}, "DOCUMENT_NOT_FOUND"),
+        ("logo.png", {}, "NOT_TEXT"),
+        ("guides", {}, "NOT_A_FILE"),
+        ("short.md", {"ref": "nowhere"}, "REF_NOT_FOUND"),
+        ("/etc/passwd", {}, "INVALID_PATH"),
+    ],
+)
+def test_errors_have_the_contract_s_shape_and_a_call_that_works(
+    read: Ask, toolbox: Toolbox, path: str, fields: dict[str, object], code: str
+) -> None:
+    answer = read(path, **fields)
+    assert answer.is_error
+    assert (answer.data["code"], answer.data["type"]) == (code, "error")
+    assert isinstance(answer.data["error"], str)
+    assert not toolbox.call("smart_read", answer.data["example"], client="x").is_error
+
+
+def test_an_unknown_style_lists_the_known(read: Ask) -> None:
+    assert read("short.md", summary_style="poem").data["styles"] == ["structured", "outline", "lead"]
+
+
+def test_a_text_without_sections_is_one(read: Ask, toolbox: Toolbox) -> None:
+    data = read("bare.txt").data
+    assert data["sections"]["headers"] == ["_preamble"]
+    assert data["summary_tokens"] <= data["budget"]
+    assert follow(toolbox, data).data["type"] == "full"
+
+
+@pytest.mark.parametrize("mode", ["auto", "summary", "full"])
+def test_an_empty_file_is_read(read: Ask, mode: str) -> None:
+    answer = read("empty.md", mode=mode)
+    assert not answer.is_error
+    assert answer.data["next_step"]
+
+
+def test_source_code_is_summarized_too(read: Ask) -> None:
+    data = read("code.py", mode="summary").data
+    assert "- Runs things.\n" in data["content"]
+    assert "is source code of" in data["_preamble"]
+
+
+def test_a_ref_is_read_and_named_again_in_the_next_step(read: Ask, repo: Repo, toolbox: Toolbox) -> None:
+    before = read("short.md").data["commit"]
+    repo.commit({"short.md": "# Short\n\nOther words.\n"})
+    data = read("short.md", ref=before).data
+    assert (data["content"], data["commit"], data["ref"]) == (SHORT, before, before)
+    assert follow(toolbox, data).data["commit"] == before
+
+
+def test_where_a_file_has_moved_it_is_read_there(read: Ask, repo: Repo) -> None:
+    repo.git("mv", "short.md", "limits.md")
+    repo.git("commit", "--quiet", "--message", "Rename")
+    data = read("short.md").data
+    assert data["content"] == SHORT
+    assert data["path"] == "limits.md"
+    assert data["moved_to"]["file"] == "limits.md"
+    assert data["next_step"].startswith("Use 'limits.md' from now on")
+
+
+def test_what_was_shown_in_full_counts_as_seen(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    toolbox = Toolbox(workspace, SearchIndex(workspace), ["reading", "documents"], False)
+    asked = client_of(toolbox)
+    asked("smart_read", file_path="short.md")
+    edit = {"operation": "update_content", "file": "short.md", "slug": "limits", "content": "None."}
+    assert not asked("edit_document", **edit).is_error
+    asked("smart_read", file_path="guides/long.md")
+    unseen = {"operation": "update_content", "file": "guides/long.md", "slug": "part-3", "content": "None."}
+    assert asked("edit_document", **unseen).is_error

@@ -1,0 +1,110 @@
+"""Addresses as URIs: what is written is read again, and what is no URI of a document is refused."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.uri_template import UriTemplate
+from pydantic import AnyUrl
+
+from tools.resources.listing import TEMPLATES, Template
+from tools.resources.uris import MAX_URI, InvalidUri, Target, read_uri, write_uri
+
+# What a document may be called: any text of one line.
+NAMES = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029"), min_size=1, max_size=40
+).filter(lambda name: not name.startswith("/"))
+
+
+@given(NAMES, st.none() | NAMES, st.none() | NAMES)
+def test_what_is_written_is_read_again(path: str, section: str | None, ref: str | None) -> None:
+    uri = write_uri(path, section, ref)
+    assert uri.isascii()
+    assert uri.isprintable()
+    assert read_uri(uri, {path}) == Target(path, section, ref)
+    assert read_uri(uri, ()) == Target(path, section, ref)
+    parts = urlsplit(uri)
+    assert (parts.scheme, parts.netloc) == ("doc", "")
+
+
+@pytest.mark.parametrize(
+    ("address", "uri"),
+    [
+        (("guides/Setup.md",), "doc:///guides/Setup.md"),
+        (("guides/setup.md", "install/linux"), "doc:///guides/setup.md#install/linux"),
+        (("a b/C#.md", "_preamble"), "doc:///a%20b/C%23.md#_preamble"),
+        (("what?.md",), "doc:///what%3F.md"),
+        (("100%.md",), "doc:///100%25.md"),
+        (("über.md", "größe"), "doc:///%C3%BCber.md#gr%C3%B6%C3%9Fe"),
+        (("a.md", None, "@{2026-01-31}"), "doc:///a.md?ref=@%7B2026-01-31%7D"),
+        (("a.md", "b", "feature/x&y"), "doc:///a.md?ref=feature/x%26y#b"),
+    ],
+)
+def test_a_uri_looks_like_its_address(address: tuple[str, ...], uri: str) -> None:
+    assert write_uri(*address) == uri
+    assert read_uri(uri, ()) == Target(*address)
+    # Python hosts make an AnyUrl of each URI, and a document must be the same after that.
+    assert read_uri(str(AnyUrl(uri)), ()) == Target(*address)
+
+
+@pytest.mark.parametrize(
+    ("uri", "target"),
+    [
+        ("doc://guides/setup.md", Target("guides/setup.md")),
+        ("DOC:///guides/setup.md#a", Target("guides/setup.md", "a")),
+        ("doc:///C#.md", Target("C#.md")),
+        ("doc:///C#.md#setup", Target("C#.md", "setup")),
+        ("doc:///what?.md", Target("what?.md")),
+        ("doc:///what?.md#here", Target("what?.md", "here")),
+        ("doc:///a b/c.md#d", Target("a b/c.md", "d")),
+        ("doc:///a.md#", Target("a.md")),
+        ("doc:///a.md?ref=#b", Target("a.md", "b")),
+        ("doc:///a.md?ref=a+b", Target("a.md", None, "a+b")),
+    ],
+)
+def test_what_hosts_make_of_a_template_is_understood(uri: str, target: Target) -> None:
+    assert read_uri(uri, {"guides/setup.md", "C#.md", "what?.md", "a.md"}) == target
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "doc:",
+        "doc:a.md",
+        "doc://",
+        "doc:///",
+        "doc:///#a",
+        "file:///etc/passwd",
+        "http://example.org/a.md",
+        "docs:///a.md",
+        " doc:///a.md",
+        "doc:///%ff.md",
+        "doc:///a.md#%c3",
+        "doc:///a.md?x=1",
+        "doc:///a.md?ref=a&ref=b",
+        "doc:///" + "a" * MAX_URI,
+    ],
+)
+def test_what_is_no_uri_of_a_document_is_refused(uri: str) -> None:
+    with pytest.raises(InvalidUri) as caught:
+        read_uri(uri, {"a.md"})
+    assert caught.value.fix
+    assert len(caught.value.message) < 100
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.name)
+def test_the_templates_are_understood_by_the_protocol_s_own_reader(template: Template) -> None:
+    form = UriTemplate.parse(template.uri)
+    values = {"path": "C# notes/setup.md", "ref": "feature/x", "section": "install/linux"}
+    values = {name: value for name, value in values.items() if name in template.uri}
+    assert read_uri(form.expand(values), {values["path"]})._asdict() == {
+        "ref": None,
+        "section": None,
+        **values,
+    }
+    plain = {**values, "path": "guides/setup.md"}
+    assert form.match(form.expand(plain)) == plain

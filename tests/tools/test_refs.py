@@ -1,0 +1,210 @@
+"""`ref` on the tools that read and search: what they show, and what they propose next."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.repositories import Repo
+from tests.tools.conftest import Ask
+from tools.registry import Answer, all_tools
+
+WRITERS = {tool.name for tool in all_tools() if tool.writes}
+NAMED = {
+    "search_docs": {"query": "things"},
+    "search_documents": {"query": "things"},
+    "get_doc": {"chunk_id": "api.md"},
+    "view_document": {"file": "api.md"},
+}
+READERS = ("search_docs", "get_doc", "search_documents", "view_document", "list_documents")
+
+
+@pytest.fixture
+def first(repo: Repo) -> str:
+    """The first commit, tagged `v1`, after which a section was rewritten and a document added."""
+    found = repo.head()
+    repo.git("tag", "v1")
+    text = (repo.path / "api.md").read_text()
+    repo.commit(
+        {"api.md": text.replace("Finds things.", "Looks for herons."), "new.md": "# New\n\nA heron.\n"}
+    )
+    return found
+
+
+def calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
+    """The calls that an answer's next step names."""
+    step = answer.data["next_step"]
+    return [(name, json.loads(fields)) for name, fields in re.findall(r"(\w+) (\{[^{}]*\})", step)]
+
+
+def test_every_reader_takes_a_ref() -> None:
+    tools = {tool.name: tool for tool in all_tools()}
+    assert all("ref" in tools[name].arguments.model_fields for name in READERS)
+    assert not any("ref" in tools[name].arguments.model_fields for name in WRITERS - {"restore_document"})
+
+
+@pytest.mark.parametrize("ref", ["v1", "HEAD~1", "main^"])
+def test_a_document_at_a_ref(ask: Ask, first: str, ref: str) -> None:
+    answer = ask("view_document", file="api.md", slug="endpoints/search", ref=ref)
+    assert answer.data["content"] == "### Search\n\nFinds things.\n\n"
+    assert answer.data["commit"] == first
+    assert "herons" in ask("view_document", file="api.md", slug="endpoints/search").data["content"]
+    missing = ask("view_document", file="new.md", ref=ref)
+    assert (missing.data["code"], missing.data["commit"]) == ("DOCUMENT_NOT_FOUND", first)
+    assert missing.data["example"] == {"file": "api.md", "ref": ref}
+    assert not ask("view_document", **missing.data["example"]).is_error
+
+
+def test_a_blank_ref_is_the_tip(ask: Ask, repo: Repo, first: str) -> None:
+    for ref in ("", "  ", None):
+        assert ask("view_document", file="new.md", ref=ref).data["commit"] == repo.head()
+        assert ask("list_documents", ref=ref).data["total"] == 3
+
+
+def test_documents_at_a_ref(ask: Ask, repo: Repo, first: str) -> None:
+    answer = ask("list_documents", ref="v1")
+    assert [entry["path"] for entry in answer.data["documents"]] == ["api.md", "notes/plain.md"]
+    assert answer.data["commit"] == first
+    assert calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
+    named = ask("view_document", ref="v1")
+    assert named.data["documents"] == ["api.md", "notes/plain.md"]
+    assert calls(named) == [("list_documents", {"ref": "v1"})]
+    assert "new.md" in ask("view_document").data["documents"]
+
+
+def test_a_ref_before_the_first_document(ask: Ask, repo: Repo) -> None:
+    repo.git("checkout", "-q", "--orphan", "empty")
+    repo.git("rm", "-rfq", ".")
+    repo.git("commit", "-q", "--allow-empty", "-m", "Empty")
+    repo.git("checkout", "-q", "main")
+    answer = ask("list_documents", ref="empty")
+    assert answer.data["documents"] == []
+    assert calls(answer) == [("list_documents", {})]
+
+
+def test_pages_at_a_ref(ask: Ask, repo: Repo, first: str) -> None:
+    page = ask("list_documents", ref="v1", limit=1)
+    repo.commit({"later.md": "# Later\n"})  # the tip moves, and the list at the ref stays what it is
+    rest = ask("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
+    assert [entry["path"] for entry in rest.data["documents"]] == ["notes/plain.md"]
+    assert ask("list_documents", limit=1, cursor=page.data["next_cursor"]).data["code"] == "CURSOR_STALE"
+
+
+def test_what_follows_stays_at_the_ref_and_writes_nothing(ask: Ask, first: str) -> None:
+    for fields in (
+        {"file": "api.md"},
+        {"file": "api.md", "slug": "endpoints"},
+        {"file": "api.md", "slug": "endpoints/search"},
+        {"file": "api.md", "slug": "tasks"},
+        {"file": "api.md", "slug": "tasks[0]"},
+        {"file": "api.md", "slug": "tasks[1]"},
+        {"file": "notes/plain.md"},
+        {"file": "notes/plain.md", "slug": "_preamble"},
+    ):
+        answer = ask("view_document", **fields, ref="v1")
+        assert calls(answer)
+        for tool, proposed in calls(answer):
+            assert tool not in WRITERS
+            assert proposed["ref"] == "v1"
+            assert not ask(tool, **proposed).is_error
+    for tool, fields in (("search_docs", {"query": "things"}), ("search_documents", {"query": "things"})):
+        answer = ask(tool, **fields, ref="v1")
+        assert answer.data["commit"] == first
+        for follow, proposed in calls(answer):
+            assert proposed["ref"] == "v1"
+            assert ask(follow, **proposed).data["commit"] == first
+
+
+def test_search_at_a_ref(ask: Ask, first: str) -> None:
+    assert [hit["chunk_id"] for hit in ask("search_docs", query="heron").data["hits"]] != []
+    assert ask("search_docs", query="heron", ref="v1").data["hits"] == []
+    assert ask("search_documents", query="heron", ref="v1").data["matches"] == []
+    [match] = ask("search_documents", query="finds things", ref="v1", limit=1).data["matches"]
+    assert match["slug"] == "endpoints/search"
+
+
+def test_a_chunk_at_a_ref(ask: Ask, first: str) -> None:
+    answer = ask("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
+    assert "Finds things." in (answer.text or "")
+    assert answer.data["commit"] == first
+    assert calls(answer)[0][1]["ref"] == "v1"
+    assert ask("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
+
+
+def test_several_views_at_several_refs(ask: Ask, repo: Repo, first: str) -> None:
+    views = [
+        {"file": "api.md", "slug": "endpoints/search"},
+        {"file": "api.md", "slug": "endpoints/search", "ref": "main"},
+        {"file": "api.md", "slug": "endpoints/search", "ref": "nothing"},
+    ]
+    answer = ask("view_document", operations=views, ref="v1")
+    old, new, none = answer.data["batch_results"]
+    assert "things" in old["content"]
+    assert ("herons" in new["content"], new["commit"]) == (True, repo.head())
+    assert none["code"] == "REF_NOT_FOUND"
+    assert "ref" not in none["example"]
+    assert answer.data["commit"] == first
+    assert not answer.is_error
+
+
+def test_what_was_seen_at_a_ref_may_be_overwritten_while_it_stands(ask: Ask, first: str) -> None:
+    def written(slug: str) -> Answer:
+        return ask("edit_document", operation="update_content", file="api.md", slug=slug, content="Other.")
+
+    ask("view_document", file="api.md", slug="endpoints/search", ref="v1")
+    assert written("endpoints/search").data["code"] == "READ_FIRST"  # these words are others
+    ask("get_doc", chunk_id="api.md#endpoints", ref="v1")
+    assert written("endpoints").data["updated"]  # and these are the same
+
+
+@pytest.mark.parametrize("tool", READERS)
+@pytest.mark.parametrize(
+    ("ref", "code"),
+    [
+        ("v2", "REF_NOT_FOUND"),
+        ("--upload-pack=x", "REF_NOT_FOUND"),
+        ("@{2026-02-31}", "REF_NOT_FOUND"),
+        ("x" * 10_000, "REF_NOT_FOUND"),
+        ("a\0b", "REF_NOT_FOUND"),
+        ("@{2001-01-01}", "BEFORE_HISTORY"),
+        ("HEAD:api.md", "NOT_A_COMMIT"),
+        ("a-blob", "NOT_A_COMMIT"),
+    ],
+)
+def test_a_ref_that_is_none_is_explained(
+    ask: Ask, repo: Repo, first: str, tool: str, ref: str, code: str
+) -> None:
+    repo.git("tag", "a-blob", "HEAD:api.md")
+    fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
+    named = {"get_doc": {"chunk_id": "api.md"}, "view_document": {"file": "api.md"}}
+    given = {**fields, **named}.get(tool, {})
+    answer = ask(tool, **given, ref=ref)
+    assert answer.is_error
+    assert answer.data["code"] == code
+    assert answer.data["fix"]
+    assert "ref" in answer.data["usage"]
+    assert not ask(tool, **answer.data["example"]).is_error
+    assert len(json.dumps(answer.data)) < 3_000
+
+
+def test_a_number_is_no_ref(ask: Ask) -> None:
+    assert ask("list_documents", ref=5).data["code"] == "INVALID_ARGUMENTS"
+    assert ask("view_document", operations=[{"file": "api.md", "ref": 5}]).is_error
+
+
+def test_settings_that_were_broken_at_a_ref(ask: Ask, repo: Repo) -> None:
+    broken = repo.commit({"docyard.toml": "colour = 1\n"})
+    repo.commit({"docyard.toml": ""})
+    for tool, fields in (("view_document", {"file": "api.md"}), ("list_documents", {})):
+        answer = ask(tool, **fields, ref=broken)
+        assert answer.data["code"] == "INVALID_CONFIG"
+        assert "another ref" in answer.data["fix"]
+
+
+def test_links_to_a_document_at_a_ref_never_move_the_graph(ask: Ask, repo: Repo, first: str) -> None:
+    repo.commit({"linking.md": "# Linking\n\n[to it](api.md#endpoints)\n"})
+    assert ask("view_document", file="api.md").data["links"]["backlinks_total"] == 1
+    assert "links" not in ask("view_document", file="api.md", ref="v1").data
+    assert ask("view_document", file="api.md").data["links"]["backlinks_total"] == 1

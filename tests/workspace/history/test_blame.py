@@ -1,0 +1,124 @@
+"""Who wrote each line, held against `git blame`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.repositories import Repo, normal
+from tests.workspace.history.streams import Made, history, line_of
+from workspace.addresses import SectionNotFound
+from workspace.history import BlamedLine
+from workspace.workspace import Workspace
+
+
+def blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLine, ...]:
+    workspace = Workspace.open(path, durable=False)
+    return workspace.history().blame(workspace.snapshot(), file, slug)
+
+
+def git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
+    """The commit of each line, and the line that it was there."""
+    found = repo.git("blame", "--line-porcelain", "main", "--", file).split("\n")
+    heads = [line.split(" ") for line in found if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
+    return [(head[0], int(head[1])) for head in heads]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
+    """Lines that differ from each other: where several are alike, which of them came is a matter of taste."""
+    random = Random(seed)
+    lines = [f"Line {number} as it was." for number in range(30)]
+    versions: list[Mapping[str, bytes]] = []
+    for version in range(30):
+        for _ in range(random.randrange(1, 4)):
+            at = random.randrange(len(lines))
+            match random.randrange(3):
+                case 0:
+                    lines[at] = f"Changed in {version} at {at}."
+                case 1:
+                    lines.insert(at, f"Added in {version} at {at}.")
+                case _:
+                    del lines[at]
+        versions.append({"a.md": ("\n".join(lines) + ("\n" if version % 3 else "")).encode()})
+    repo, _ = history(tmp_path / "repo", line_of(versions))
+    found = [(line.commit, line.original_line) for line in blame(repo.path, "a.md")]
+    assert found == git_blame(repo, "a.md")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    base = [f"Line {number} as it was." for number in range(20)]
+    sides = [list(base), list(base)]
+    commits = [Made({"a.md": "\n".join(base).encode() + b"\n"})]
+    tips = [0, 0]
+    for number in range(1, 9):
+        side = random.randrange(2)
+        # Each side edits its own half, so that their merge is the two halves.
+        at = random.randrange(10) + 10 * side
+        sides[side][at] = f"Changed in {number} at {at}."
+        commits.append(Made({"a.md": "\n".join(sides[side]).encode() + b"\n"}, [tips[side]]))
+        tips[side] = number
+    both = sides[0][:10] + sides[1][10:]
+    both[5] = "Said by the merge."
+    commits.append(Made({"a.md": "\n".join(both).encode() + b"\n"}, tips))
+    repo, _ = history(tmp_path / "repo", commits)
+    assert [(line.commit, line.original_line) for line in blame(repo.path, "a.md")] == git_blame(repo, "a.md")
+
+
+def test_lines_are_followed_across_renames_and_a_move(tmp_path: Path) -> None:
+    text = "".join(f"Line {number}.\n" for number in range(6))
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{text}", "z.md": "# Z\n"})
+    first = repo.head()
+    repo.git("mv", "a.md", "b.md")
+    second = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
+    third = repo.commit({"b.md": "# A\n", "z.md": f"# Z\n\n## Notes\n\n{text}Six.\n"})
+    fourth = repo.commit({"z.md": f"# Z\n\n## Notes\n\n{text}Six.\nSeven.\n"})
+    lines = blame(tmp_path, "z.md", "notes")
+    assert [line.commit for line in lines] == [first] * 8 + [second, fourth]
+    assert third not in {line.commit for line in lines}
+    assert [(line.path, line.original_line) for line in lines[2:4]] == [("a.md", 5), ("a.md", 6)]
+    assert [line.line for line in lines] == list(range(3, 13))
+    assert b"".join(line.text for line in lines) == f"## Notes\n\n{text}Six.\nSeven.\n".encode()
+
+
+def test_endings_of_lines_are_kept(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
+    first = repo.head()
+    second = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
+    lines = blame(tmp_path, "a.md")
+    assert [line.text for line in lines] == [b"# A\r\n", b"\r\n", b"One.\r\n", b"Two.\r\n", b"Three."]
+    assert [line.commit for line in lines] == [first] * 3 + [second] * 2
+
+
+def test_a_shallow_clone_blames_its_oldest_commit_and_says_so(tmp_path: Path) -> None:
+    source = normal(tmp_path / "source", {"a.md": "# A\n\nOne.\n"})
+    oldest = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n"})
+    newest = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n\nThree.\n"})
+    source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
+    lines = blame(tmp_path / "clone", "a.md")
+    assert [line.commit for line in lines] == [oldest] * 5 + [newest] * 2
+    assert [line.is_boundary for line in lines] == [True] * 5 + [False] * 2
+
+
+def test_an_empty_document_has_no_lines(tmp_path: Path) -> None:
+    normal(tmp_path, {"a.md": ""})
+    assert blame(tmp_path, "a.md") == ()
+
+
+def test_what_is_not_there_is_not_blamed(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
+    repo.commit({"a.md": "# A\n"})
+    with pytest.raises(SectionNotFound):
+        blame(tmp_path, "a.md", "gone")
+
+
+def test_a_blame_is_remembered(tmp_path: Path) -> None:
+    normal(tmp_path, {"a.md": "# A\n"})
+    workspace = Workspace.open(tmp_path, durable=False)
+    past, snapshot = workspace.history(), workspace.snapshot()
+    assert past.blame(snapshot, "a.md") is past.blame(snapshot, "a.md")

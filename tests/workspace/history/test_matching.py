@@ -1,0 +1,111 @@
+"""Lines that two versions share, and what a diff shows of the others."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.history import section_diff
+from workspace.history.blame import split_lines
+from workspace.history.matching import matched
+
+LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=14)
+
+
+def longest(old: list[bytes], new: list[bytes]) -> int:
+    """How many lines two texts share at most, by the textbook's table."""
+    table = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for row, line in enumerate(old):
+        for column, other in enumerate(new):
+            best = max(table[row][column + 1], table[row + 1][column])
+            table[row + 1][column + 1] = table[row][column] + 1 if line == other else best
+    return table[-1][-1]
+
+
+@given(LINES, LINES)
+def test_as_many_lines_are_shared_as_can_be(old: list[bytes], new: list[bytes]) -> None:
+    pairs = matched(old, new)
+    assert all(old[one] == new[other] for one, other in pairs)
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
+    assert len(pairs) == longest(old, new)
+
+
+def test_lines_that_came_stand_as_late_as_they_can() -> None:
+    assert matched([b"a", b"b", b"a"], [b"a", b"b", b"a", b"b", b"a"]) == [(0, 0), (1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("size", [20_000])
+def test_very_different_texts_are_parted_by_what_is_unique(size: int) -> None:
+    old = [b"old %d" % number if number % 3 else b"both %d" % number for number in range(size)]
+    new = [b"new %d" % number if number % 3 else b"both %d" % number for number in range(size)]
+    assert len(matched(old, new)) == len(range(0, size, 3))
+
+
+def test_texts_without_order_are_compared_in_bounded_time() -> None:
+    old = [b"%d" % (number * 7919 % 13) for number in range(50_000)]
+    new = [b"%d" % (number * 104729 % 17) for number in range(50_000)]
+    pairs = matched(old, new)
+    assert all(old[one] == new[other] for one, other in pairs)
+
+
+@given(LINES, LINES, st.booleans(), st.booleans())
+def test_a_diff_is_a_patch(old: list[bytes], new: list[bytes], cut: bool, cut_too: bool) -> None:
+    """Applied by hand, as the format says, it makes the new text of the old one."""
+    before, after = b"".join(old), b"".join(new)
+    before = before[:-1] if cut else before
+    after = after[:-1] if cut_too else after
+    diff = section_diff(before, after)
+    assert (diff == "") == (before == after)
+    assert patched(before, diff) == after
+
+
+def patched(before: bytes, diff: str) -> bytes:
+    source, made, at = split_lines(before), [], 0
+    lines = diff.split("\n") if diff else []
+    for number, line in enumerate(lines):
+        text = line[1:].encode() + b"\n"
+        if number + 1 < len(lines) and lines[number + 1].startswith("\\"):
+            text = text[:-1]
+        match line[0]:
+            case "@":
+                begin, _, count = line.split(" ")[1][1:].partition(",")
+                first = int(begin) - (count != "0")
+                made += source[at:first]
+                at = first
+            case " ":
+                assert source[at] == text
+                made.append(text)
+                at += 1
+            case "-":
+                assert source[at] == text
+                at += 1
+            case "+":
+                made.append(text)
+    return b"".join([*made, *source[at:]])
+
+
+def test_a_diff_is_the_one_of_git(tmp_path: Path) -> None:
+    old = "".join(f"Line {number}\n" for number in range(40))
+    new = old.replace("Line 3\n", "").replace("Line 20\n", "Row 20\n").replace("Line 39\n", "Line 39")
+    (tmp_path / "old").write_text(old)
+    (tmp_path / "new").write_text(new)
+    command = ["git", "diff", "--no-index", "old", "new"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    hunks = [line for line in shown.split("\n")[4:] if line]
+    ours = section_diff(old.encode(), new.encode()).split("\n")
+    assert [line.partition(" @@ ")[0].removesuffix(" @@") for line in ours] == [
+        line.partition(" @@ ")[0].removesuffix(" @@") for line in hunks
+    ]
+
+
+def test_a_diff_says_where_it_stands_and_what_was_cut() -> None:
+    before, after = b"".join(b"%d\n" % n for n in range(9)), b"0\n"
+    assert section_diff(before, after, old_line=11, new_line=21).startswith("@@ -11,9 +21 @@\n 0\n-1\n")
+    assert section_diff(before, after, most=30).endswith("… 4 more lines")
+    assert section_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
+    assert section_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"

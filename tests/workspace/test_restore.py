@@ -1,0 +1,350 @@
+"""Restoring and undoing: by the examples of `tests/cases/restore.md`, and across documents and writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo, normal, unborn
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.interrupted import Interrupted
+from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
+from workspace.plan import Mode, Step
+from workspace.sight import Sight, digest
+from workspace.workspace import Workspace
+
+pytestmark = pytest.mark.smoke
+
+DOC = "doc.md"
+
+
+def run(repo: Repo, *operations: Operation, base: str | None = None, sight: Sight | None = None) -> Step:
+    """The last step of a call; what it changes is in the work tree afterwards."""
+    workspace = Workspace.open(repo.path, durable=False)
+    done = workspace.write(
+        operations, mode=Mode.EACH, tool="restore_document", client="a", base_commit=base, sight=sight
+    )
+    assert done.is_committed == any(
+        step.outcome is not None and step.outcome.is_change for step in done.steps
+    )
+    return done.steps[-1]
+
+
+def files(repo: Repo) -> dict[str, str]:
+    names = repo.git("ls-files", "-z").split("\0")[:-1]
+    return {name: (repo.path / name).read_bytes().decode() for name in names}
+
+
+@pytest.mark.parametrize("case", read_cases("restore.md"))
+def test_an_example(case: Case, tmp_path: Path) -> None:
+    repo = unborn(tmp_path / "repo")
+    commits = {
+        name: repo.commit({DOC: case.data(name)})
+        for name in ("then", "meanwhile", "now")
+        if name in case.fences
+    }
+    asked = case.json("json")
+    operation: Operation
+    if asked.pop("undo", False):
+        operation = Undo(commit=commits.get("meanwhile", commits["now"]), **asked)
+        step = run(repo, operation)
+    elif "slug" in asked:
+        step = run(repo, RestoreSection(file=DOC, commit=commits["then"], **asked), base=repo.head())
+    else:
+        step = run(repo, RestoreDocument(file=DOC, commit=commits["then"]), base=repo.head())
+    if "error" in case.fences:
+        assert step.error
+        assert step.error.fix
+        told = f"{step.error.code}: {step.error.message}"
+        for name, commit in commits.items():
+            told = told.replace(commit[:7], name.upper())
+        assert told == case.fences["error"].strip()
+    else:
+        assert step.outcome, step.error
+        assert step.outcome.is_change == ("after" in case.fences)
+        assert step.outcome.hints or step.outcome.is_change
+    wanted = case.data("after") if "after" in case.fences else case.data("now")
+    assert (repo.path / DOC).read_bytes() == wanted
+    assert repo.status() == ""
+
+
+GUIDE = (
+    "# Guide\n\nWelcome to all of it.\n\n## Setup\n\nSteps that are told.\n\n## Usage\n\nRun it and see.\n"
+)
+
+
+def test_a_removed_document_comes_back_with_its_bytes(tmp_path: Path) -> None:
+    text = "---\r\nkey: v\r\n---\r\n\r\n# A\r\n\r\nText."
+    repo = normal(tmp_path / "repo", {"folder/a.md": text, "b.md": "# B\n"})
+    there = repo.head()
+    repo.git("rm", "-q", "folder/a.md")
+    repo.commit({})
+    step = run(repo, RestoreDocument(file="folder/a.md", commit=there))
+    assert step.outcome, step.error
+    assert files(repo)["folder/a.md"] == text
+
+
+def test_a_renamed_document_is_found_by_its_path_of_now(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    then = repo.head()
+    repo.git("mv", "a.md", "b.md")
+    repo.commit({})
+    repo.commit({"b.md": GUIDE.replace("Steps", "Other steps")})
+    step = run(repo, RestoreDocument(file="b.md", commit=then), base=repo.head())
+    assert step.outcome, step.error
+    assert step.outcome.answer["was"] == {"file": "a.md"}
+    assert files(repo) == {"b.md": GUIDE}
+
+
+def test_by_its_old_path_a_renamed_document_is_not_made_twice(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    then = repo.head()
+    repo.git("mv", "a.md", "b.md")
+    repo.commit({})
+    step = run(repo, RestoreDocument(file="a.md", commit=then))
+    assert step.error
+    assert step.error.code == "DOCUMENT_NOT_FOUND"
+    assert step.error.details["candidates"] == ["b.md"]
+
+
+def test_another_document_at_the_old_path_is_not_overwritten(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    then = repo.head()
+    repo.git("mv", "a.md", "b.md")
+    repo.commit({})
+    repo.commit({"a.md": "# Other\n\nNothing alike.\n"})
+    step = run(repo, RestoreDocument(file="a.md", commit=then), base=repo.head())
+    assert step.error
+    assert step.error.code == "PATH_EXISTS"
+    assert "'b.md'" in step.error.message
+
+
+def test_what_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {DOC: GUIDE})
+    then = repo.head()
+    repo.commit({DOC: GUIDE.replace("Steps", "Unread steps")})
+    whole, part = RestoreDocument(file=DOC, commit=then), RestoreSection(file=DOC, slug="setup", commit=then)
+    for operation in (whole, part):
+        step = run(repo, operation)
+        assert step.error
+        assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["setup"])
+    document, sight = Workspace.open(repo.path).snapshot().document(DOC), Sight()
+    sight.add([digest(document, section) for section in document.sections if section.key == "setup"])
+    assert run(repo, part, sight=sight).outcome
+    assert files(repo) == {DOC: GUIDE}
+
+
+def test_a_section_comes_back_from_the_document_that_it_stood_in(tmp_path: Path) -> None:
+    moved = "## Setup\n\nSteps that are told.\n\n"
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n## Last\n\nEnd.\n"})
+    then = repo.head()
+    repo.commit({"a.md": GUIDE.replace(moved, ""), "b.md": f"# B\n\n{moved}## Last\n\nEnd.\n"})
+    repo.commit({"b.md": f"# B\n\n{moved.replace('told', 'changed')}## Last\n\nEnd.\n"})
+    step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then), base=repo.head())
+    assert step.outcome, step.error
+    assert step.outcome.answer["was"] == {"file": "a.md", "slug": "setup"}
+    assert files(repo)["b.md"] == f"# B\n\n{moved}## Last\n\nEnd.\n"
+
+
+def test_a_removed_section_of_a_renamed_document(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    then = repo.head()
+    repo.git("mv", "a.md", "b.md")
+    repo.commit({})
+    repo.commit({"b.md": GUIDE.replace("## Setup\n\nSteps that are told.\n\n", "")})
+    step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then))
+    assert step.outcome, step.error
+    assert files(repo) == {"b.md": GUIDE}
+
+
+def test_two_writers(tmp_path: Path) -> None:
+    """What another writer commits while an undo is planned stays, and what it undoes is looked at again."""
+    repo = normal(tmp_path / "repo", {DOC: GUIDE})
+    changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
+    theirs = UpdateContent(file=DOC, slug="usage", content="Do not run it.")
+    step = run(repo, Interrupted(_writer(repo, theirs)), Undo(commit=changed))
+    assert step.outcome, step.error
+    assert files(repo) == {DOC: GUIDE.replace("Run it and see.", "Do not run it.")}
+
+
+def test_two_writers_of_one_section(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {DOC: GUIDE})
+    then = repo.head()
+    changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
+    theirs = UpdateContent(file=DOC, slug="setup", content="Theirs.")
+    step = run(repo, Interrupted(_writer(repo, theirs)), Undo(commit=changed))
+    assert step.error
+    assert step.error.code == "CONFLICT"
+    conflicts = step.error.details["conflicts"]
+    assert isinstance(conflicts, list)
+    [clash] = conflicts
+    assert (clash["file"], clash["slug"], clash["commits"]) == (DOC, "setup", [repo.head()])
+    restored = RestoreSection(file=DOC, slug="setup", commit=then)
+    other = UpdateContent(file=DOC, slug="setup", content="Theirs again.")
+    base = repo.head()
+    step = run(repo, Interrupted(_writer(repo, other)), restored, base=base)
+    assert step.error
+    assert step.error.code == "CONFLICT"
+    assert "Theirs again." in files(repo)[DOC]
+
+
+def _writer(repo: Repo, operation: Operation) -> Callable[[], object]:
+    def write() -> None:
+        other = Workspace.open(repo.path, durable=False)
+        assert other.write(
+            [operation], mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
+        ).is_committed
+
+    return write
+
+
+def test_a_move_of_a_document_is_taken_back_with_what_others_wrote_since(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n[setup](a.md#setup)\n"})
+    repo.git("mv", "a.md", "c.md")
+    moved = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
+    repo.commit({"c.md": GUIDE.replace("Run it", "Run it twice"), "d.md": "# D\n\n[usage](c.md#usage)\n"})
+    step = run(repo, Undo(commit=moved))
+    assert step.outcome, step.error
+    assert files(repo) == {
+        "a.md": GUIDE.replace("Run it", "Run it twice"),
+        "b.md": "# B\n\n[setup](a.md#setup)\n",
+        "d.md": "# D\n\n[usage](a.md#usage)\n",
+    }
+
+
+def test_a_document_that_was_renamed_since_is_undone_where_it_is(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    changed = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
+    repo.git("mv", "a.md", "b.md")
+    repo.commit({})
+    step = run(repo, Undo(commit=changed))
+    assert step.outcome, step.error
+    assert files(repo) == {"b.md": GUIDE}
+
+
+def test_a_section_that_was_moved_between_documents_goes_back_in_both_or_none(tmp_path: Path) -> None:
+    part = "## Setup\n\nSteps that are told.\n\n"
+    rest = "# B\n\nText.\n\n"
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{rest}## End\n", "c.md": "# C\n"})
+    moved = repo.commit(
+        {"a.md": GUIDE.replace(part, ""), "b.md": f"{rest}{part}## End\n", "c.md": "# C\n\nNew.\n"}
+    )
+    later = repo.commit({"b.md": f"{rest}{part.replace('told', 'changed')}## End\n"})
+    step = run(repo, Undo(commit=moved))
+    assert step.error
+    assert step.error.code == "CONFLICT"
+    step = run(repo, Undo(commit=moved, is_partial=True))
+    assert step.outcome, step.error
+    assert files(repo) == {
+        "a.md": GUIDE.replace(part, ""),
+        "b.md": f"{rest}{part.replace('told', 'changed')}## End\n",
+        "c.md": "# C\n",
+    }
+    clashes = step.outcome.answer["conflicts"]
+    assert isinstance(clashes, list)
+    assert {(item["file"], item["slug"]) for item in clashes} == {("a.md", "setup"), ("b.md", "setup")}
+    assert later in [commit for item in clashes for commit in item.get("commits", ())]
+
+
+def test_moves_that_wait_for_one_another(tmp_path: Path) -> None:
+    other = GUIDE.replace("that", "which").replace("Guide", "Other")
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": other})
+    repo.git("mv", "b.md", "c.md")
+    repo.git("mv", "a.md", "b.md")
+    moved = repo.commit({"a.md": "# New\n\nNothing alike.\n"})
+    step = run(repo, Undo(commit=moved))
+    assert step.outcome, step.error
+    assert files(repo) == {"a.md": GUIDE, "b.md": other}
+
+
+def test_the_first_commit_removes_what_it_made(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "run.sh": "echo\n"})
+    first = repo.head()
+    repo.commit({"b.md": "# B\n"})
+    step = run(repo, Undo(commit=first))
+    assert step.outcome, step.error
+    assert set(files(repo)) == {"b.md", "run.sh"}
+    assert step.outcome.answer["left_alone"] == ["run.sh"]
+
+
+def test_a_merge_is_not_undone(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo.git("switch", "-qc", "side")
+    repo.commit({"b.md": "# B\n"})
+    repo.git("switch", "-q", "main")
+    repo.commit({"c.md": "# C\n"})
+    repo.git("merge", "-q", "--no-edit", "side")
+    step = run(repo, Undo(commit=repo.head()))
+    assert step.error
+    assert step.error.code == "MERGE_COMMIT"
+
+
+def test_a_commit_of_another_branch_is_not_undone(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo.git("switch", "-qc", "side")
+    side = repo.commit({"b.md": "# B\n"})
+    repo.git("switch", "-q", "main")
+    step = run(repo, Undo(commit=side))
+    assert step.error
+    assert step.error.code == "NOT_IN_HISTORY"
+    step = run(repo, RestoreDocument(file="b.md", commit=side))
+    assert step.outcome, step.error
+    assert files(repo)["b.md"] == "# B\n"
+
+
+def test_the_last_commit_of_a_shallow_clone_is_not_undone(tmp_path: Path) -> None:
+    source = normal(tmp_path / "source", {"a.md": GUIDE})
+    source.commit({"b.md": "# B\n"})
+    source.git("clone", "-q", "--depth", "1", f"file://{source.path}", str(tmp_path / "clone"))
+    clone = Repo(tmp_path / "clone")
+    step = run(clone, Undo(commit=clone.head()))
+    assert step.error
+    assert step.error.code == "NOT_IN_HISTORY"
+    assert "--unshallow" in step.error.fix
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+
+
+@pytest.mark.parametrize(
+    ("then", "code"),
+    [
+        (POINTER, "NOT_A_DOCUMENT"),
+        ("# Long\n\n" + "word " * 500, "LIMIT_EXCEEDED"),
+    ],
+    ids=["a pointer of Git LFS", "over the limit"],
+)
+def test_a_version_that_cannot_be_read(tmp_path: Path, then: str, code: str) -> None:
+    repo = normal(tmp_path / "repo", {DOC: then, "docyard.toml": "[limits]\ndocument_bytes = 1000\n"})
+    old = repo.head()
+    repo.commit({DOC: GUIDE})
+    for operation in (
+        RestoreDocument(file=DOC, commit=old),
+        RestoreSection(file=DOC, slug="setup", commit=old),
+    ):
+        step = run(repo, operation, base=repo.head())
+        assert step.error
+        assert step.error.code == code
+
+
+def test_what_was_a_link_or_a_folder_then(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md/x.txt": "x", "b.txt": "b"})
+    (repo.path / "c.md").symlink_to("b.txt")
+    old = repo.commit({})
+    repo.git("rm", "-rq", "a.md", "c.md")
+    repo.commit({"a.md": GUIDE})
+    for path in ("a.md", "c.md"):
+        step = run(repo, RestoreDocument(file=path, commit=old), base=repo.head())
+        assert step.error
+        assert step.error.code == "NOT_AT_REF"
+
+
+def test_settings_of_then_do_not_count(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {DOC: GUIDE, "docyard.toml": 'exclude = ["doc.md"]\n'})
+    old = repo.head()
+    repo.commit({DOC: "# Other\n", "docyard.toml": ""})
+    step = run(repo, RestoreDocument(file=DOC, commit=old), base=repo.head())
+    assert step.outcome, step.error
+    assert files(repo)[DOC] == GUIDE

@@ -1,0 +1,168 @@
+"""Undo, by what holds for every batch: the tree before comes back, and what others wrote stays."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from templates import builtin_types
+from tests.repositories import normal
+from workspace import trees
+from workspace.edits import (
+    AddSection,
+    AddTask,
+    AppendContent,
+    CompleteTask,
+    CreateDocument,
+    MoveDocument,
+    MoveSection,
+    Operation,
+    RemoveDocument,
+    RemoveSection,
+    RenameSection,
+    SetMetadata,
+    Undo,
+    UpdateContent,
+)
+from workspace.plan import Mode
+from workspace.workspace import Workspace
+
+A, B, C = "a.md", "notes/b.md", "c.md"
+FILES = {
+    A: "---\ntype: document\ntags: [x]\n# kept\nowner: ada\n---\n\n# A\n\nWelcome: [b](notes/b.md#setup).\n\n"
+    "## Setup\n\nSteps, and [more](#setup/linux).\n\n### Linux\n\nUse apt.\n\n### Mac\n\nUse brew.\n\n\n"
+    "## Tasks\n\n- [ ] One\n- [ ] Two\n\nErrors\n------\n\nSee [below](#last).\n\n"
+    "## Last {#last}\n\nThe end.\n\n## Unrelated\n\nNobody's business.\n",
+    B: "# B\n\n## Setup\n\nAnother one: [a](../a.md#errors).\n\n## Errors\n\nOops [a](../a.md).\n\n"
+    "### Deep\n\nDown.\n\n## Unrelated\n\nNor this.",
+    C: "# C\n\nLinks to [linux](a.md#setup/linux), [b](notes/b.md) and [errors](notes/b.md#errors).\n",
+}
+SLUGS = {
+    A: ("setup", "setup/linux", "setup/mac", "tasks", "errors", "last"),
+    B: ("setup", "errors", "errors/deep"),
+}
+WORDS = st.sampled_from(
+    ["New text.", "Two\n\nparagraphs.", "- [ ] a task", "### Sub\n\nBelow.", "| a |\n|---|\n| 1 |"]
+)
+TITLES = st.sampled_from(["Errors", "Fresh", "Setup", "Ünïcode"])
+
+
+@st.composite
+def operations(draw: st.DrawFn) -> Operation:
+    file = draw(st.sampled_from([A, B]))
+    slug = draw(st.sampled_from(SLUGS[file]))
+    other = draw(st.sampled_from([A, B]))
+    beside = draw(st.none() | st.sampled_from(SLUGS[other]))
+    match draw(st.integers(0, 12)):
+        case 0:
+            return UpdateContent(
+                file=file, slug=slug, content=draw(WORDS), include_subsections=draw(st.booleans())
+            )
+        case 1:
+            return AppendContent(file=file, slug=slug, content=draw(WORDS))
+        case 2:
+            return AddSection(file=other, title=draw(TITLES), content=draw(WORDS), after=beside)
+        case 3:
+            return AddSection(file=file, title=draw(TITLES), parent_slug=slug)
+        case 4:
+            return RemoveSection(file=file, slug=slug)
+        case 5:
+            return RenameSection(file=file, slug=slug, new_title=draw(TITLES))
+        case 6 | 7:
+            return MoveSection(file=file, slug=slug, to_file=other, before=beside)
+        case 8:
+            return AddTask(file=file, slug=slug, title="Do it")
+        case 9:
+            return CompleteTask(file=A, slug="tasks[0]")
+        case 10:
+            return SetMetadata(file=file, metadata={"owner": draw(st.none() | TITLES), "new": "x"})
+        case 11:
+            return MoveDocument(file=file, new_path=draw(st.sampled_from(["deep/er/x.md", "y.md"])))
+        case _:
+            return draw(
+                st.sampled_from(
+                    [
+                        RemoveDocument(path=file),
+                        CreateDocument(type=builtin_types()["document"], title="Brand new", content="Hello."),
+                    ]
+                )
+            )
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return normal(tmp_path_factory.mktemp("undo") / "repo", FILES).path
+
+
+def opened(first: Path) -> Iterator[Workspace]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "repo"
+        shutil.copytree(first, path)
+        yield Workspace.open(path, durable=False)
+
+
+def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
+    """The commit of a batch; None where it changed nothing."""
+    done = workspace.write(
+        operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
+    )
+    return done.commit if done.is_committed else None
+
+
+def undo(workspace: Workspace, commit: str) -> None:
+    """Takes a commit back as a client does that has seen nothing."""
+    done = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
+    [step] = done.steps
+    if step.error:
+        raise step.error
+    assert done.is_committed
+
+
+def contents(workspace: Workspace) -> dict[str, bytes]:
+    """Every file of the tip."""
+    snapshot = workspace.snapshot()
+    assert snapshot.tree
+    return {path: workspace.git.blob(entry.id) for path, entry in trees.walk(workspace.git, snapshot.tree)}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(operations(), min_size=1, max_size=6))
+def test_what_a_batch_did_is_taken_back_whole(first: Path, batch: Sequence[Operation]) -> None:
+    for workspace in opened(first):
+        before = contents(workspace)
+        commit = write(workspace, *batch)
+        assume(commit)
+        after = contents(workspace)
+        undo(workspace, str(commit))
+        assert contents(workspace) == before
+        undo(workspace, str(workspace.tip()))
+        assert contents(workspace) == after
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(operations(), min_size=1, max_size=6), st.sampled_from([A, B]), st.booleans())
+def test_what_others_wrote_elsewhere_meanwhile_stays(
+    first: Path, batch: Sequence[Operation], file: str, is_append: bool
+) -> None:
+    assume(not any(isinstance(item, RemoveDocument | MoveDocument) for item in batch))
+
+    def edit() -> Operation:
+        if is_append:
+            return AppendContent(file=file, slug="unrelated", content="And more.")
+        return UpdateContent(file=file, slug="unrelated", content="Other\n\nwords.")
+
+    for workspace in opened(first):
+        write(workspace, edit())
+        wanted = contents(workspace)
+    for workspace in opened(first):
+        commit = write(workspace, *batch)
+        assume(commit)
+        assert write(workspace, edit())
+        undo(workspace, str(commit))
+        assert contents(workspace) == wanted

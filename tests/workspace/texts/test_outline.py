@@ -1,0 +1,377 @@
+"""Outlines: the parts of texts of every kind."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks import check_reading
+from benchmarks.check_reading import disagreements
+from tests.workspace.documents import texts
+from workspace.texts import definitions
+from workspace.texts.outline import Outline, outline_of
+from workspace.texts.text_file import TextFile, kind_of
+
+ROOT = Path(__file__).resolve().parents[3]
+
+Parts = list[tuple[str, int, str, int, int]]
+
+
+def outline(path: str, source: str | bytes) -> Outline:
+    data = source.encode() if isinstance(source, str) else source
+    return outline_of(TextFile(path, "", data, kind_of(path)))
+
+
+def parts(path: str, source: str) -> Parts:
+    return [
+        (entry.address, entry.level, entry.number, entry.line, entry.end_line)
+        for entry in outline(path, source).entries
+    ]
+
+
+def check(outline: Outline, data: bytes) -> None:
+    """What every outline keeps: own texts without a gap, parts within their parents, one address for each."""
+    entries = outline.entries
+    assert entries
+    assert len({entry.address for entry in entries}) == len(entries)
+    end = entries[0].start
+    for position, entry in enumerate(entries):
+        assert (entry.position, entry.start) == (position, end)
+        assert entry.start <= entry.end <= entry.tree_end <= len(data)
+        assert 1 <= entry.first_line <= entry.line <= entry.end_line
+        assert 0 <= entry.level <= 6
+        assert (entry.number == "") == (entry.level == 0) == (entry.address == "_preamble")
+        assert outline.by_address(entry.address) is entry
+        below = outline.descendants(entry)
+        assert entry.tree_end == (below[-1].end if below else entry.end)
+        if entry.parent is not None:
+            parent = entries[entry.parent]
+            assert entry in outline.children(parent)
+            assert entry.tree_end <= parent.tree_end
+            assert parent.level < entry.level
+        end = entry.end
+    assert end == len(data)
+
+
+LINES = st.sampled_from(
+    [
+        "",
+        "Title",
+        "=====",
+        "-----",
+        "Words",
+        "= One",
+        "== Two",
+        "----",
+        "    indented",
+        "class A:",
+        "  def b(self):",
+        "function f() {",
+        "}",
+        "/* open",
+        '"""',
+        ".. note::",
+        "[[x]]",
+        "数据",
+        "\ufeff",
+        "\f",
+    ]
+)
+
+
+@given(
+    st.lists(LINES, max_size=30),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["a.rst", "a.adoc", "a.py", "a.js", "a.c", "a.go", "a.lua", "a.log", "a", "a.md"]),
+)
+def test_own_texts_follow_one_another_in_texts_of_every_kind(lines: list[str], end: str, path: str) -> None:
+    data = end.join(lines).encode()
+    found = outline(path, data)
+    check(found, data)
+    if not path.endswith(".md"):
+        assert found.entries[0].start == 0
+
+
+@given(st.binary(max_size=200), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.ts", "a.cpp", "a.md"]))
+def test_any_bytes_have_an_outline(data: bytes, path: str) -> None:
+    check(outline(path, data), data)
+
+
+PLAIN = st.sampled_from(
+    [
+        "# One *two* `three`",
+        "## [Link](x) and ![image](y) ##",
+        "### Same",
+        "Set\nin two lines\n===",
+        "Words\n---",
+        "```\n# not one\n```",
+        "    # nor this",
+        "<!-- # nor that -->",
+        "- # in a list",
+        "> # quoted",
+        "text",
+        "####### seven",
+        "###### Größe &amp; 数据 🚀",
+        "#",
+    ]
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(PLAIN, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "---\na: 1\n---\n"])
+)
+def test_sections_are_the_bytes_between_the_headings_that_markdown_it_finds(
+    blocks: list[str], end: str, front: str
+) -> None:
+    data = (front + "\n\n".join(blocks)).replace("\n", end).encode()
+    assert list(disagreements("doc.md", data)) == []
+
+
+def test_a_section_of_other_bytes_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shifted(text: TextFile) -> Outline:
+        found = outline_of(text)
+        return Outline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
+
+    monkeypatch.setattr(check_reading, "outline_of", shifted)
+    assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
+
+
+@settings(max_examples=50)
+@given(texts())
+def test_documents_of_every_kind_have_an_outline(data: bytes) -> None:
+    check(outline("doc.md", data), data)
+
+
+def test_a_document_has_its_sections_with_numbers() -> None:
+    source = (
+        "---\ntype: x\n---\n# T\n\nIntro.\n\n## A\n\n### B\n\n#### C\n\n## A\n\n<a id='y'></a>\n## D\ntext\n"
+    )
+    assert parts("a.md", source) == [
+        ("_preamble", 0, "", 4, 7),
+        ("a", 2, "1", 8, 13),
+        ("a/b", 3, "1.1", 10, 13),
+        ("a/b/c", 4, "1.1.1", 12, 13),
+        ("a-1", 2, "2", 14, 15),
+        ("y", 2, "3", 17, 18),
+    ]
+    last = outline("a.md", source).entries[-1]
+    assert source.encode()[last.tree] == b"<a id='y'></a>\n## D\ntext\n"
+    assert last.first_line == 16
+
+
+@pytest.mark.parametrize("source", ["", "\n\n", "---\na: 1\n---\n", "words alone\n\nand more\n"])
+def test_a_text_without_headings_is_one_part(source: str) -> None:
+    for path in ("a.md", "a.rst", "a.adoc", "a.py", "a.txt", "a.log"):
+        assert [entry.address for entry in outline(path, source).entries] == ["_preamble"], path
+
+
+def test_equal_anchors_have_keys_of_their_own() -> None:
+    found = outline("a.md", "## A {#x}\n\n## B {#x}\n")
+    assert [entry.address for entry in found.entries] == ["x~1", "x~2"]
+
+
+RST = """\
+.. _top:
+
+==========
+ The title
+==========
+
+Introduction.
+
+Install
+=======
+
+.. code-block:: text
+
+   Not a heading
+   -------------
+
+::
+
+   Nor this
+   ========
+
+From ``source`` and :ref:`more <x>`
+-----------------------------------
+
+=====  =====
+a      b
+=====  =====
+
+Use
+===
+- an item
+---------
+
+数据
+====
+end
+"""
+
+
+def test_restructuredtext() -> None:
+    assert parts("a.rst", RST) == [
+        ("_preamble", 0, "", 4, 8),
+        ("install", 2, "1", 9, 28),
+        ("install/from-source-and-more", 3, "1.1", 22, 28),
+        ("use", 2, "2", 29, 33),
+        ("数据", 2, "3", 34, 36),
+    ]
+
+
+def test_restructuredtext_of_several_top_sections_has_no_title() -> None:
+    found = parts("a.rst", "One\n---\n\nSub\n~~~\n\nTwo\n---\n\nshort\n--\n")
+    assert found == [("one", 1, "1", 1, 6), ("one/sub", 2, "1.1", 4, 6), ("two", 1, "2", 7, 11)]
+
+
+ADOC = """\
+= Guide
+An Author
+:toc:
+
+Introduction.
+
+== Install
+
+----
+== not a heading
+----
+
+[#steps]
+=== Steps of `make` ===
+
+====
+== nor this
+====
+
+Use [[use]]
+-----------
+
+```
+= nor that
+```
+== in a paragraph? No: this line follows a block
+text
+== this one stands in a paragraph
+"""
+
+
+def test_a_lone_section_below_words_is_no_title() -> None:
+    assert parts("a.rst", "Words.\n\nInstall\n=======\n") == [
+        ("_preamble", 0, "", 1, 2),
+        ("install", 1, "1", 3, 4),
+    ]
+
+
+def test_asciidoc() -> None:
+    found = outline("a.adoc", ADOC).entries
+    assert [(entry.title, entry.level, entry.line) for entry in found] == [
+        ("Guide", 0, 1),
+        ("Install", 2, 7),
+        ("Steps of make", 3, 14),
+        ("Use", 2, 20),
+        ("in a paragraph? No: this line follows a block", 2, 26),
+    ]
+
+
+SOURCES = {
+    "a.js": (
+        "// About Foo.\nexport default class Foo extends Bar {\n  async go(x) {\n    if (x) {\n    }\n"
+        "  }\n}\nfunction bar() {}\n/* class No {} */\ndescribe('class No', () => {\n});\n",
+        [("Foo", 1, 2), ("go", 2, 3), ("bar", 1, 8)],
+    ),
+    "a.ts": (
+        "export interface Foo {\n  a: string\n}\ntype X = 1\nclass Q {\n  go<T>(): void {\n  }\n}\n",
+        [("Foo", 1, 1), ("X", 1, 4), ("Q", 1, 5)],
+    ),
+    "a.go": (
+        "package x\n\n// Foo does it.\nfunc (r *T) Foo(a int) error {\n}\n\ntype T struct {\n}\n"
+        "func Map[K any](a K) {}\nvar s = `\nfunc no() {}\n`\n",
+        [("", 0, 1), ("Foo", 1, 4), ("T", 1, 7), ("Map", 1, 9)],
+    ),
+    "a.rs": (
+        "pub fn foo<'a>(x: &'a str) {}\nimpl<T> Foo for Bar {\n    #[test]\n    fn x() {}\n}\nmod y {}\n",
+        [("foo", 1, 1), ("Foo", 1, 2), ("x", 2, 4), ("y", 1, 6)],
+    ),
+    "a.c": (
+        "#include <x>\nstatic int foo(int);\nint main(int a)\n{\n  foo(a);\n  if (a) {\n  }\n}\n"
+        "struct foo { int a; };\nstruct foo x;\nchar *bar(void) {\n}\n",
+        [("", 0, 1), ("main", 1, 3), ("foo", 1, 9), ("bar", 1, 11)],
+    ),
+    "a.cpp": (
+        "namespace x {\nclass Foo : public B {\n  Foo();\n  void go() const {}\n};\n}\n"
+        "int x::Foo::bar() {\n}\n",
+        [("x", 1, 1), ("Foo", 1, 2), ("go", 2, 4), ("x::Foo::bar", 1, 7)],
+    ),
+    "a.java": (
+        "public class Foo {\n  /** Goes. */\n  @Override\n  public int go(int x) throws X {\n"
+        "    return new B() {\n    };\n  }\n}\n",
+        [("Foo", 1, 1), ("go", 2, 4)],
+    ),
+    "a.rb": (
+        "module A\n  class B\n    def self.go\n    end\n    def x?\n    end\n  end\nend\n",
+        [("A", 1, 1), ("B", 2, 2), ("self.go", 3, 3), ("x?", 3, 5)],
+    ),
+    "a.sh": ("foo() {\n  echo 'bar() {'\n}\nfunction baz {\n}\n", [("foo", 1, 1), ("baz", 1, 4)]),
+    "a.lua": ("--[[ function no() ]]\nlocal function a.b()\nend\n", [("", 0, 1), ("a.b", 1, 2)]),
+    "a.kt": ("data class A(val x: Int) {\n  suspend fun go() {}\n}\n", [("A", 1, 1), ("go", 2, 2)]),
+    "a.css": ("a { b: c }\n", [("", 0, 1)]),
+}
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_classes_and_functions_of_source_code(path: str) -> None:
+    source, expected = SOURCES[path]
+    found = outline(path, source).entries
+    shown = [(entry.title, entry.level, entry.line) for entry in found]
+    assert [part for part in shown if part != ("", 0, 1)] == [part for part in expected if part != ("", 0, 1)]
+
+
+def test_comments_and_decorators_belong_to_what_they_stand_above() -> None:
+    source = "import x\n\n\n# Why.\n@cache\ndef f():\n    pass\n"
+    found = outline("a.py", source)
+    assert source.encode()[found.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
+
+
+@pytest.mark.parametrize("package", ["workspace", "tools", "index"])
+def test_python_is_read_as_python_reads_it(package: str) -> None:
+    for path in sorted((ROOT / package).glob("*.py")):
+        data = path.read_bytes()
+        expected = sorted(
+            (node.lineno, node.name)
+            for node in ast.walk(ast.parse(data))
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        )
+        found = [(entry.line, entry.title) for entry in outline("x.py", data).entries if entry.level]
+        assert found == expected, path.name
+
+
+def test_source_code_that_a_program_wrote_says_why_it_has_no_outline() -> None:
+    source = "def f(): pass\n" * (definitions.MAX_BYTES // 14 + 1)
+    found = outline("a.py", source)
+    assert [entry.address for entry in found.entries] == ["_preamble"]
+    assert found.reason == "source code of more than 1,000,000 bytes has no outline"
+    assert outline("b.py", "x = 1\n").reason is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/*\n", '"""\n', "((\n", "a(\n", "f(){\n", "x * ", "public ", "a\n=\n", "==\n", "`<", " ", "\\", "{#"],
+)
+@pytest.mark.parametrize("path", ["a.js", "a.cpp", "a.py", "a.rst", "a.adoc", "a.lua"])
+def test_hostile_texts_have_an_outline(text: str, path: str) -> None:
+    data = (text * (20_000 // len(text))).encode()
+    check(outline(path, data), data)
+
+
+def test_ten_thousand_headings() -> None:
+    source = "".join(f"## Part {number}\n\n### Same\n\n" for number in range(5_000))
+    found = outline("a.md", source)
+    assert len(found.entries) == 10_000
+    assert (found.entries[-1].address, found.entries[-1].number) == ("part-4999/same", "5000.1")

@@ -1,0 +1,220 @@
+"""Text files: which are read, and what is said of all others."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo
+from workspace.config import LimitExceeded
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.paths import InvalidPath
+from workspace.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
+from workspace.texts.signatures import not_text
+from workspace.texts.text_file import Kind, NotText, TextFile, kind_of, read_text
+from workspace.texts.unreadable import NotAFile, readable_paths
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+
+
+def snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
+    return Snapshot(GitReader(repo.path), commit or repo.head())
+
+
+def error(repo: Repo, path: str) -> WorkspaceError:
+    with pytest.raises(WorkspaceError) as caught:
+        read_text(snapshot(repo), path)
+    assert str(repo.path) not in caught.value.message + caught.value.fix + str(caught.value.details)
+    return caught.value
+
+
+def archive(*names: str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        for name in names:
+            file.writestr(name, "text")
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("a.md", Kind.MARKDOWN),
+        ("a.MDX", Kind.MARKDOWN),
+        ("a/b.rst", Kind.RESTRUCTUREDTEXT),
+        ("a.adoc", Kind.ASCIIDOC),
+        ("a.test.ts", Kind.SOURCE),
+        ("var/app.log", Kind.LOG),
+        ("LICENSE", Kind.PLAIN),
+        (".gitignore", Kind.PLAIN),
+    ],
+)
+def test_the_name_says_the_kind(path: str, kind: Kind) -> None:
+    assert kind_of(path) is kind
+
+
+def test_any_text_is_read_with_its_blob_and_bytes(repo: Repo) -> None:
+    repo.commit({"src/a.py": b"def f():\r\n    pass", "notes": "plain", ".hidden/x.txt": "no"})
+    seen = snapshot(repo)
+    text = read_text(seen, "./src/a.py")
+    assert text == TextFile(
+        "src/a.py", repo.git("rev-parse", "HEAD:src/a.py").strip(), b"def f():\r\n    pass", Kind.SOURCE
+    )
+    assert text.document is None
+    assert read_text(seen, "notes").text() == "plain"
+    assert ".hidden/x.txt" not in list(readable_paths(seen))
+
+
+def test_markdown_is_parsed_also_where_it_is_no_document(repo: Repo) -> None:
+    repo.commit({"page.mdx": "# One\n"})
+    seen = snapshot(repo)
+    assert read_text(seen, "README.md").document is seen.document("README.md")
+    other = read_text(seen, "page.mdx").document
+    assert other is not None
+    assert other.title == "One"
+
+
+def test_bytes_that_are_not_utf_8_are_shown_as_replacements() -> None:
+    text = TextFile("a.txt", "", b"caf\xe9 au lait", Kind.PLAIN)
+    assert (text.text(), text.text(0, 4), text.data) == ("caf� au lait", "caf�", b"caf\xe9 au lait")
+
+
+@pytest.mark.parametrize(
+    ("data", "is_"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG image"),
+        (b"GIF89a\x01\0\x01\0", "a GIF image"),
+        (b"RIFF\x10\0\0\0WEBPVP8 ", "a WebP image"),
+        (b"%PDF-1.7\n1 0 obj\n", "a PDF document"),
+        (gzip.compress(b"text"), "a gzip archive"),
+        (archive("a.txt"), "a ZIP archive"),
+        (archive("[Content_Types].xml", "word/document.xml"), "a Word document"),
+        (archive("META-INF/MANIFEST.MF"), "a Java archive"),
+        (b"\x7fELF\x02\x01\x01\0", "an ELF program"),
+        (b"SQLite format 3\0\x10\0", "an SQLite database"),
+        (b"wOF2\0\1\0\0", "a WOFF font"),
+        (b"\0asm\1\0\0\0", "a WebAssembly module"),
+        ("text".encode("utf-16"), "UTF-16 text"),
+        ("text".encode("utf-32"), "UTF-32 text"),
+        ("Some text without a mark.".encode("utf-16-le"), "UTF-16 text"),
+        (b"\0\1\2\3some bytes", "binary data"),
+        (bytes(range(1, 32)) * 4, "binary data"),
+    ],
+)
+def test_what_is_no_text_is_named(data: bytes, is_: str) -> None:
+    assert not_text(data) == is_
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xef\xbb\xbf# With a mark",
+        b"\x1b[31mred\x1b[0m\n",
+        b"BMW and MZ are letters; so are GIF89a and RIFF",
+        b"GIF89a is a format",
+        b"form\ffeed\n\x0cand one \x01 control in a long enough text, which a person may well have typed",
+        "Grüße aus Köln".encode("latin-1"),
+        "数据".encode("gb18030"),
+    ],
+)
+def test_texts_are_not_taken_for_binary_data(data: bytes) -> None:
+    assert not_text(data) is None
+
+
+def test_a_binary_file_is_refused_whatever_its_name(repo: Repo) -> None:
+    repo.commit({"image.md": b"\x89PNG\r\n\x1a\n\0", "notes.txt": "text".encode("utf-16")})
+    found = error(repo, "image.md")
+    assert isinstance(found, NotText)
+    assert (found.message, found.details["is"]) == ("'image.md' is not text but a PNG image", "a PNG image")
+    assert "iconv -f UTF-16" in error(repo, "notes.txt").fix
+
+
+def test_a_file_that_is_too_large_is_not_read(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"large.log": b"line\n" * 10_000_000})
+    seen = snapshot(repo)
+    monkeypatch.setattr(seen.git, "blob", lambda id: pytest.fail("it was read"))
+    with pytest.raises(LimitExceeded) as caught:
+        read_text(seen, "large.log")
+    assert caught.value.details["actual"] == 50_000_000
+
+
+def test_links_submodules_and_folders_are_named_as_such(repo: Repo) -> None:
+    (repo.path / "link.md").symlink_to("README.md")
+    (repo.path / "out.md").symlink_to("/etc/passwd")
+    repo.commit({"guides/a.txt": "x"})
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},vendor/lib")
+    repo.git("commit", "-q", "-m", "A submodule")
+    for path, is_ in (
+        ("link.md", "a symbolic link"),
+        ("out.md", "a symbolic link"),
+        ("vendor/lib", "a submodule"),
+        ("guides", "a folder"),
+        ("guides/", "a folder"),
+    ):
+        found = error(repo, path)
+        assert isinstance(found, NotAFile), path
+        assert found.details["is"] == is_
+    assert error(repo, "guides").details["candidates"][0] == "guides/a.txt"  # type: ignore[index]
+    assert isinstance(error(repo, "vendor/lib/a.md"), DocumentNotFound)
+
+
+def test_a_pointer_of_git_lfs_is_no_text(repo: Repo) -> None:
+    repo.commit({"data.csv": POINTER, "page.md": POINTER})
+    assert isinstance(error(repo, "data.csv"), NotADocument)
+    assert isinstance(error(repo, "page.md"), NotADocument)
+
+
+def test_absolute_paths_count_within_the_work_tree_alone(repo: Repo, tmp_path: Path) -> None:
+    inside = repo.path / "guides" / "setup.md"
+    assert read_text(snapshot(repo), str(inside)).path == "guides/setup.md"
+    linked = tmp_path / "elsewhere"
+    linked.symlink_to(repo.path)
+    there = Snapshot(GitReader(linked), repo.head())
+    assert read_text(there, str(inside)).path == "guides/setup.md"
+    for path in (
+        "/etc/passwd",
+        f"{repo.path}/../secret.md",
+        "~/notes.md",
+        "C:\\notes.md",
+        "",
+        "a\0.md",
+        "a\n.md",
+        "a\udcff.md",
+    ):
+        found = error(repo, path)
+        assert isinstance(found, InvalidPath), path
+        assert "passwd" not in str(found.details)
+
+
+def test_a_file_that_is_not_committed_is_said_to_be(repo: Repo) -> None:
+    repo.write({"draft.txt": "x", "guides/draft.md": "x", "guides/.secret/x.txt": "x"})
+    assert isinstance(error(repo, "draft.txt"), NotCommitted)
+    assert isinstance(error(repo, "guides/draft.md"), NotCommitted)
+    assert not isinstance(error(repo, "guides/.secret/x.txt"), NotCommitted)
+    first = repo.head()
+    repo.commit({})
+    with pytest.raises(DocumentNotFound) as caught:
+        read_text(snapshot(repo, first), "draft.txt")
+    assert not isinstance(caught.value, NotCommitted)
+
+
+def test_the_nearest_of_all_readable_files_are_proposed(repo: Repo) -> None:
+    repo.commit({"src/server.py": "x", "notes.rst": "x"})
+    found = error(repo, "src/servr.py")
+    assert found.details["candidates"] == ["src/server.py"]
+    assert found.fix == "Did you mean 'src/server.py'?"
+    assert error(repo, "zzzzzz").details["candidates"]
+
+
+def test_what_the_settings_leave_out_is_not_read(repo: Repo) -> None:
+    repo.commit({"docyard.toml": 'root = "guides"\nexclude = ["deep/**"]\n', "guides/a.txt": "x"})
+    assert read_text(snapshot(repo), "guides/a.txt").text() == "x"
+    for path in ("README.md", "guides/deep/only.md"):
+        assert "docyard.toml" in error(repo, path).fix

@@ -1,0 +1,122 @@
+"""Tokens: what the estimate says beside two real tokenizers."""
+
+# Headings and sentences of other scripts are meant to look as they do.
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import base64
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rs_bpe.bpe import openai
+
+from benchmarks.check_reading import errors
+from workspace.texts import tokens
+from workspace.texts.token_costs import PIECES, SCRIPTS
+from workspace.texts.tokens import count_tokens, estimate_tokens, kind_of_piece, script_of, tokenizer
+
+ROOT = Path(__file__).resolve().parents[3]
+TOKENIZERS = {"o200k_base": openai.o200k_base().count, "cl100k_base": openai.cl100k_base().count}
+
+# The same few sentences, as people write them.
+LANGUAGES = {
+    "english": "Each section has an address, and every tool answers with the commit that it read.",
+    "german": "Jeder Abschnitt hat eine Adresse, und jede Antwort nennt den gelesenen Stand.",
+    "russian": "У каждого раздела есть адрес, и каждый ответ называет прочитанную версию.",
+    "chinese": "每个章节都有一个地址，每个回答都会说明它读取的是哪个提交。",
+    "japanese": "それぞれの節には住所があり、どの答えも読んだコミットを示します。",
+    "korean": "각 절에는 주소가 있으며 모든 답변은 읽은 커밋을 알려 줍니다.",
+    "arabic": "لكل قسم عنوان، وكل إجابة تذكر النسخة التي قرأتها.",
+    "hebrew": "לכל סעיף יש כתובת, וכל תשובה מציינת את הגרסה שנקראה.",
+    "hindi": "हर अनुभाग का एक पता होता है और हर उत्तर बताता है कि कौन सा संस्करण पढ़ा गया।",
+    "thai": "แต่ละส่วนมีที่อยู่ และทุกคำตอบบอกว่าอ่านรุ่นใด",
+    "greek": "Κάθε ενότητα έχει μια διεύθυνση και κάθε απάντηση λέει ποια έκδοση διάβασε.",
+}
+
+
+@pytest.mark.parametrize("count", TOKENIZERS.values(), ids=TOKENIZERS)
+def test_documents_are_estimated_within_a_tenth(count: Callable[[str], int]) -> None:
+    pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
+    found = errors(pages, count)
+    assert len(pages) > 10
+    assert found.within >= 0.95
+    assert abs(found.total) < 0.1
+
+
+def test_source_code_is_estimated_within_a_quarter() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "workspace").glob("*.py"))]
+    found = errors(sources, TOKENIZERS["o200k_base"])
+    assert max(map(abs, found.shares)) < 0.25
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_languages_are_estimated_within_two_fifths(language: str) -> None:
+    text = (LANGUAGES[language] + "\n") * 3
+    assert estimate_tokens(text) == pytest.approx(TOKENIZERS["o200k_base"](text), rel=0.4)
+
+
+def test_what_nobody_reads_is_estimated_too() -> None:
+    chance = random.Random(7)
+    some = chance.randbytes(6_000)
+    log = "".join(
+        f"2026-01-{day:02d}T12:00:{day:02d}.123Z INFO [worker-{day}] GET /v1/items/{day * 977} {day * 13}ms\n"
+        for day in range(1, 29)
+    )
+    for text, within in ((base64.b64encode(some).decode(), 0.35), (some.hex(), 0.35), (log, 0.2)):
+        assert estimate_tokens(text) == pytest.approx(TOKENIZERS["o200k_base"](text), rel=within)
+
+
+def test_counts_are_exact_where_the_extra_is_installed() -> None:
+    assert tokenizer() == "o200k_base"
+    for text in LANGUAGES.values():
+        assert count_tokens(text) == count_tokens(text.encode()) == TOKENIZERS["o200k_base"](text)
+
+
+def test_without_the_extra_counts_are_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens._counter.cache_clear()
+    monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
+    try:
+        assert tokenizer() == "estimate"
+        assert count_tokens("Each section has an address.") == estimate_tokens("Each section has an address.")
+        assert count_tokens(b"caf\xe9") == estimate_tokens("caf\ufffd")
+    finally:
+        tokens._counter.cache_clear()
+
+
+def test_nothing_has_no_tokens() -> None:
+    assert (estimate_tokens(""), count_tokens(b"")) == (0, 0)
+
+
+@given(st.text(max_size=300))
+def test_every_character_is_counted_once(text: str) -> None:
+    pattern = tokens._ASCII if text.isascii() else tokens._ANY
+    pieces = pattern.findall(text)
+    assert "".join(pieces) == text
+    for piece in pieces:
+        name = kind_of_piece(piece)[0] if piece.isascii() else script_of(piece)
+        assert name in (PIECES if piece.isascii() else SCRIPTS)
+    assert 0 <= estimate_tokens(text) <= 3 * len(text) + 1
+
+
+@given(st.text(max_size=100), st.text(max_size=100))
+def test_a_text_costs_about_what_its_parts_cost(one: str, other: str) -> None:
+    together, apart = estimate_tokens(f"{one}\n\n{other}"), estimate_tokens(one) + estimate_tokens(other)
+    assert abs(together - apart) <= 8 + 0.35 * apart
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", " ", "\n", "\t \t", "A", "!", "é", "数", "🚀", "\u0301", "'s", "a_", "\x00"]
+)
+def test_long_runs_are_counted_in_one_pass(piece: str) -> None:
+    assert 0 < estimate_tokens(piece * 200_000) <= 3 * 200_000
+
+
+def test_long_pieces_are_not_remembered() -> None:
+    estimate_tokens("x" * 10_000)
+    assert max(map(len, tokens._costs)) <= 24

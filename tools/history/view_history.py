@@ -1,0 +1,180 @@
+"""view_history: which commits changed a document or section, and who wrote each of its lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import Field
+
+from tools.answers import Answer, Data, call
+from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, without_nulls
+from tools.cursors import read_place, write_place
+from tools.examples import with_sections
+from tools.moved import found, told
+from tools.pinned import Pinned
+from tools.targets import target
+from tools.tool import Tool
+from tools.writing import arguments_of
+from workspace.addresses import read_fragment
+from workspace.paths import check_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.context import Context
+    from tools.moved import Found
+    from tools.tool import Given
+    from workspace.history import Change
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+_SHOWN_PATHS = 20
+_MORE = "See more with the same call and cursor: next_cursor"
+
+
+class _Page(NamedTuple):
+    """A page of an answer, where the next one begins, and what to do if there is none."""
+
+    data: Data
+    rest: str | None
+    step: str
+
+
+class ViewHistoryArguments(Arguments):
+    """The input of view_history."""
+
+    file: str | None = Field(None, description="Document path")
+    slug: str | None = Field(None, description="Section address; else the whole document")
+    blame: Boolean = Field(False, description="Who last changed each line, instead of commits")
+    diff: Boolean | None = Field(None, description="With diffs; by default for a section only")
+    limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Commits of a page")
+    cursor: str | None = Field(None, description="next_cursor of the last page")
+    ref: str | None = Field(None, description=REF)
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "document": "Call with {file} for the commits that changed it, across renames",
+        "section": "Call with {file, slug} for those that changed a section, with diffs; across moves, too",
+        "blame": "Call with {file, slug?, blame: true} for who last changed each line",
+        "removed": "What is not there any more is asked for by the address that it had",
+        "ref": "Add ref to begin at a branch, tag, commit or @{date} instead of the tip",
+        "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {"file": "search-api.md", **arguments_of(given, ("file", "slug", "blame", "ref"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = read(ViewHistoryArguments, given)
+    if not asked.file:
+        return _explained(context, given, asked)
+    search = ["history", asked.file, asked.slug, asked.blame, asked.ref]
+    after = None
+    place = Pinned.at(context, asked.ref)
+    if asked.cursor is not None:
+        # A page goes on from the commit that the first one began with, whatever was committed since.
+        commit, after = read_place(asked.cursor, None, search).split(" ")
+        place = place._replace(snapshot=context.workspace.snapshot(commit))
+    file, slug = target(place.snapshot, asked.file, asked.slug)
+    if place.snapshot.entry(file) is None:
+        check_path(file)
+    there = found(context, place.snapshot, file, slug)
+    page = _blame(place, there, after) if asked.blame else _changes(place, there, asked, after)
+    cursor = None if page.rest is None else write_place(f"{place.snapshot.commit} {page.rest}", None, search)
+    step = _MORE if cursor else page.step
+    data = {**page.data, "next_cursor": cursor, "commit": place.snapshot.commit, "next_step": step}
+    return Answer(told(there, data))
+
+
+def _explained(context: Context, given: Given, asked: ViewHistoryArguments) -> Answer:
+    place = Pinned.at(context, asked.ref)
+    if set(without_nulls(given)) - {"ref"}:
+        raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
+    return Answer(
+        {
+            "usage": dict(_usage(given)),
+            "documents": list(place.snapshot.documents)[:_SHOWN_PATHS],
+            "commit": place.snapshot.commit,
+            "next_step": f"Call with the file of one; {place.call('list_documents')} shows them all",
+        }
+    )
+
+
+def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: str | None) -> _Page:
+    """A page of changes, newest first."""
+    page = place.context.workspace.history().changes(
+        place.snapshot,
+        there.file,
+        there.slug,
+        after=after,
+        limit=asked.limit,
+        progress=place.context.progress,
+    )
+    diff = asked.diff if asked.diff is not None else there.slug is not None
+    hints = [*page.notes]
+    if not page.complete:
+        hints.append("many commits were looked at without filling this page; the cursor goes on from there")
+    data: Data = {
+        **_where(there),
+        "history": _told(page.entries, diff=diff),
+        "complete": page.complete,
+        **({"hints": hints} if hints else {}),
+    }
+    return _Page(data, page.next, _after_changes(place, there, page.entries))
+
+
+def _told(changes: Sequence[Change], *, diff: bool) -> list[Data]:
+    from tools.history.telling import Room, change_data
+
+    room = Room()
+    return [change_data(change, room if diff else None) for change in changes]
+
+
+def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
+    """A page of lines, with who wrote them."""
+    from tools.history.blaming import blame_data
+
+    history = place.context.workspace.history()
+    lines = history.blame(place.snapshot, there.file, there.slug, progress=place.context.progress)
+    data, rest = blame_data(history, lines, int(after or 0))
+    step = f"See how it came to be: {place.call('view_history', **_asked(there))}"
+    return _Page({**_where(there), **data}, rest, step)
+
+
+def _where(there: Found) -> Data:
+    """The document and section that are told of; a task's is the one that it stands in."""
+    return {"file": there.file, "slug": read_fragment(there.slug).section if there.slug else None}
+
+
+def _asked(there: Found) -> Data:
+    """The same as fields of a call."""
+    return {field: value for field, value in _where(there).items() if value is not None}
+
+
+def _after_changes(place: Pinned, there: Found, changes: Sequence[Change]) -> str:
+    newest = changes[0] if changes else None
+    if newest is None or newest.old_path is None or newest.parent is None:
+        return f"See who wrote its lines: {place.call('view_history', **_asked(there), blame=True)}"
+    was = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
+    if newest.kind == "removed" and place.writes("restore_document"):
+        return f"Bring it back: {call('restore_document', **was, ref=newest.parent)}"
+    if place.context.offers("view_document"):
+        return f"Read it as it was before: {call('view_document', **was, ref=newest.parent)}"
+    return f"See what was before: {call('view_history', **was, ref=newest.parent)}"
+
+
+TOOL = Tool(
+    name="view_history",
+    title="View history",
+    toolset="history",
+    description="The commits that changed a document ({file}) or section ({file, slug}), followed across "
+    "renames and moves, with authors, clients and diffs; with blame, who last changed each line.",
+    arguments=ViewHistoryArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    correct=with_sections,
+)

@@ -1,0 +1,32 @@
+"""What a reader answers from: the commit that a `ref` names, to which the calls that it proposes keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools.answers import call, pinned
+
+if TYPE_CHECKING:
+    from tools.context import Context
+    from workspace.snapshot import Snapshot
+
+
+class Pinned(NamedTuple):
+    """A context at one snapshot. `ref` is as the caller gave it; None at the tip of the served branch."""
+
+    context: Context
+    snapshot: Snapshot
+    ref: str | None
+
+    @classmethod
+    def at(cls, context: Context, ref: str | None) -> Pinned:
+        """What a ref names; the tip without one, or if it is blank. Raises as `Workspace.at` does."""
+        return cls(context, context.snapshot(ref), ref if ref and ref.strip() else None)
+
+    def writes(self, tool: str) -> bool:
+        """Whether a tool that writes may be proposed: nothing is written at a ref."""
+        return self.ref is None and self.context.offers(tool)
+
+    def call(self, tool: str, **arguments: object) -> str:
+        """A call of a tool that reads, as a next step names it, at the same ref."""
+        return call(tool, **arguments, **pinned(self.ref))

@@ -1,0 +1,125 @@
+"""list_sections: the table of contents of a text, as addresses that read_section takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data, call
+from tools.arguments import REF, Arguments, Integer, read
+from tools.reading.errors import marked_as_error, with_text
+from tools.tool import Tool
+from tools.writing import arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.texts.outline import Entry
+    from workspace.texts.text_file import TextFile
+
+MAX_LISTED = 500
+
+
+class ListSectionsArguments(Arguments):
+    """The input of list_sections."""
+
+    file_path: str = Field(description="Path to file")
+    ref: str | None = Field(None, description=REF)
+    limit: Integer = Field(MAX_LISTED, description="Sections to list", ge=1, le=MAX_LISTED)
+    cursor: str | None = Field(None, description="Next page: the cursor of the last answer")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "sections": f"Call with {{file_path, ref?, limit?}}; limit is 1 to {MAX_LISTED}",
+        "page": "Call with the cursor of an answer, and otherwise the same fields, for what follows",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    return {"file_path": "guides/retries.md", **arguments_of(given, ("file_path", "ref"))}
+
+
+def _run(context: Context, given: Given) -> Answer:
+    from tools.cursors import read_place, write_place
+    from tools.reading.opening import open_text
+    from workspace.texts.tokens import tokenizer
+
+    asked = read(ListSectionsArguments, given)
+    snapshot = context.snapshot(asked.ref)
+    text, outline, entry, moved_to = open_text(context, snapshot, asked.file_path)
+    entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
+    search = ["sections", text.path, entry.address if entry else None]
+    first = int(read_place(asked.cursor, text.blob, search)) if asked.cursor else 0
+    page = entries[first : first + asked.limit]
+    last = first + len(page)
+    data: Data = {
+        "sections": [item.address for item in page],
+        "count": len(entries),
+        "type": "toc",
+        "path": text.path,
+        "note": _note(len(entries), first, last),
+        "outline": [_described(text, item) for item in page],
+        "tokenizer": tokenizer(),
+        "commit": snapshot.commit,
+    }
+    if asked.ref:
+        data["ref"] = asked.ref
+    if moved_to is not None:
+        data["moved_to"] = moved_to
+    if last < len(entries):
+        data["cursor"] = write_place(str(last), text.blob, search)
+    return Answer({**data, "next_step": _next_step(text, page, asked, data.get("cursor"))})
+
+
+def _described(text: TextFile, entry: Entry) -> Data:
+    """An entry of the outline; `tokens` are those of what read_section gives for it."""
+    from workspace.texts.tokens import count_tokens
+
+    end = entry.tree_end if entry.level else entry.end
+    return {
+        "address": entry.address,
+        "title": entry.title,
+        "level": max(entry.level, 1),
+        "number": entry.number,
+        "tokens": count_tokens(text.text(entry.start, end)),
+        "lines": [entry.first_line, entry.end_line],
+    }
+
+
+def _note(count: int, first: int, last: int) -> str:
+    note = "Give one of 'sections' to read_section as section_heading; a section holds its subsections"
+    if last - first < count:
+        return f"{note}. These are {first + 1:,} to {last:,} of {count:,}"
+    return note
+
+
+def _next_step(
+    text: TextFile, page: Sequence[Entry], asked: ListSectionsArguments, cursor: str | None
+) -> str:
+    at = {"ref": asked.ref} if asked.ref else {}
+    if cursor:
+        limit = {} if asked.limit == MAX_LISTED else {"limit": asked.limit}
+        more = call("list_sections", file_path=asked.file_path, **at, **limit, cursor=cursor)
+        return f"List the next sections with {more}"
+    if not page:
+        return f"Read it with {call('smart_read', file_path=text.path, **at)}: it has no sections"
+    first = next((entry for entry in page if entry.level), page[0])
+    return f"Read one: {call('read_section', file_path=text.path, section_heading=first.address, **at)}"
+
+
+TOOL = Tool(
+    name="list_sections",
+    title="List the sections of a file",
+    toolset="reading",
+    description="Get table of contents for document",
+    arguments=ListSectionsArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    correct=with_text,
+    shape_error=marked_as_error,
+)

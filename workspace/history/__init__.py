@@ -1,0 +1,26 @@
+"""The history of a document or section: which commits changed it, and who wrote each of its lines.
+
+graph.py         commits, and the paths in their trees, as bytes
+places.py        where something stands in one commit
+skipping.py      edits that stand beside a section, told without a parse
+origins.py       where it was in the commit before
+likeness.py      which older section is most like one
+steps.py         what one commit did, and which of its parents are followed
+trail.py         a walk, as far as it was asked for
+change.py        a change, as it is told
+told.py          what a commit says of itself
+matching.py      which lines two versions share
+blame.py         who wrote each line
+section_diff.py  two versions as a unified diff
+history.py       pages of changes, and what is remembered of them
+"""
+
+from __future__ import annotations
+
+from workspace.history.blame import BlamedLine
+from workspace.history.change import Change
+from workspace.history.history import Changes, History, NoHistory
+from workspace.history.section_diff import section_diff
+from workspace.history.told import Told
+
+__all__ = ["BlamedLine", "Change", "Changes", "History", "NoHistory", "Told", "section_diff"]

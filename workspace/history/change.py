@@ -1,0 +1,135 @@
+"""A change of a document or section, as one commit made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from workspace.history.places import Place, Versions
+    from workspace.history.told import Told
+
+CREATED, CHANGED, RENAMED, MOVED, REMOVED = "created", "changed", "renamed", "moved", "removed"
+KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a commit did to the document or section that is followed.
+
+    `kind` is one of KINDS; `renamed` and `moved` may change its text, too. `path` and `fragment` are its
+    address after the commit, or the one that it had, if it was removed. `old_path` and `old_fragment` are
+    those in `parent`, None where it was not there. `before` and `after` are read from the repository
+    when they are asked for: None where there is nothing, or more than is read.
+    """
+
+    told: Told
+    parent: str | None
+    kind: str
+    old: Place
+    new: Place
+    versions: Versions
+
+    @property
+    def commit(self) -> str:
+        """The commit's id."""
+        return self.told.commit
+
+    @property
+    def path(self) -> str:
+        """The path after the commit."""
+        return (self.new if self.new.is_there else self.old).path
+
+    @property
+    def fragment(self) -> str | None:
+        """The section's key after the commit; None for a document."""
+        return (self.new if self.new.is_there else self.old).key
+
+    @property
+    def old_path(self) -> str | None:
+        """The path before the commit."""
+        return self.old.path if self.old.is_there else None
+
+    @property
+    def old_fragment(self) -> str | None:
+        """The section's key before the commit."""
+        return self.old.key if self.old.is_there else None
+
+    @property
+    def before(self) -> bytes | None:
+        """The text before the commit."""
+        return self.versions.text(self.old)
+
+    @property
+    def after(self) -> bytes | None:
+        """The text after the commit."""
+        return self.versions.text(self.new)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the larger text, known without reading it."""
+        return max(self.versions.size(self.old), self.versions.size(self.new))
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The lines of their documents, counted from 1, on which the texts before and after begin."""
+        return self.versions.line(self.old), self.versions.line(self.new)
+
+    @property
+    def author_name(self) -> str:
+        """The author's name."""
+        return self.told.author_name
+
+    @property
+    def author_email(self) -> str:
+        """The author's address."""
+        return self.told.author_email
+
+    @property
+    def time(self) -> datetime:
+        """When the author made it, in UTC."""
+        return self.told.time
+
+    @property
+    def subject(self) -> str:
+        """The first line of the commit's message."""
+        return self.told.subject
+
+    @property
+    def client(self) -> str | None:
+        """The client that asked for it, from the commit's trailers."""
+        return self.told.client
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that was called."""
+        return self.told.tool
+
+    @property
+    def proposal(self) -> str | None:
+        """The proposal that it came from."""
+        return self.told.proposal
+
+
+def kind_of(old: Place, new: Place, versions: Versions, *, is_elsewhere: bool) -> str:
+    """What happened between two places of the same thing, the older perhaps in another document."""
+    if not new.is_there:
+        return REMOVED
+    if not old.is_there:
+        return CREATED
+    if is_elsewhere:
+        return MOVED
+    if old.key is None or (old.path != new.path and old.key == new.key):
+        return CHANGED if old.path == new.path else RENAMED
+    if _title(old, versions) != _title(new, versions):
+        return RENAMED
+    # Where only the address differs, the section stands below another one, or that was renamed.
+    return CHANGED if old.key == new.key else MOVED
+
+
+def _title(place: Place, versions: Versions) -> str | None:
+    document = versions.document(place.path, place.blob or "")
+    section = document.section_by_key(place.key or "") if document else None
+    return section.title if section else None

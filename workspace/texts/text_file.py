@@ -1,0 +1,135 @@
+"""Text files: what stands at any path of a commit that people and programs can read as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.errors import WorkspaceError
+from workspace.paths import CONTROL, InvalidPath
+from workspace.snapshot import check_pointer
+from workspace.texts.signatures import UTF16, UTF32, not_text
+from workspace.texts.unreadable import unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workspace.document import Document
+    from workspace.snapshot import Snapshot
+
+
+class Kind(StrEnum):
+    """What kind of text a file holds, by its name."""
+
+    MARKDOWN = "markdown"
+    RESTRUCTUREDTEXT = "restructuredtext"
+    ASCIIDOC = "asciidoc"
+    SOURCE = "source"
+    LOG = "log"
+    PLAIN = "plain"
+
+
+_MARKUP = {
+    Kind.MARKDOWN: ".md .markdown .mdx .mdown .mkd .mkdn .qmd .rmd",
+    Kind.RESTRUCTUREDTEXT: ".rst .rest",
+    Kind.ASCIIDOC: ".adoc .asciidoc .asc",
+    Kind.LOG: ".log .out",
+    Kind.SOURCE: ".bash .c .cc .cjs .clj .cpp .cr .cs .css .cxx .dart .el .erl .ex .exs .f90 .fs .go .gradle "
+    ".groovy .h .hpp .hs .hxx .java .jl .js .jsx .kt .kts .lua .m .mjs .ml .nim .php .pl .pm .proto .ps1 .py "
+    ".pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
+}
+_KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffixes.split()}
+
+
+def kind_of(path: str) -> Kind:
+    """The kind of text that a file of this name holds; plain where the name does not say."""
+    return _KINDS.get(PurePosixPath(path).suffix.lower(), Kind.PLAIN)
+
+
+class NotText(WorkspaceError):
+    """The file is no text that can be read; `is` says what it is, such as "a PNG image"."""
+
+    code: ClassVar[str] = "NOT_TEXT"
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text at a commit: its path, the id of its blob, its bytes, and the kind that its name says.
+
+    Offsets are bytes of `data`. Bytes that are not UTF-8 are shown as U+FFFD, and stay as they are.
+    """
+
+    path: str
+    blob: str
+    data: bytes
+    kind: Kind
+    parse: Callable[[], Document] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def document(self) -> Document | None:
+        """The parsed Markdown; None for a text of another kind. Raises LimitExceeded."""
+        if self.kind is not Kind.MARKDOWN:
+            return None
+        if self.parse is not None:
+            return self.parse()
+        from workspace.document import Document
+
+        return Document.parse(self.data, self.path)
+
+    def text(self, start: int = 0, end: int | None = None) -> str:
+        """The bytes [start, end) as text; None is the end of the file."""
+        return self.data[start:end].decode("utf-8", "replace")
+
+
+def read_text(snapshot: Snapshot, path: str) -> TextFile:
+    """The text at a path: any regular file under `root`, less `exclude`, less folders that begin with a dot.
+
+    An absolute path is accepted where it lies in the work tree. Nothing is read of a file that is too large.
+    Raises InvalidPath, DocumentNotFound, NotAFile, NotCommitted, NotADocument (Git LFS), NotText,
+    LimitExceeded.
+    """
+    path = relative_path(snapshot, path).rstrip("/")
+    entry = snapshot.entry(path)
+    if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
+        raise unreadable(snapshot, path, entry)
+    snapshot.config.limits.check_document(path, snapshot.git.blob_size(entry.id))
+    data = snapshot.git.blob(entry.id)
+    check_pointer(path, data)
+    found = not_text(data)
+    if found:
+        raise NotText(f"'{path}' is not text but {found}", fix=_FIXES.get(found, _FIX), **{"is": found})
+    is_document = snapshot.config.is_document(path)
+    parse = (lambda: snapshot.document(path)) if is_document else None
+    return TextFile(path, entry.id, data, kind_of(path), parse)
+
+
+_FIX = "Only text can be read; convert it to text or Markdown, and commit that."
+_FIXES = {
+    UTF16: "Convert it to UTF-8 (`iconv -f UTF-16 -t UTF-8`), and commit that.",
+    UTF32: "Convert it to UTF-8 (`iconv -f UTF-32 -t UTF-8`), and commit that.",
+}
+
+
+def relative_path(snapshot: Snapshot, path: str) -> str:
+    """A path as commits have it: without a leading `./`, and an absolute one from the work tree's top on.
+
+    Raises InvalidPath, which does not repeat it, for an absolute path that is not in the work tree.
+    """
+    if not path.strip():
+        raise InvalidPath("", "it is empty")
+    if CONTROL.search(path):
+        raise InvalidPath("", "it holds a control character")
+    if not path.startswith(("/", "~")) and path[1:3] not in (":\\", ":/"):
+        return path.removeprefix("./")
+    top = snapshot.git.worktree
+    if top is not None:
+        for folder in (top, top.resolve()):
+            inside = path.removeprefix(f"{folder.as_posix().rstrip('/')}/")
+            if inside != path and ".." not in inside.split("/"):
+                return inside
+    if path.startswith("~") and snapshot.entry(path) is not None:
+        return path
+    raise InvalidPath("", "it is absolute, and not within the workspace")
