@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from docyard.demo.story import Step
     from docyard.protocol.client import Connection
 
+_TOOLSETS = "documents,tasks,search,history"
+
 # A signature needs a person; the demonstration has none.
 _SETTINGS = 'signing = "off"\n\n[corpus]\ndescription = "specifications of a search service"\n'
 
@@ -78,7 +80,7 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
         for name, value in environment.variables().items()
         if not name.startswith(("DOCYARD_", "GIT_"))
     }
-    server = environment.own_command("serve", "-C", str(folder))
+    server = environment.own_command("serve", "-C", str(folder), "--toolsets", _TOOLSETS)
     name = "docyard-demo"
     async with connect(server, name=name, version=__version__, variables=variables, log=log) as connection:
         screen.title(f"{connection.server} over stdio, protocol {connection.protocol}")

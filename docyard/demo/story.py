@@ -157,4 +157,22 @@ STORY: Sequence[Step | PersonCommits] = (
         },
         lambda data, _: data["updated"] is True and data["task_index"] == 2,
     ),
+    Step(
+        "Before the person's commit, those words were not there",
+        "search_docs",
+        {"query": '"leaky bucket"', "ref": "HEAD~2"},
+        lambda data, _: data["hits"] == [],
+    ),
+    Step(
+        "See which commits changed a section",
+        "view_history",
+        {"file": DOCUMENT, "slug": "tasks", "limit": 2},
+        lambda data, _: data["history"][0]["tool"] == "edit_document",
+    ),
+    Step(
+        "Take the last commit back, as a new commit",
+        "restore_document",
+        {"undo": "HEAD"},
+        lambda data, _: data["commit"] != data["undo"],
+    ),
 )
