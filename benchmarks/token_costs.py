@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rs_bpe.bpe import openai
 
-from workspace.texts.signatures import not_text
+from workspace.texts.magic import not_text
 from workspace.texts.tokens import _ANY, _ASCII, kind_of_piece, script_of
 
 LENGTHS = 16

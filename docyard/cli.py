@@ -14,7 +14,8 @@ from io import TextIOWrapper
 import click
 
 from docyard import __version__, console, environment
-from docyard.exits import Exit, complain
+from docyard.exits import Exit, complain, cure
+from docyard.startup import ImportsKept
 from workspace.errors import WorkspaceError
 
 COMMANDS = (
@@ -79,6 +80,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from docyard.shells import register
 
         register()
+        with ImportsKept():  # most of what a shell waits for are imports
+            return _run(arguments)
+    return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # an odd character must not end a command on a narrow terminal
             stream.reconfigure(errors="backslashreplace")
@@ -94,9 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.CANNOT
-    except (click.ClickException, WorkspaceError) as error:
-        message = error.message if error.message else "something went wrong"
-        complain(message, getattr(error, "fix", ""))
+    except WorkspaceError as error:
+        complain(error.message or "something went wrong", cure(error))
+        return Exit.CANNOT
+    except click.ClickException as error:
+        complain(error.message or "something went wrong")
         return Exit.CANNOT
     except OSError as error:
         if error.errno not in _FULL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
-from workspace.errors import WorkspaceError
+from workspace.errors import Among, Listed, WorkspaceError
 
 
 class Exit(IntEnum):
@@ -21,6 +21,27 @@ class CannotError(WorkspaceError):
     """The command cannot do what was asked, for a reason outside its arguments."""
 
     code = "CANNOT"
+
+
+def cure(error: WorkspaceError) -> str:
+    """What to do next at a shell: the error's own fix, and the command that lists what a name is among."""
+    listing = "" if error.among is None else _listing(error.among)
+    return f"{error.fix} {listing}".strip()
+
+
+def _listing(among: Among) -> str:
+    import shlex
+
+    address = shlex.quote(f"{among.path}#{among.slug}" if among.slug else among.path)
+    match among.listed:
+        case Listed.DOCUMENTS:
+            return "`docyard search WORDS` finds documents."
+        case Listed.SECTIONS:
+            return f"`docyard read {address} --sections` lists its sections."
+        case Listed.TASKS:
+            return f"`docyard read {address}` shows its tasks."
+        case Listed.COMMITS:
+            return f"`docyard log {address}` shows its history."
 
 
 def complain(message: str, fix: str = "") -> None:

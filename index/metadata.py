@@ -74,7 +74,7 @@ def _key(key: str) -> str:
     if len(key) > MAX_KEY_LENGTH:
         raise ValueError(f"a key must have at most {MAX_KEY_LENGTH} characters")
     if key in RESERVED:
-        raise ValueError("a key must not be called like a parameter of search_docs")
+        raise ValueError("a key must not be called like a parameter of a search")
     return key
 
 

@@ -230,7 +230,7 @@ def _invalid(wanted: str) -> InvalidChunkId:
     shown = CONTROL.sub("�", wanted[:_SHOWN])
     return InvalidChunkId(
         f"Chunk ID '{shown}' is not valid: it must be a file path, or a file path, '#' and a heading path",
-        fix="For example 'guides/retries.md#backoff-strategy', as search_docs returns it.",
+        fix="For example 'guides/retries.md#backoff-strategy', as a search returns it.",
     )
 
 

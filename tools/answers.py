@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -73,19 +73,24 @@ def failure(
     texts: Texts | None = None,
     commit: str | None = None,
     moves: Callable[[], Moves] | None = None,
+    *,
+    offered: Container[str],
 ) -> Data:
     """An error with its code and cure, the tool's specification, and a call that would have worked.
 
     `texts` is the room for texts of documents, `commit` the one that such a text is read at. `moves` tells
-    where something is now that was named by an address of before.
+    where something is now that was named by an address of before. `offered` are the tools of the caller.
     """
+    from tools.lists import with_list
     from tools.moved import redirected
     from tools.texts import Texts, details_of, fix_of, needs_commit
 
     data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
     shown = (texts or Texts(None)).of(error)
     is_cut = "truncated" in shown
-    if fix := fix_of(error, is_cut=is_cut):
+    ref = given.get("ref")  # of a tool that writes, it is where something is to come from
+    read_at = ref if isinstance(ref, str) and not tool.writes else None
+    if fix := with_list(fix_of(error, is_cut=is_cut), error.among, offered, read_at):
         data["fix"] = _bounded(visible(fix))
     data.update({key: _bounded(value) for key, value in details_of(error).items()})
     data.update(shown)
@@ -108,6 +113,9 @@ def failure(
         data["example"] = {**data["example"], "slug": candidates[0]}
     if commit is not None and needs_commit(error, is_cut=is_cut):
         data["example"] = {**data["example"], "base_commit": commit}
+    if tool.writes and given.get("dry_run") in (True, "true"):
+        # Whoever only wanted to look, and copies the example, must not find that it was done.
+        data["example"] = {**data["example"], "dry_run": True}
     return data
 
 

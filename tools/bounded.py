@@ -9,6 +9,12 @@ if TYPE_CHECKING:
 
 # About 25,000 tokens of English at four characters each: what hosts take in one answer.
 MAX_TEXT = 100_000
+_MAX_TITLE = 300
+
+
+def shown_title(title: str) -> str:
+    """A title, or the beginning of one that is far too long."""
+    return title if len(title) <= _MAX_TITLE else title[:_MAX_TITLE] + "…"
 
 
 def cut(text: str, offset: int, limit: int = MAX_TEXT) -> tuple[str, int | None]:

@@ -106,14 +106,20 @@ def _readable(snapshot: Snapshot, path: str) -> Document | None:
 
 def _first(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
     """The first name that resolves: the error's own proposals before the rest, the preamble last."""
-    proposed = error.details.get("candidates")
-    names = [
-        str(item["slug"] if isinstance(item, dict) else item)
-        for item in (proposed if isinstance(proposed, list) else ())
-    ]
+    names = proposed(error)
     names += [name for choice in choices for name in choice]
     names.sort(key=lambda name: name == PREAMBLE)
     return next((name for name in names if _resolves(document, name)), None)
+
+
+def proposed(error: WorkspaceError) -> list[str]:
+    """The names that an error proposes as its `candidates`, as a call takes them."""
+    listed = error.details.get("candidates")
+    names = [
+        item.get("slug") if isinstance(item, dict) else item
+        for item in (listed if isinstance(listed, list | tuple) else ())
+    ]
+    return [name for name in names if isinstance(name, str)]
 
 
 def _resolves(document: Document, slug: object) -> bool:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.answers import call, pinned
+from tools.answers import Answer, call, pinned
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools.context import Context
     from workspace.snapshot import Snapshot
+
+
+_SHOWN_PATHS = 20
 
 
 class Pinned(NamedTuple):
@@ -30,3 +35,14 @@ class Pinned(NamedTuple):
     def call(self, tool: str, **arguments: object) -> str:
         """A call of a tool that reads, as a next step names it, at the same ref."""
         return call(tool, **arguments, **pinned(self.ref))
+
+    def explained(self, usage: Mapping[str, object]) -> Answer:
+        """The answer to a call that names no document: how to call, and the first documents there are."""
+        return Answer(
+            {
+                "usage": dict(usage),
+                "documents": list(self.snapshot.documents)[:_SHOWN_PATHS],
+                "commit": self.snapshot.commit,
+                "next_step": f"Call with the file of one; {self.call('list_documents')} shows them all",
+            }
+        )

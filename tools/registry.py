@@ -215,7 +215,7 @@ class Toolbox:
     ) -> Answer:
         snapshot = _snapshot(served.workspace, given.get("ref")) if served else None
         moves = served.workspace.moves if served else None
-        data = failure(error, tool, given, snapshot, moves=moves)
+        data = failure(error, tool, given, snapshot, moves=moves, offered=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
         if tool.shape_error:
             data.update(tool.shape_error(given))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.answers import Answer, call
+from tools.lists import with_list
 from workspace.plan import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from tools.answers import Data
     from tools.context import Context
@@ -39,17 +40,18 @@ def request_of(
     return Request(key, digest_of(tool.name, arguments), result)
 
 
-def kept(step: Step, answer: Callable[[Step], Data]) -> Data:
+def kept(step: Step, answer: Callable[[Step], Data], offered: Container[str]) -> Data:
     """One operation's story as it is kept: without its specification, its example and texts of documents."""
     if step.status is Status.DONE:
         return {"success": True, **answer(step)}
     assert step.error is not None, "a batch of which something was undone is not committed"
     error = step.error
+    fix = with_list(error.fix, error.among, offered)
     return {
         "success": False,
         "error": error.message,
         "code": error.code,
-        **({"fix": error.fix} if error.fix else {}),
+        **({"fix": fix} if fix else {}),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -89,7 +89,7 @@ class Writer:
         items = read_operations(given[OPERATIONS]) if is_batch else [item]
         request = None
         if (key := options.idempotency_key) is not None:
-            result = partial(self._kept, is_batch)
+            result = partial(self._kept, context.tools, is_batch)
             request = request_of(key, self.tool(), given, items if is_batch else None, result)
         # What a retry names may be gone since, and its first answer is given all the same.
         keeps_errors = is_batch or request is not None
@@ -114,6 +114,9 @@ class Writer:
         data["commit"] = written.commit
         if options.dry_run:
             data |= {"dry_run": True, "diff": diff(written)}
+            if not is_batch and "example" in data:
+                # Whoever only wanted to look, and copies it, must not find that it was done.
+                data["example"] = {**data["example"], "dry_run": True}
         done = [step for step in written.steps if step.status is Status.DONE]
         hints += _hints(done)
         if hints:
@@ -146,18 +149,21 @@ class Writer:
         [step] = written.steps
         if step.error:
             moves = context.workspace.moves
-            return self._failure(step.error, item, written, Texts(context.sight), moves), True
+            texts = Texts(context.sight)
+            return self._failure(context, step.error, item, written, texts, moves), True
         return {**self.single, **self._answer(written, step)}, False
 
     def _failure(
         self,
+        context: Context,
         error: WorkspaceError,
         item: Given,
         written: Written,
         texts: Texts,
         moves: Callable[[], Moves] | None,
     ) -> Data:
-        return failure(error, self.tool(), item, written.plan.snapshot, texts, written.commit, moves)
+        snapshot, tools = written.plan.snapshot, context.tools
+        return failure(error, self.tool(), item, snapshot, texts, written.commit, moves, offered=tools)
 
     def _answer(self, written: Written, step: Step) -> Data:
         assert step.outcome is not None
@@ -165,14 +171,14 @@ class Writer:
         changed: Data = {} if step.outcome.is_change else {"changed": False}
         return {**step.outcome.answer, **extra, **changed}
 
-    def _kept(self, is_batch: bool, plan: Plan) -> Data:
+    def _kept(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
         """What a retry of the call is told, if a plan of it is committed."""
         from workspace.writing import Written
 
         answer = partial(self._answer, Written(plan.snapshot.commit, False, plan))
         data: Data
         if is_batch:
-            data = {"batch_results": [kept(step, answer) for step in plan.steps]}
+            data = {"batch_results": [kept(step, answer, offered) for step in plan.steps]}
         else:
             data = {**self.single, **answer(plan.steps[0])}
         hints = _hints(plan.steps)
@@ -193,7 +199,8 @@ class Writer:
                     assert step.error is not None
                     moves = context.workspace.moves if left > 0 else None
                     left -= 1
-                    result = {"success": False, **self._failure(step.error, item, written, texts, moves)}
+                    told = self._failure(context, step.error, item, written, texts, moves)
+                    result = {"success": False, **told}
                     lesson = f"{step.error.code} {result['usage']}"
                     if lesson in taught:
                         # One example of each error is enough for a whole batch.

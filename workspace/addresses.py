@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.errors import WorkspaceError
+from workspace.errors import Among, Listed, WorkspaceError
 from workspace.paths import MAX_PATH
 from workspace.sections import PREAMBLE
 from workspace.slugs import heading_slug
@@ -142,9 +142,8 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     last = f"the last is {known[-1]}" if known else "it has none"
     raise TaskNotFound(
         f"the section '{section.address}' of {document.path} has no task [{index}]; {last}",
-        fix="View the section to see its tasks; they are counted from 0."
-        if known
-        else "Add one with edit_document, operation add_task.",
+        fix="They are counted from 0." if known else "Name the section alone, or add a task first.",
+        among=Among(Listed.TASKS, document.path, section.key) if known else None,
         tasks=known[:50],
     )
 
@@ -185,18 +184,21 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
     known = [section.address for section in document.sections]
     renamed = [section for section in document.sections if _titled(document, section) == slug]
     close = [section.key for section in renamed] or nearest(slug, known)
+    among = None
     if renamed:
         fix = f"Use '{close[0]}': the section of that title has this address."
     elif close:
         fix = f"Did you mean '{close[0]}'?"
     elif known:
-        fix = "View the document to see its sections."
+        fix = "Name a section that it has."
+        among = Among(Listed.SECTIONS, document.path)
     else:
-        fix = "The document has no sections yet; add one with edit_document, operation add_section."
+        fix = "The document has no sections yet: name it alone, or add a section first."
     shown = slug if len(slug) <= 200 else slug[:200] + "…"
     return SectionNotFound(
         f"no section '{shown}' in {document.path}",
         fix=fix,
+        among=among,
         candidates=close or [name for name in known if name != PREAMBLE][:_NEAREST] or known,
         wanted=shown,
     )

@@ -63,7 +63,7 @@ def _key_name(name: str) -> str:
     if not KEY.fullmatch(name):
         raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter")
     if name.lower() in RESERVED:
-        raise ValueError(f"must not be named like a parameter of search_docs ({', '.join(RESERVED)})")
+        raise ValueError(f"must not be named like a parameter of a search ({', '.join(RESERVED)})")
     for built_in in BUILT_IN:
         if name != built_in and name.lower() == built_in:
             raise ValueError(f"must not differ from '{built_in}', which every workspace has, in case alone")

@@ -51,10 +51,11 @@ class Document:
         # Imported here because a server answers its first questions without reading a document.
         from workspace.layout import scanned_layout
 
+        if len(data) > markdown.MAX_LINES:  # a line has at least the byte that ends it
+            markdown.check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
         layout = scanned_layout(data)
         if layout is None:
             return cls.by_parser(data, path)
-        markdown.check_lines(layout.lines)
         if markdown.may_have_too_many_blocks(data, layout.lines):
             return cls.by_parser(data, path)
         return cls._laid_out(data, path, layout)

@@ -26,11 +26,35 @@
 
 Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and
 a `fix` for people, and `details` as data. A message never holds document text, an absolute path or a stack.
+
+No error names a tool or a command: it does not know who asks. Where a list would show the name that is meant,
+`among` says which list, and what translates the error for an agent or a person says how to have it.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, NamedTuple
+
+
+class Listed(StrEnum):
+    """What names are of."""
+
+    DOCUMENTS = "documents"
+    SECTIONS = "sections"
+    TASKS = "tasks"
+    COMMITS = "commits"
+
+
+class Among(NamedTuple):
+    """The names that one is among: of all documents, or of the sections, tasks or commits of one.
+
+    `path` is the document's, `slug` the section's whose tasks or commits they are.
+    """
+
+    listed: Listed
+    path: str = ""
+    slug: str | None = None
 
 
 class WorkspaceError(Exception):
@@ -38,8 +62,9 @@ class WorkspaceError(Exception):
 
     code: ClassVar[str] = "WORKSPACE_ERROR"
 
-    def __init__(self, message: str, *, fix: str = "", **details: object) -> None:
+    def __init__(self, message: str, *, fix: str = "", among: Among | None = None, **details: object) -> None:
         super().__init__(message)
         self.message = message
         self.fix = fix
+        self.among = among
         self.details = details

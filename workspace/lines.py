@@ -10,7 +10,10 @@ BOM = b"\xef\xbb\xbf"
 # What a blank line is made of (CommonMark §2.1), and what ends it.
 BLANK = b" \t\r\n"
 
-_LINE_END = re.compile(rb"\r\n?|\n")
+LINE_END = re.compile(r"\r\n?|\n")
+"""What ends a line of text; `LINE_END_BYTES` does of bytes."""
+
+LINE_END_BYTES = re.compile(rb"\r\n?|\n")
 
 
 class Lines:
@@ -21,7 +24,7 @@ class Lines:
     def __init__(self, data: bytes) -> None:
         self.data = data
         first = len(BOM) if data.startswith(BOM) else 0
-        self.starts = [first, *(found.end() for found in _LINE_END.finditer(data, first))]
+        self.starts = [first, *(found.end() for found in LINE_END_BYTES.finditer(data, first))]
         if self.starts[-1] != len(data):
             self.starts.append(len(data))
 
@@ -43,13 +46,13 @@ class Lines:
 
 def line_ending(data: bytes) -> bytes:
     """The line ending that a text uses: that of its first line, LF for a text of one line."""
-    found = _LINE_END.search(data)
+    found = LINE_END_BYTES.search(data)
     return found.group() if found else b"\n"
 
 
 def with_ending(text: str, ending: bytes) -> bytes:
     """A text as UTF-8 with every line ended as its document ends them."""
-    return re.sub(rb"\r\n?|\n", ending, text.encode())
+    return LINE_END_BYTES.sub(ending, text.encode())
 
 
 def before_ending(data: bytes, end: int) -> int:

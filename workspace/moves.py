@@ -1,8 +1,8 @@
 """Where a document or a section is now that stood at an address before: what the branch's history tells.
 
 The newest commit in which the address named something tells what is meant. From there it is carried forward,
-commit by commit, on the way of first parents: `renames` tells of documents, `descent` of sections. An address
-that never named anything, and what cannot be told, was not moved. Neither was what was removed.
+commit by commit, on the way of first parents (see `following`). An address that never named anything, and
+what cannot be told, was not moved. Neither was what was removed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.addresses import read_fragment, sections_named
-from workspace.config import LimitExceeded
-from workspace.descent import Descent, elsewhere, telling_text
+from workspace.following import Following, Place
 from workspace.git import DamagedRepository
 from workspace.lineage import MOST, Lineage
 from workspace.renames import Renames
-from workspace.snapshot import NotADocument, Snapshot, check_pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from workspace.document import Document, Section
     from workspace.git import GitReader
     from workspace.lineage import State
+    from workspace.snapshot import Snapshot
 
 _READ = 1_500_000  # bytes of old documents that one answer may read
-_LOOKED_INTO = 100  # other documents of a commit
 _REMEMBERED = 1_000
 
 
@@ -116,22 +114,12 @@ def renamed_documents(tip: Snapshot, most: int = MOST) -> Mapping[str, str]:
     return {path: new for path, new in sorted(moved.items()) if new in here and path not in here}
 
 
-class _Place(NamedTuple):
-    """Where something stands in one state: at a path, as this section of this document (or as all of it)."""
-
-    path: str
-    document: Document | None = None
-    section: Section | None = None
-
-
 class _Search:
     """One search along the states of a branch, newest first."""
 
     def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[State]) -> None:
-        self._git, self._tip, self._states = git, tip, states
-        self._left = _READ
-        self._documents: dict[tuple[str, str], Document | None] = {}
-        self._entries: dict[tuple[str, str], str | None] = {}
+        self._tip, self._states = tip, states
+        self._following = Following(git, tip.config.is_document, _READ)
 
     def find(self, path: str, fragment: str | None) -> Move | None:
         origin = self._origin(path, fragment)
@@ -140,120 +128,37 @@ class _Search:
         age, place = origin
         moved: str | None = None
         for newer in range(age - 1, -1, -1):
-            later = self._carried(place, self._states[newer + 1].tree, self._states[newer].tree)
+            later = self._following.step(place, self._states[newer + 1].tree, self._states[newer].tree)
             if later is None:
                 return None
-            if _address(later) != _address(place):
+            if later.address != place.address:
                 moved = self._states[newer].commit
             place = later
         if moved is None or place.path not in self._tip.documents:
             return None
-        return Move(*_address(place), moved)
+        return Move(*place.address, moved)
 
-    def _origin(self, path: str, fragment: str | None) -> tuple[int, _Place] | None:
+    def _origin(self, path: str, fragment: str | None) -> tuple[int, Place] | None:
         """The youngest state in which an address named something, by its age, and what it named."""
         newer: str | None = None
         for age, state in enumerate(self._states):
             try:
-                blob = self._blob(state.tree, path)
+                blob = self._following.blob(state.tree, path)
             except DamagedRepository:
                 return None
             if blob is None or blob == newer:
                 continue
             newer = blob
             if fragment is None:
-                return age, _Place(path)
-            document = self._document(path, blob)
+                return age, Place(path)
+            document = self._following.document(path, blob)
             section = _resolved(document, fragment) if document else None
             if section is not None:
-                return age, _Place(path, document, section)
+                return age, Place(path, document, section)
         return None
-
-    def _carried(self, place: _Place, old: str, new: str) -> _Place | None:
-        """What a place of one tree is in the next."""
-        blob, later = self._blob(old, place.path), self._blob(new, place.path)
-        if blob == later:
-            return place
-        if later is not None and place.section is None:
-            return place
-        if later is not None:
-            return self._within(place, place.path, later) or self._elsewhere(place, old, new)
-        renames = Renames(self._git, old, new, self._tip.config.is_document)
-        path = renames.of(place.path)
-        if path is None:
-            return self._elsewhere(place, old, new, renames)
-        if place.section is None:
-            return _Place(path)
-        return self._within(place, path, renames.come[path]) or self._elsewhere(place, old, new, renames)
-
-    def _within(self, place: _Place, path: str, blob: str) -> _Place | None:
-        """The same section in another version of its document."""
-        document = self._document(path, blob)
-        if document is None or place.document is None or place.section is None:
-            return None
-        section = Descent(place.document, document).of(place.section)
-        return _Place(path, document, section) if section else None
-
-    def _elsewhere(self, place: _Place, old: str, new: str, renames: Renames | None = None) -> _Place | None:
-        """The same section in another document that the same commit changed."""
-        if place.document is None or place.section is None or place.section.is_preamble:
-            return None
-        renames = renames or Renames(self._git, old, new, self._tip.config.is_document)
-        words = telling_text(place.document, place.section)
-        found = elsewhere(place.document, place.section, self._beside(renames, words)) if words else None
-        return _Place(found[0].path, *found) if found else None
-
-    def _beside(self, renames: Renames, words: bytes) -> Iterator[tuple[Document | None, Document]]:
-        """The documents of a commit that hold these words, as they were and as they became."""
-        others = {**{path: (None, blob) for path, blob in renames.come.items()}, **renames.changed}
-        if len(others) > _LOOKED_INTO:
-            return
-        for path, (before, after) in others.items():
-            if words in self._git.blob(after) and (document := self._document(path, after)) is not None:
-                yield (self._document(path, before) if before else None), document
-
-    def _document(self, path: str, blob: str) -> Document | None:
-        """A version of a document; None for one that is not to be read."""
-        key = (path, blob)
-        if key not in self._documents:
-            self._documents[key] = self._read(path, blob)
-        return self._documents[key]
-
-    def _read(self, path: str, blob: str) -> Document | None:
-        from workspace.document import Document
-
-        self._left -= self._git.blob_size(blob)
-        if self._left < 0:
-            return None
-        data = self._git.blob(blob)
-        try:
-            check_pointer(path, data)
-            return Document.parse(data, path)
-        except (NotADocument, LimitExceeded):
-            return None
-
-    def _blob(self, tree: str, path: str) -> str | None:
-        """The blob at a path; folders that many trees share are looked into once."""
-        asked: list[tuple[str, str]] = []
-        at: str | None = tree
-        rest = path
-        while at is not None and rest:
-            if (at, rest) in self._entries:
-                at = self._entries[at, rest]
-                break
-            asked.append((at, rest))
-            name, slash, rest = rest.partition("/")
-            entry = self._git.entry(at, name) if name else None
-            at = entry.id if entry and (entry.is_tree if slash and rest else entry.is_blob) else None
-        self._entries.update(dict.fromkeys(asked, at))
-        return at
 
 
 def _resolved(document: Document, fragment: str) -> Section | None:
     wanted = read_fragment(fragment)
     named = sections_named(document, wanted.section) if wanted.task is None else ()
     return document.section_by_key(fragment) or (named[0] if len(named) == 1 else None)
-
-
-def _address(place: _Place) -> tuple[str, str | None]:
-    return place.path, place.section.key if place.section else None

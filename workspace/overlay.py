@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.errors import WorkspaceError
+from workspace.errors import Among, Listed, WorkspaceError
 from workspace.paths import InvalidPath, check_new_path, twin_key
 from workspace.snapshot import DocumentNotFound
 
@@ -190,8 +190,8 @@ class Overlay:
         ):
             raise PathExists(
                 f"'{path}' already exists",
-                fix=f'View it with view_document {{"file": "{path}"}} and change it with edit_document, '
-                "or choose another name or folder.",
+                fix="Change that document, or choose another name or folder.",
+                among=Among(Listed.SECTIONS, path),
                 path=path,
             )
         check_new_path(path)

@@ -24,7 +24,8 @@ from workspace.git import DamagedRepository
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from workspace.git import Commit, GitReader
+    from workspace.git import GitReader
+    from workspace.history.graph import Graph
     from workspace.workspace import Workspace
 
 MAX_REF = 1_000
@@ -108,7 +109,7 @@ def _parted(ref: str) -> tuple[str, str]:
     if ":" in base.partition("@{")[0] or _WITHIN.search(steps):
         raise NotACommit(
             f"{_shown(ref)} names something within a commit, or searches for one",
-            fix="Put the commit alone into the ref, and the path into the field that takes a path.",
+            fix="Put the commit alone into the ref; a path is named beside it.",
         )
     if not base or (steps and _STEPS.fullmatch(steps) is None):
         raise RefNotFound(f"{_shown(ref)} is no ref", fix=FORMS)
@@ -165,42 +166,54 @@ def _named(git: GitReader, name: str) -> str:
 
 def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
     """The newest of the first parents that was committed at a moment or before it."""
-    commit = git.commit(start)
-    while commit.committer.time > moment:
+    from workspace.history.graph import Graph
+
+    graph = Graph(git)
+    id, commit = start, graph.node(start)
+    while commit.time > moment:
         if not commit.parents:
-            raise _before(git, commit, ref, "the first commit is of")
+            raise _before(git, commit.time, ref, "the first commit is of")
+        id = commit.parents[0]
         try:
-            parent = git.commit(commit.parents[0])
+            commit = graph.node(id)
         except DamagedRepository:
             if not git.is_shallow:
                 raise
-            raise _before(git, commit, ref, "this clone is shallow and begins at") from None
-        commit = parent
-    return commit.id
+            raise _before(git, commit.time, ref, "this clone is shallow and begins at") from None
+    return id
 
 
 def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:
     """The commit that is reached from one by steps such as `~2^`."""
-    for mark, number, brace in _STEP.findall(steps):
-        count = 0 if brace else int(number or 1)
-        if mark == "~":
-            for _ in range(count):
-                id = _parent(git, id, 1, ref)
-        elif count:
-            id = _parent(git, id, count, ref)
-    return id
+    if not steps:
+        return id
+    from workspace.history.graph import Graph
 
-
-def _parent(git: GitReader, id: str, number: int, ref: str) -> str:
-    parents = git.commit(id).parents
-    if len(parents) < number:
-        reason = f"a commit there has no parent {number}" if parents else "it is before the first commit"
-        raise RefNotFound(f"{_shown(ref)} names nothing: {reason}", fix="Count back less far.")
-    if not git.has(parents[number - 1]) and git.is_shallow:
+    graph = Graph(git)
+    try:
+        for mark, number, brace in _STEP.findall(steps):
+            count = 0 if brace else int(number or 1)
+            if mark == "~":
+                for _ in range(count):
+                    id = _parent(graph, id, 1, ref)
+            elif count:
+                id = _parent(graph, id, count, ref)
+        graph.node(id)
+    except DamagedRepository:
+        if not git.is_shallow:
+            raise
         raise RefNotFound(
             f"{_shown(ref)} is not in this clone, which is shallow",
             fix="Fetch more of the history (git fetch --unshallow), or count back less far.",
-        )
+        ) from None
+    return id
+
+
+def _parent(graph: Graph, id: str, number: int, ref: str) -> str:
+    parents = graph.node(id).parents
+    if len(parents) < number:
+        reason = f"a commit there has no parent {number}" if parents else "it is before the first commit"
+        raise RefNotFound(f"{_shown(ref)} names nothing: {reason}", fix="Count back less far.")
     return parents[number - 1]
 
 
@@ -223,9 +236,9 @@ def _not_found(git: GitReader, name: str) -> RefNotFound:
     return RefNotFound(message, fix=fix, refs=close or list(names[:_LISTED]))
 
 
-def _before(git: GitReader, first: Commit, ref: str, reason: str) -> BeforeHistory:
+def _before(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
     try:
-        began = datetime.fromtimestamp(first.committer.time, UTC)
+        began = datetime.fromtimestamp(first, UTC)
     except (ValueError, OverflowError, OSError):  # the time of a commit is whatever someone wrote
         return BeforeHistory(f"{_shown(ref)} is before the first commit", fix="Name a commit.")
     moment = f"{began:%Y-%m-%dT%H:%M:%SZ}"

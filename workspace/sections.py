@@ -27,7 +27,8 @@ class Section(NamedTuple):
     """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
     Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just
-    above it), [body, end) the same without them, [start, tree_end) also holds its subsections.
+    above it), [body, end) the same without them, [start, tree_end) also holds its subsections; a preamble has
+    none, though it stands before them all.
     `heading_start` is where the heading's own line begins. Lines count from 1 and are inclusive; `line` is
     the heading's. `key` is the address made unique in the file: where several headings have one address, it
     is `errors~1`, `errors~2`, and `errors` alone names none of them.
@@ -110,7 +111,7 @@ def _sections(
     headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
 ) -> tuple[Section, ...]:
     """The sections that begin with these headings. Each ends where the next one begins."""
-    parents, tree_ends = _nest(levels, starts, size)
+    parents, tree_ends = nest(levels, starts, size)
     addresses = _addresses(headings, levels, parents)
     keys = _keys(addresses)
     ends = (*starts[1:], size)
@@ -141,8 +142,11 @@ def _sections(
     return tuple(sections)
 
 
-def _nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[int | None], list[int]]:
-    """The parent of each section, and the end of what stands below it. The title closes all before it."""
+def nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[int | None], list[int]]:
+    """The parent of each section, and where what stands below it ends, `size` being the end of all.
+
+    A preamble (level 0) closes all before it, and nothing stands below it.
+    """
     parents: list[int | None] = []
     tree_ends = [size] * len(levels)
     open_sections: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
 """Sight: which texts a client has seen, kept as digests.
 
-What counts is a section's own text without its heading and without blank lines around it. So a text that was
-seen stays seen when its section is renamed or moved.
+What counts is a section's own text without its heading and without blank lines around it, and of a preamble
+also what stands before the title. So a text that was seen stays seen when its section is renamed or moved.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _REMEMBERED = 50_000
 def digest(document: Document, section: Section) -> bytes | None:
     """The SHA-256 of a section's own text; None where it says nothing."""
     text = document.data[section.body : section.end].strip(BLANK)
+    if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
+        text = above + b"\n\n" + text
     return hashlib.sha256(text).digest() if text else None
 
 

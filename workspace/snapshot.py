@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workspace import listing, trees
 from workspace.addresses import nearest
 from workspace.config import CONFIG_PATH, WorkspaceConfig
-from workspace.errors import WorkspaceError
+from workspace.errors import Among, Listed, WorkspaceError
 from workspace.git import DamagedRepository
 from workspace.listing import Listing
 from workspace.taxonomy import Taxonomy
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from workspace.git import Entry, GitReader
     from workspace.listing import FileChange
     from workspace.manifests import InvalidManifest
+
+NOTHING_YET = "Nothing is committed yet: commit a document first."
+"""What to do where no document can be named."""
 
 _CACHED_BYTES = 32_000_000
 
@@ -212,27 +215,31 @@ class Snapshot:
             inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
             return DocumentNotFound(
                 f"'{shown}' is a folder",
-                fix="Name a document in it; list_documents shows them.",
+                fix="Name a document in it.",
+                among=Among(Listed.DOCUMENTS),
                 candidates=inside[:5],
             )
         if entry is not None:
             return DocumentNotFound(
                 f"'{shown}' is no document of this workspace",
-                fix="Documents are .md files; list_documents shows them.",
+                fix="Documents are .md files.",
+                among=Among(Listed.DOCUMENTS),
             )
         if self.config.is_document(path) and self.in_work_tree(path):
-            return NotCommitted(
-                f"'{shown}' is not committed yet: the file is in the work tree but in no commit",
-                fix="Commit it first; only commits are read.",
-                candidates=close,
+            return not_committed(shown, close)
+        if close:
+            return DocumentNotFound(
+                f"no document '{shown}'", fix=f"Did you mean '{close[0]}'?", candidates=close
             )
-        fix = f"Did you mean '{close[0]}'?" if close else "list_documents shows every document."
         return DocumentNotFound(
-            f"no document '{shown}'", fix=fix, candidates=close or list(self.documents)[:5]
+            f"no document '{shown}'",
+            fix="Name a document that the commit has." if self.commit else NOTHING_YET,
+            among=Among(Listed.DOCUMENTS) if self.commit else None,
+            candidates=list(self.documents)[:5],
         )
 
     def in_work_tree(self, path: str) -> bool:
-        """Whether a regular file stands at this path in the work tree that its own commit does not have."""
+        """Whether a regular file stands at this path in the work tree, and not in what is checked out."""
         root = self.git.worktree
         if root is None or not path:
             return False
@@ -247,6 +254,15 @@ class Snapshot:
             return False
         head = self.git.head().commit
         return head is None or trees.find(self.git, self.git.commit(head).tree, path) is None
+
+
+def not_committed(path: str, close: list[str]) -> NotCommitted:
+    """The error for a path of the work tree that no commit has; `close` are those that are near it."""
+    return NotCommitted(
+        f"'{path}' is not committed yet: the file is in the work tree but in no commit",
+        fix="Commit it first; only commits are read.",
+        candidates=close,
+    )
 
 
 def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:

@@ -24,7 +24,7 @@ KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 """What hosts take as the name of a property."""
 
 RESERVED = ("query", "limit", "cursor", "ref", "path")
-"""What a key cannot be called: search_docs has parameters of these names."""
+"""What a key cannot be called: a search has parameters of these names."""
 
 MAX_KEYS = 64
 MAX_VALUES = 64

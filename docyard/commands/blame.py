@@ -26,12 +26,7 @@ _LEAST_AUTHOR = 8
 
 @click.command(name="blame", short_help="Show who last changed each line of a document or section.")
 @click.argument("address", metavar="FILE[#SECTION]", shell_complete=completing.addresses)
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="The branch, tag, commit or @{date} to read. [default: the branch's tip]",
-)
+@options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @options.repository
 @options.branch
 @options.as_json
@@ -52,7 +47,7 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
     with console.progress("Reading the history") as progress:
         followed = follow(workspace, snapshot, address, options.folder(repo))
         lines = history.blame(snapshot, followed.path, followed.slug, progress=progress)
-    tell_moved(followed)
+    tell_moved(followed.moved_to)
     if as_json:
         console.print_json({**followed.data, **_data(history, lines), "commit": snapshot.commit})
     elif is_terminal(sys.stdout):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import completing, console
+from docyard import console
 from docyard.checkup.finding import some
 from docyard.commands import options
 from docyard.exits import CannotError, Exit
@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out", metavar="OUT", type=click.Path(path_type=Path), required=True, help="The folder to build into."
 )
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="The branch, tag, commit or @{date} to build. [default: HEAD]",
-)
+@options.ref("The branch, tag, commit or @{date} to build. [default: HEAD]")
 @click.option(
     "--description",
     metavar="TEXT",

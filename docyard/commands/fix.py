@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import completing, console
+from docyard import console
 from docyard.commands import options
 from docyard.exits import Exit
 
@@ -40,12 +40,7 @@ RULES = (
 @click.option("--check", is_flag=True, help="Only show what would be mended in the work tree; 1 if anything.")
 @click.option("--write", is_flag=True, help="Mend the files of the work tree, and make no commit.")
 @click.option("--staged", is_flag=True, help="With --check: of what is staged.")
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="With --check: of a branch, tag, commit or @{date}.",
-)
+@options.ref("With --check: of a branch, tag, commit or @{date}.")
 @click.option(
     "--rule",
     "rules",

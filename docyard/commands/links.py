@@ -11,7 +11,7 @@ import click
 from docyard import completing, console
 from docyard.commands import options
 from docyard.exits import Exit
-from docyard.located import from_root
+from docyard.followed import Followed, follow, tell_moved
 
 if TYPE_CHECKING:
     from index.links.backlinks import Linked
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 
 
 @click.command(name="links", short_help="List links from and to a document or section.")
-@click.argument("address", metavar="[FILE[#SLUG]]", required=False, shell_complete=completing.addresses)
+@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completing.addresses)
 @click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links that stand in it.")
 @click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links that lead to it.")
 @click.option("--broken", "kind", flag_value="broken", help="Only the links in it that lead nowhere.")
 @options.repository
 @options.branch
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="The branch, tag, commit or @{date} to read. [default: the branch's tip]",
-)
+@options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @options.as_json
 def command(
     address: str | None,
@@ -45,7 +40,8 @@ def command(
 ) -> int:
     """List links from and to a document or section, as they are committed.
 
-    Without FILE, the links of every document, of which --broken alone is often what is meant.
+    Without FILE, the links of every document, of which --broken alone is often what is meant. A section
+    counts with its subsections, and paths may count from the current folder.
 
     \b
     Example:
@@ -56,16 +52,21 @@ def command(
         raise click.UsageError("--backlinks needs a FILE: name the document that is linked to")
     workspace = options.open_workspace(repo, branch)
     snapshot = workspace.at(ref)
+    followed = None
     if address is None:
         with console.progress("Reading links") as progress:
             outgoing = list(_all(snapshot, progress))
         found = {"outgoing": outgoing}
     else:
-        located = from_root(address, workspace, snapshot, options.folder(repo))
-        found = _of_one(workspace, snapshot, located, kind)
+        followed = follow(workspace, snapshot, address, options.folder(repo))
+        found = _of_one(workspace, snapshot, followed, kind)
+        tell_moved(followed.moved_to)
     if kind == "broken":
         found = {"broken": [link for link in found["outgoing"] if _leads_nowhere(link)]}
-    _show(found, snapshot.commit, as_json=as_json)
+    if as_json:
+        console.print_json(_answer(followed, found, snapshot.commit))
+    else:
+        _show(found)
     return Exit.DONE
 
 
@@ -94,18 +95,17 @@ def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Link
 
 
 def _of_one(
-    workspace: Workspace, snapshot: Snapshot, address: str, kind: str | None
+    workspace: Workspace, snapshot: Snapshot, followed: Followed, kind: str | None
 ) -> dict[str, list[Linked]]:
     from index.links.backlinks import outgoing
-    from workspace.addresses import resolve_section, split_address
+    from workspace.addresses import resolve_section
     from workspace.links.worlds import OverlayWorld
 
     world = OverlayWorld(snapshot)
-    path, slug = split_address(address, snapshot.documents)
-    document = snapshot.document(path)
+    document = snapshot.document(followed.path)
     keys = None
-    if slug is not None:
-        section = resolve_section(document, slug)
+    if followed.slug is not None:
+        section = resolve_section(document, followed.slug)
         keys = {section.key, *(child.key for child in document.descendants(section))}
     found: dict[str, list[Linked]] = {}
     if kind != "backlinks":
@@ -132,13 +132,14 @@ def _backlinks(
         index.close()
 
 
-def _show(found: dict[str, list[Linked]], commit: str | None, *, as_json: bool) -> None:
-    if as_json:
-        data: dict[str, Any] = {"commit": commit}
-        for name, links in found.items():
-            data |= {name: [_data(link) for link in links], f"{name}_total": len(links)}
-        console.print_json(data)
-        return
+def _answer(followed: Followed | None, found: dict[str, list[Linked]], commit: str | None) -> dict[str, Any]:
+    data: dict[str, Any] = {"commit": commit, **(followed.data if followed else {})}
+    for name, links in found.items():
+        data |= {name: [_data(link) for link in links], f"{name}_total": len(links)}
+    return data
+
+
+def _show(found: dict[str, list[Linked]]) -> None:
     for name, links in found.items():
         rows = [
             (

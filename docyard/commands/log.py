@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _LIMIT = 20
 _PAGE = 100
-_MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
 _MOST_SHOWN = 10_000_000  # characters of one diff: all of it
 
 
@@ -46,12 +45,7 @@ class Past(NamedTuple):
     show_default=True,
     help="How many commits at most; 0 for all.",
 )
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="The branch, tag, commit or @{date} to begin at. [default: the branch's tip]",
-)
+@options.ref("The branch, tag, commit or @{date} to begin at. [default: the branch's tip]")
 @options.repository
 @options.branch
 @options.as_json
@@ -84,7 +78,7 @@ def command(
         return Exit.DONE
     with console.progress("Reading the history") as progress:
         past = _past(workspace, snapshot, address, options.folder(repo), limit, progress)
-    tell_moved(past.followed)
+    tell_moved(past.followed.moved_to)
     if as_json:
         history = [_change_data(change, patch=patch) for change in past.changes]
         _print_json(snapshot, past.followed.data | {"history": history}, past.more, past.notes)
@@ -147,24 +141,17 @@ def _entry(change: Change, *, patch: bool) -> Entry:
     return Entry(change.told, [done], "\n".join(_diff(change).values()) if patch else None)
 
 
-def _diff(change: Change) -> dict[str, str]:
-    """The field `diff`, or else `hint`, which says why there is none."""
-    from workspace.history import section_diff
-
-    if change.size > _MOST_DIFFED:
-        return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}
-    old_line, new_line = change.lines
-    return {
-        "diff": section_diff(
-            change.before, change.after, old_line=old_line, new_line=new_line, most=_MOST_SHOWN
-        )
-    }
-
-
 def _change_data(change: Change, *, patch: bool) -> dict[str, Any]:
     from tools.history.telling import change_data
 
     return change_data(change, None) | (_diff(change) if patch else {})
+
+
+def _diff(change: Change) -> dict[str, str]:
+    """The field `diff`, or else `hint`."""
+    from tools.history.telling import diff_data
+
+    return diff_data(change, _MOST_SHOWN)
 
 
 def _address(path: str, fragment: str | None) -> str:
@@ -208,7 +195,7 @@ def _data(item: Recent) -> dict[str, Any]:
 
 def _print_json(snapshot: Snapshot, data: dict[str, Any], more: bool, notes: Sequence[str]) -> None:
     hints = {"hints": list(notes)} if notes else {}
-    console.print_json({**data, "more": more, **hints, "commit": snapshot.commit})
+    console.print_json({**data, "complete": not more, **hints, "commit": snapshot.commit})
 
 
 def _tell_rest(shown: int, more: bool, notes: Sequence[str]) -> None:

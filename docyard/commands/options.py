@@ -44,6 +44,11 @@ def branch(command: F) -> F:
     )(command)
 
 
+def ref(purpose: str) -> Callable[[F], F]:
+    """`--ref REF`: the parameter `ref`, None for the branch's tip; `purpose` is what its help says."""
+    return click.option("--ref", metavar="REF", shell_complete=completing.refs, help=purpose)
+
+
 def as_json(command: F) -> F:
     """`--json`: the parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print data as JSON.")(command)

@@ -11,11 +11,10 @@ import click
 from docyard import completing, console
 from docyard.commands import options
 from docyard.environment import is_terminal
-from docyard.exits import CannotError, Exit
-from docyard.located import from_root
+from docyard.exits import Exit
+from docyard.followed import placed, tell_moved
 
 if TYPE_CHECKING:
-    from tools.context import Context
     from workspace.snapshot import Snapshot
     from workspace.texts.text_file import TextFile
     from workspace.workspace import Workspace
@@ -32,12 +31,7 @@ class Place(NamedTuple):
 
 @click.command(name="read", short_help="Read a document, a section or a task.")
 @click.argument("address", metavar="FILE[#SECTION]", shell_complete=completing.addresses)
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="The branch, tag, commit or @{date} to read. [default: the branch's tip]",
-)
+@options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @click.option("--raw", is_flag=True, help="The source as it is, byte by byte, on a terminal too.")
 @click.option("--summary", "form", flag_value="summary", help="A summary of the file.")
 @click.option("--sections", "form", flag_value="sections", help="The addresses of its sections.")
@@ -70,16 +64,14 @@ def command(
         raise click.UsageError("--raw is the source itself: leave out --json, --summary and --sections")
     workspace = options.open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    address = from_root(address, workspace, snapshot, options.folder(repo))
+    address = placed(workspace, snapshot, address, options.folder(repo))
     if as_json or form:
         answer = _ask(workspace, snapshot, address, ref, form)
+        tell_moved(answer.get("moved_to"))
         _show_answer(answer, form, as_json=as_json, pager=pager)
         return Exit.DONE
     place = _find(workspace, snapshot, address)
-    if place.moved_to is not None:
-        slug = place.moved_to.get("slug")
-        now = place.text.path if slug is None else f"{place.text.path}#{slug}"
-        click.echo(f"This has moved to {_visible(now)}.", err=True)
+    tell_moved(place.moved_to)
     if raw or not is_terminal(sys.stdout):
         sys.stdout.flush()
         sys.stdout.buffer.write(place.text.data[place.start : place.end])
@@ -95,33 +87,28 @@ def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
     """The bytes that an address names: of a section with its subsections, of the preamble its own."""
     from tools.reading.opening import open_text
     from workspace.addresses import read_fragment, resolve_task, split_address
+    from workspace.texts.files import Files
 
-    context = _context(workspace)
-    path, fragment = split_address(address, snapshot.documents)
-    if fragment and read_fragment(fragment).task is not None:
-        opened = open_text(context, snapshot, path)
-        if opened.text.document is not None:
-            _, task = resolve_task(opened.text.document, fragment)
-            return Place(opened.text, task.start, task.end, opened.moved_to)
-    text, _, entry, moved_to = open_text(context, snapshot, address)
+    path, fragment = split_address(address, Files(snapshot))
+    named = read_fragment(fragment or "")
+    if named.task is not None and snapshot.config.is_document(path):
+        text, _, entry, moved_to = open_text(workspace.moves, snapshot, path, named.section)
+        if text.document is not None:
+            task_slug = f"{named.section if entry is None else entry.address}[{named.task}]"
+            _, task = resolve_task(text.document, task_slug)
+            return Place(text, task.start, task.end, moved_to and {**moved_to, "slug": task_slug})
+    text, _, entry, moved_to = open_text(workspace.moves, snapshot, address)
     if entry is None:
         return Place(text, 0, len(text.data), moved_to)
-    return Place(text, entry.start, entry.tree_end if entry.level else entry.end, moved_to)
-
-
-def _context(workspace: Workspace) -> Context:
-    from index.service import SearchIndex
-    from tools.context import Context
-
-    return Context(workspace, SearchIndex(workspace), "docyard")
+    return Place(text, entry.start, entry.tree_end, moved_to)
 
 
 def _ask(
     workspace: Workspace, snapshot: Snapshot, address: str, ref: str | None, form: str | None
 ) -> dict[str, Any]:
-    """What the tool answers that does this for an agent. Raises CannotError where that is an error."""
+    """What the tool answers that does this for an agent. Raises what stands in its way."""
     from index.service import SearchIndex
-    from tools.registry import Toolbox
+    from tools.registry import Toolbox, all_tools
     from workspace.addresses import read_fragment, split_address
     from workspace.texts.files import Files
 
@@ -139,34 +126,34 @@ def _ask(
         arguments["ref"] = ref
     index = SearchIndex(workspace)
     try:
-        answer = Toolbox(workspace, index, None, True).call(tool, arguments, client="docyard")
+        context = Toolbox(workspace, index, None, True).context("docyard")
+        asked = next(known for known in all_tools() if known.name == tool)
+        answer = asked.run(context, arguments).data
+        while "cursor" in answer:  # pages are for agents, whose room is small
+            page = asked.run(context, {**arguments, "cursor": answer["cursor"]}).data
+            for name in ("sections", "outline"):
+                page[name] = answer[name] + page[name]
+            page.pop("note", None)  # of which sections it is a page
+            answer = page
+        return answer
     finally:
         index.close()
-    if answer.is_error:
-        raise CannotError(str(answer.data["error"]), fix=str(answer.data.get("fix", "")))
-    return answer.data
 
 
 def _show_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pager: bool) -> None:
     if as_json:
         console.print_json(answer)
+        if answer.get("truncated"):
+            click.echo("'content' is cut; --raw prints all of it.", err=True)
     elif form == "sections":
         rows = [
             (item["address"], item["title"], f"{item['lines'][0]}-{item['lines'][1]}", f"{item['tokens']:,}")
             for item in answer["outline"]
         ]
         console.table(("section", "title", "lines", "tokens"), rows)
-        if answer["count"] > len(rows):
-            click.echo(f"These are the first {len(rows):,} of {answer['count']:,} sections.", err=True)
     elif is_terminal(sys.stdout):
         from docyard.terminal import show_markdown
 
         show_markdown(answer["content"], pager=pager)
     else:
         click.echo(answer["content"])
-
-
-def _visible(text: str) -> str:
-    from tools.answers import visible
-
-    return visible(text)

@@ -36,12 +36,7 @@ if TYPE_CHECKING:
     help="Only documents with this value of a key that docyard.toml declares; may be given again.",
 )
 @click.option("--path", metavar="GLOB", help="Only this folder, document or glob.")
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="The documents as they were: a branch, a tag, a commit or @{2026-01-31}.",
-)
+@options.ref("The documents as they were: a branch, a tag, a commit or @{2026-01-31}.")
 @options.as_json
 def command(
     words: tuple[str, ...],

@@ -28,12 +28,7 @@ FORMATS = ("text", "json", "sarif", "github")
 @click.command(name="validate", short_help="Say whether the Markdown is sound.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
-@click.option(
-    "--ref",
-    metavar="REF",
-    shell_complete=completing.refs,
-    help="Read a branch, tag, commit or @{date} instead of the work tree.",
-)
+@options.ref("Read a branch, tag, commit or @{date} instead of the work tree.")
 @click.option("--staged", is_flag=True, help="Read what is staged instead of the work tree.")
 @click.option(
     "--since",

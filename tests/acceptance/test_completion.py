@@ -22,17 +22,6 @@ Reference = PromptReference | ResourceTemplateReference
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def era(request: pytest.FixtureRequest) -> Era:
-    chosen: Era = request.param
-    return chosen
-
-
-@pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     repo = normal(tmp_path / "docs", FILES)
     repo.git("tag", "v1")

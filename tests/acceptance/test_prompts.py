@@ -18,17 +18,6 @@ GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n"
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def era(request: pytest.FixtureRequest) -> Era:
-    chosen: Era = request.param
-    return chosen
-
-
-@pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", {"guide.md": GUIDE})
 

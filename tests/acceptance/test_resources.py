@@ -35,17 +35,6 @@ QUIET = 0.4  # seconds in which what must not come would have come
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def era(request: pytest.FixtureRequest) -> Era:
-    chosen: Era = request.param
-    return chosen
-
-
-@pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", FILES)
 

@@ -39,7 +39,7 @@ def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
     # Settings, create, batch, complete, tag, the person, and the last task: one commit each.
-    assert git("rev-list", "--count", "HEAD", cwd=folder) == "7"
+    assert git("rev-list", "--count", "HEAD", cwd=folder) == "8"
     assert git("log", "--format=%an", f"--grep={person.MESSAGE}", cwd=folder) == person.NAME
     assert "leaky bucket" in (folder / DOCUMENT).read_text()
 

@@ -40,6 +40,8 @@ def test_of_a_section_as_json(linked: Path, git: Git, capsys: Capture) -> None:
     assert main(["links", "guide.md#retries", "--backlinks", "--json", "-C", str(linked)]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "commit": git("rev-parse", "HEAD"),
+        "file": "guide.md",
+        "slug": "retries",
         "backlinks": [
             {
                 "from": "a.md#_preamble",
@@ -104,9 +106,36 @@ def test_a_path_may_count_from_the_current_folder(
     assert capsys.readouterr().out == "a.md#_preamble:3\tguide.md#retries\tinline\n"
 
 
+def test_what_has_moved_is_told_of(
+    linked: Path, git: Git, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("mv", "docs/b.md", "docs/c.md")
+    git("commit", "--quiet", "--message", "Rename")
+    monkeypatch.chdir(linked / "docs")
+    for address in ("docs/b.md", "b.md"):
+        assert main(["links", address, "--outgoing"]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.startswith("docs/c.md#_preamble:3\tguide.md")
+        assert captured.err == "This has moved to docs/c.md.\n"
+    assert main(["links", "b.md", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    moved = {"file": "docs/c.md", "slug": None, "commit": git("rev-parse", "HEAD")}
+    assert (data["file"], data["slug"], data["moved_to"]) == ("docs/c.md", None, moved)
+
+
+def test_a_task_stands_for_its_section(linked: Path, git: Git, capsys: Capture) -> None:
+    (linked / "plan.md").write_text("# Plan\n\n## Tasks\n\n- [ ] Read [this](guide.md)\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Plan")
+    assert main(["links", "plan.md#tasks[0]", "-C", str(linked)]) == 0
+    assert capsys.readouterr().out == "plan.md#tasks:5\tguide.md\tinline\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
+        (["guide.md#zzz"], 3, "`docyard read guide.md --sections` lists its sections."),
+        (["zzz"], 3, "`docyard search WORDS` finds documents."),
         (["--backlinks"], 2, "--backlinks needs a FILE"),
         (["guid.md"], 3, "guide.md"),
         (["guide.md#retry"], 3, "retries"),

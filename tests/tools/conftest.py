@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +76,10 @@ def client_of(toolbox: Toolbox, sight: Sight | None = None) -> Ask:
         return toolbox.call(tool, arguments, client="tester", sight=memory)
 
     return asked
+
+
+def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
+    """The call that an answer's next step names: the tool, and its fields."""
+    found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
+    assert found, answer.data
+    return found[1], json.loads(found[2])

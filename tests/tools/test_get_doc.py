@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import Ask, client_of
+from tests.tools.conftest import Ask, client_of, next_call
 from tools.bounded import MAX_TEXT
-from tools.registry import Answer, Toolbox
+from tools.registry import Toolbox
 from workspace.workspace import Workspace
-
-
-def next_call(answer: Answer) -> tuple[str, dict[str, object]]:
-    found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
-    assert found
-    return found[1], json.loads(found[2])
 
 
 def test_an_old_id_is_answered_with_the_new_one(ask: Ask, repo: Repo) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import Ask, next_call
 from tools.moved import Found, found, moved
 from tools.registry import Toolbox
 
@@ -30,18 +26,12 @@ def retitled(repo: Repo) -> str:
     return repo.commit({"api.md": text.replace("## Tasks", "## Work to do")})
 
 
-def next_call(data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    named = re.search(r"(\w+) (\{.*\})", data["next_step"])
-    assert named
-    return named[1], json.loads(named[2])
-
-
 def test_a_document_is_read_where_it_is_now(ask: Ask, renamed: str) -> None:
     answer = ask("view_document", file="api.md")
     assert answer.data["file"] == "reference.md"
     assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renamed}
     assert answer.data["next_step"].startswith("Use 'reference.md' from now on")
-    tool, fields = next_call(answer.data)
+    tool, fields = next_call(answer)
     assert fields["file"] == "reference.md"
     assert not ask(tool, **fields).is_error
 

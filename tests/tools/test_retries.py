@@ -11,7 +11,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.registry import Answer, Toolbox, all_tools
+from tools.registry import DEFAULT_TOOLSETS, Answer, Toolbox, all_tools
 from workspace.requests import MAX_RESULT
 from workspace.workspace import Workspace
 
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.smoke
 
 TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "New"}
 WRONG = {**TASK, "slug": "nowhere", "title": "Secret words"}
+TOOLSETS = [*DEFAULT_TOOLSETS, "history"]
 OF_EACH_TOOL: dict[str, dict[str, Any]] = {
     "create_document": {"doc_type": "api_spec", "title": "Search"},
     "edit_document": TASK,
@@ -26,6 +27,7 @@ OF_EACH_TOOL: dict[str, dict[str, Any]] = {
     "complete_task": {"file": "api.md", "slug": "tasks[1]", "note": "Done"},
     "reopen_task": {"file": "api.md", "slug": "tasks[0]"},
     "tag_document": {"file": "api.md", "tags": ["a"]},
+    "restore_document": {"undo": "HEAD"},
 }
 
 
@@ -34,12 +36,18 @@ def count(repo: Repo) -> int:
 
 
 @pytest.fixture
+def toolbox(repo: Repo) -> Toolbox:
+    workspace = Workspace.open(repo.path, durable=False)
+    return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+
+
+@pytest.fixture
 def restarted(repo: Repo) -> Callable[[], Ask]:
     """Calls of a server that was started anew."""
 
     def start() -> Ask:
         workspace = Workspace.open(repo.path, durable=False)
-        toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
+        toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
 
         def ask(tool: str, /, **arguments: object) -> Answer:
             return toolbox.call(tool, arguments, client="another")

@@ -113,6 +113,15 @@ def test_a_dry_run_gives_the_answer_and_a_diff_and_commits_nothing(
     assert sorted(shown) == sorted(real)
 
 
+def test_the_example_after_a_dry_run_is_one_too(ask: Ask, repo: Repo) -> None:
+    answer = ask(
+        "edit_document", operation="append_content", file="api.md", slug="endpoint", content="x", dry_run=True
+    )
+    assert answer.is_error
+    assert not ask("edit_document", **answer.data["example"]).is_error
+    assert count(repo) == 1
+
+
 def test_what_changes_nothing_makes_no_commit_and_says_so(ask: Ask, repo: Repo) -> None:
     for tool, arguments in (
         ("complete_task", {"file": "api.md", "slug": "tasks[0]"}),

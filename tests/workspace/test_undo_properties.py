@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,32 @@ def test_what_others_wrote_elsewhere_meanwhile_stays(
         assert write(workspace, edit())
         undo(workspace, str(commit))
         assert contents(workspace) == wanted
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(operations(), min_size=1, max_size=6), st.lists(operations(), min_size=1, max_size=3))
+def test_in_part_no_words_of_others_are_lost(
+    first: Path, batch: Sequence[Operation], later: Sequence[Operation]
+) -> None:
+    for workspace in opened(first):
+        before = contents(workspace)
+        commit = write(workspace, *batch)
+        assume(commit)
+        after = contents(workspace)
+        wrote = {line for path in after for line in lines(after[path]) - lines(before.get(path, b""))}
+        write(workspace, *later)
+        now = contents(workspace)
+        undone = Undo(commit=str(commit), is_partial=True)
+        workspace.write([undone], mode=Mode.EACH, tool="restore_document", client="b")
+        gone = every_line(now) - every_line(contents(workspace))
+        assert gone <= wrote
+
+
+def lines(text: bytes) -> frozenset[bytes]:
+    """The lines of a document, without what moving them changes: a level, an anchor, where links lead."""
+    plain = re.sub(rb"(?<=\]\()[^()]*|\{#.*\}", b"", text)
+    return frozenset(filter(None, (line.strip(b"# \r\t") for line in plain.split(b"\n"))))
+
+
+def every_line(files: Mapping[str, bytes]) -> frozenset[bytes]:
+    return frozenset(line for text in files.values() for line in lines(text))

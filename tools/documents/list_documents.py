@@ -10,6 +10,7 @@ from tools.answers import Answer, Data
 from tools.arguments import REF, Arguments, Boolean, Integer, read
 from tools.bounded import page_after
 from tools.cursors import read_place, write_place
+from tools.examples import proposed
 from tools.moved import found as found_now
 from tools.moved import told
 from tools.outline import cut_hint, sections_in_brief
@@ -62,8 +63,8 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    found = error.details.get("candidates")
-    if error.code == "DOCUMENT_NOT_FOUND" and isinstance(found, list) and found:
+    found = proposed(error)
+    if error.code == "DOCUMENT_NOT_FOUND" and found:
         return {**example, "path": found[0]}
     return example
 
@@ -101,7 +102,10 @@ def _run(context: Context, given: Given) -> Answer:
         data["total"] = len(paths)
     elif next_cursor is None and last is None:
         data["total"] = len(found)
-    step = _next_step(place, found, next_cursor, bool(paths))
+    step = _next_step(place, found, bool(paths))
+    if next_cursor:
+        fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
+        step = f"See more with {place.call('list_documents', **fields, cursor=next_cursor)}"
     return Answer(told(there, {**data, "next_step": step}))
 
 
@@ -159,9 +163,7 @@ def _entry(document: Document, values: Values) -> Data:
     return data
 
 
-def _next_step(place: Pinned, found: list[Data], next_cursor: str | None, has_documents: bool) -> str:
-    if next_cursor:
-        return "See more with the same call and cursor: next_cursor"
+def _next_step(place: Pinned, found: list[Data], has_documents: bool) -> str:
     if found:
         return f"Look into one with {place.call('view_document', file=found[0]['path'])}"
     if has_documents:

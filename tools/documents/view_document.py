@@ -19,11 +19,11 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
-from tools.bounded import cut
 from tools.examples import with_sections, with_task
 from tools.links import links_data
 from tools.moved import found, told
 from tools.outline import MAX_SHOWN, cut_hint, sections_in_full, task_data, telling_titles
+from tools.parts import part_of
 from tools.pinned import Pinned
 from tools.targets import target
 from tools.tool import Tool
@@ -32,14 +32,13 @@ from workspace.addresses import read_fragment, resolve_section, resolve_task
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tools.context import Context
     from tools.tool import Given
     from workspace.document import Document, Section
     from workspace.snapshot import Snapshot
 
-_SHOWN_PATHS = 20
 MAX_VIEWS = 50
 
 
@@ -76,14 +75,7 @@ def _run(context: Context, given: Given) -> Answer:
     asked = without_nulls(given)
     place = Pinned.at(context, _ref(asked))
     if not set(asked) - {"ref"}:
-        return Answer(
-            {
-                "usage": dict(_usage(given)),
-                "documents": list(place.snapshot.documents)[:_SHOWN_PATHS],
-                "commit": place.snapshot.commit,
-                "next_step": f"Call with the file of one; {place.call('list_documents')} shows them all",
-            }
-        )
+        return place.explained(_usage(given))
     if OPERATIONS not in asked:
         return Answer({**_view(place, asked), "commit": place.snapshot.commit})
     others = sorted(set(asked) - {OPERATIONS, "ref"})
@@ -115,7 +107,8 @@ def _batch(place: Pinned, items: list[dict[str, object]]) -> Answer:
             own = {"commit": at.snapshot.commit} if at is not place else {}
             results.append({"success": True, **_view(at, item), **own})
         except WorkspaceError as error:
-            results.append({"success": False, **failure(error, TOOL, item, at.snapshot)})
+            offered = place.context.tools
+            results.append({"success": False, **failure(error, TOOL, item, at.snapshot, offered=offered)})
     data: Data = {"batch_results": results, "commit": place.snapshot.commit}
     seen = [result for result in results if result["success"]]
     if seen:
@@ -195,8 +188,8 @@ def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole
     section = resolve_section(document, slug)
     below = len(document.data) if section.is_preamble else section.tree_end
     end = below if whole else section.end
-    text, rest = cut(document.text(section.start, end), offset)
-    place.context.shows(document, _shown(document, section.start, end, offset, offset + len(text)))
+    text, rest, seen, _ = part_of(document, document.sections, section.start, end, offset)
+    place.context.shows(document, seen)
     data: Data = {
         "slug": section.key,
         "content": text,
@@ -217,17 +210,6 @@ def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole
         step = f"Read the rest with {view}"
         return {**data, "truncated": True, "offset": rest, "next_step": step}
     return {**data, "next_step": _after(place, document, section, whole=whole)}
-
-
-def _shown(document: Document, start: int, end: int, first: int, last: int) -> Iterator[Section]:
-    """The sections between two bytes that lie whole within the characters [first, last) that are shown."""
-    place = 0
-    for section in document.sections:
-        if section.start >= start and section.end <= end:
-            size = len(document.text(section.start, section.end))
-            if first <= place and place + size <= last:
-                yield section
-            place += size
 
 
 def _relative(parent: Section, child: Section) -> str:

@@ -20,7 +20,8 @@ _RUNS = 500  # runs, and so commits, on a page
 def blame_data(history: History, lines: Sequence[BlamedLine], first: int) -> tuple[Data, str | None]:
     """The lines of a text from one on, by the commits that wrote them, and where the next page begins.
 
-    A page ends between runs, but for one that is longer than a page. `boundary` stands at lines that may be
+    A page ends between runs, but for one that is longer than a page; a line that is longer is cut, which
+    `truncated` says. `boundary` stands at lines that may be
     older than the commit says.
     """
     shown: list[Data] = []
@@ -29,6 +30,8 @@ def blame_data(history: History, lines: Sequence[BlamedLine], first: int) -> tup
         run = _run(lines, at, _PAGE - size)
         text = "".join(line.text.decode("utf-8", "replace") for line in run)
         data: Data = {"line": run[0].line, "end_line": run[-1].line, "text": text, "commit": run[0].commit}
+        if len(text) > _PAGE:
+            data |= {"text": text[:_PAGE], "truncated": True}
         shown.append(data | ({"boundary": True} if run[0].is_boundary else {}))
         at, size = at + len(run), size + len(text)
     ids = dict.fromkeys(data["commit"] for data in shown)

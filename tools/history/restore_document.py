@@ -121,7 +121,8 @@ def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operat
 
 
 def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
-    last = next((step.outcome for step in reversed(done) if step.outcome), None)
+    outcomes = [step.outcome for step in reversed(done) if step.outcome]
+    last = next((outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None)
     if last is None:
         return "Mend the operations that failed and send them again"
     conflicts = last.answer.get("conflicts")

@@ -54,19 +54,26 @@ def change_data(change: Change, room: Room | None) -> Data:
         data["old_file"] = change.old_path
     if change.old_fragment is not None and change.old_fragment != change.fragment:
         data["old_slug"] = change.old_fragment
-    return data if room is None else data | _diff_data(change, room)
+    return data if room is None else data | _diff_in(room, change)
 
 
-def _diff_data(change: Change, room: Room) -> Data:
+def diff_data(change: Change, most: int) -> dict[str, str]:
+    """What a commit changed as `diff`, of so many characters at most; or `hint`, which says why not."""
     from workspace.history import section_diff
 
     if change.size > _MOST_DIFFED:
         return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}
-    if room.characters <= 0 or room.bytes < change.size:
-        return {"hint": "this page is full: ask with a smaller limit to see the diff"}
     old_line, new_line = change.lines
-    most = min(room.characters, _MOST_SHOWN)
     diff = section_diff(change.before, change.after, old_line=old_line, new_line=new_line, most=most)
-    room.characters -= len(diff)
-    room.bytes -= change.size
     return {"diff": diff}
+
+
+def _diff_in(room: Room, change: Change) -> dict[str, str]:
+    """The same as far as there is room for it."""
+    if change.size <= _MOST_DIFFED and (room.characters <= 0 or room.bytes < change.size):
+        return {"hint": "this page is full: ask with a smaller limit to see the diff"}
+    data = diff_data(change, min(room.characters, _MOST_SHOWN))
+    if "diff" in data:
+        room.characters -= len(data["diff"])
+        room.bytes -= change.size
+    return data

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
-_SHOWN_PATHS = 20
-_MORE = "See more with the same call and cursor: next_cursor"
 
 
 class _Page(NamedTuple):
@@ -71,36 +69,49 @@ def _run(context: Context, given: Given) -> Answer:
     asked = read(ViewHistoryArguments, given)
     if not asked.file:
         return _explained(context, given, asked)
-    search = ["history", asked.file, asked.slug, asked.blame, asked.ref]
+    from workspace.texts.text_file import relative_path
+
     after = None
     place = Pinned.at(context, asked.ref)
+    search = ["history", asked.file, asked.slug, asked.blame, place.ref]
     if asked.cursor is not None:
-        # A page goes on from the commit that the first one began with, whatever was committed since.
-        commit, after = read_place(asked.cursor, None, search).split(" ")
-        place = place._replace(snapshot=context.workspace.snapshot(commit))
-    file, slug = target(place.snapshot, asked.file, asked.slug)
+        place, after = _continued(place, read_place(asked.cursor, None, search))
+    file, slug = target(place.snapshot, relative_path(place.snapshot, asked.file), asked.slug)
     if place.snapshot.entry(file) is None:
         check_path(file)
     there = found(context, place.snapshot, file, slug)
     page = _blame(place, there, after) if asked.blame else _changes(place, there, asked, after)
     cursor = None if page.rest is None else write_place(f"{place.snapshot.commit} {page.rest}", None, search)
-    step = _MORE if cursor else page.step
+    step = page.step
+    if cursor:
+        fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
+        step = f"See more with {place.call('view_history', **fields, cursor=cursor)}"
     data = {**page.data, "next_cursor": cursor, "commit": place.snapshot.commit, "next_step": step}
     return Answer(told(there, data))
+
+
+def _continued(place: Pinned, cursor: str) -> tuple[Pinned, str]:
+    """The commit that the first page began with, whatever was committed since, and where the next one begins.
+
+    Raises StaleCursor once that commit is gone.
+    """
+    from index.cursors import StaleCursor
+
+    workspace = place.context.workspace
+    commit, after = cursor.split(" ")
+    if not workspace.git.has(commit):
+        raise StaleCursor(
+            "the commit that the cursor was given out for is gone",
+            fix="Repeat the call without a cursor.",
+        )
+    return place._replace(snapshot=workspace.snapshot(commit)), after
 
 
 def _explained(context: Context, given: Given, asked: ViewHistoryArguments) -> Answer:
     place = Pinned.at(context, asked.ref)
     if set(without_nulls(given)) - {"ref"}:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    return Answer(
-        {
-            "usage": dict(_usage(given)),
-            "documents": list(place.snapshot.documents)[:_SHOWN_PATHS],
-            "commit": place.snapshot.commit,
-            "next_step": f"Call with the file of one; {place.call('list_documents')} shows them all",
-        }
-    )
+    return place.explained(_usage(given))
 
 
 def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: str | None) -> _Page:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tools.examples import proposed
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tools.tool import Given
     from workspace.snapshot import Snapshot
@@ -34,21 +37,33 @@ def with_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
 
     A `ref` stays only where the error itself names sections that are there.
     """
-    found = _candidates(error)
+    found = proposed(error)
     if _HEADING in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and found:
         return {**example, _HEADING: found[0]}
     example = {name: value for name, value in example.items() if name != "ref"}
-    paths = (str(example.get(_PATH, "")).partition("#")[0], *found, *list(snapshot.documents)[:1])
-    for path in dict.fromkeys(paths):
-        try:
+    for path in _paths(example, found, snapshot):
+        with suppress(WorkspaceError):
             return _readable(example, path, snapshot)
-        except WorkspaceError:
-            continue
     return example
 
 
+def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
+    """The paths of files that the example may name, best first; all of a commit are listed last."""
+    from workspace.addresses import split_address
+    from workspace.texts.files import Files
+    from workspace.texts.text_file import relative_path
+
+    files = Files(snapshot)
+    with suppress(WorkspaceError):
+        path, _ = split_address(relative_path(snapshot, str(example.get(_PATH, ""))), files)
+        if path in files:  # why it is not is known already, and is dear to find out again
+            yield path
+    yield from found
+    yield from islice(snapshot.documents, 1)
+
+
 def _readable(example: Data, path: str, snapshot: Snapshot) -> Data:
-    """The example for a file that is there. Raises WorkspaceError where it is not, or cannot be read."""
+    """The example for a file that is there. Raises WorkspaceError where it cannot be read."""
     from workspace.texts.finding import find_entry
     from workspace.texts.outline import outline_of
     from workspace.texts.text_file import read_text
@@ -63,14 +78,3 @@ def _readable(example: Data, path: str, snapshot: Snapshot) -> Data:
     except WorkspaceError:
         return {**example, _HEADING: outline.entries[-1].address} if outline.entries else example
     return example
-
-
-def _candidates(error: WorkspaceError) -> list[str]:
-    """The names that the error proposes, as a call takes them."""
-    listed = error.details.get("candidates")
-    found: list[str] = []
-    for item in listed if isinstance(listed, list | tuple) else ():
-        name = item.get("slug", item.get("address")) if isinstance(item, dict) else item
-        if isinstance(name, str):
-            found.append(name)
-    return found

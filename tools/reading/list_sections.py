@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
+from tools.answers import Answer, Data
 from tools.arguments import REF, Arguments, Integer, read
+from tools.bounded import MAX_TEXT, shown_title
+from tools.pinned import Pinned
 from tools.reading.errors import marked_as_error, with_text
+from tools.reading.naming import name_of
 from tools.tool import Tool
 from tools.writing import arguments_of
 
@@ -49,43 +53,44 @@ def _run(context: Context, given: Given) -> Answer:
     from workspace.texts.tokens import tokenizer
 
     asked = read(ListSectionsArguments, given)
-    snapshot = context.snapshot(asked.ref)
-    text, outline, entry, moved_to = open_text(context, snapshot, asked.file_path)
+    place = Pinned.at(context, asked.ref)
+    opened = open_text(context.workspace.moves, place.snapshot, asked.file_path)
+    text, outline, entry, _ = opened
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
     search = ["sections", text.path, entry.address if entry else None]
     first = int(read_place(asked.cursor, text.blob, search)) if asked.cursor else 0
-    page = entries[first : first + asked.limit]
+    page = _fitting(entries[first : first + asked.limit])
     last = first + len(page)
     data: Data = {
-        "sections": [item.address for item in page],
+        "sections": [name_of(item) for item in page],
         "count": len(entries),
         "type": "toc",
         "path": text.path,
         "note": _note(len(entries), first, last),
         "outline": [_described(text, item) for item in page],
         "tokenizer": tokenizer(),
-        "commit": snapshot.commit,
     }
-    if asked.ref:
-        data["ref"] = asked.ref
-    if moved_to is not None:
-        data["moved_to"] = moved_to
     if last < len(entries):
         data["cursor"] = write_place(str(last), text.blob, search)
-    return Answer({**data, "next_step": _next_step(text, page, asked, data.get("cursor"))})
+    return opened.answer(place, data, _next_step(place, text, page, asked, data.get("cursor")))
+
+
+def _fitting(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """So many of the entries as one answer takes, at least one."""
+    sizes = accumulate(2 * len(name_of(entry)) + len(shown_title(entry.title)) for entry in entries)
+    return entries[: max(sum(size <= MAX_TEXT for size in sizes), 1)]
 
 
 def _described(text: TextFile, entry: Entry) -> Data:
     """An entry of the outline; `tokens` are those of what read_section gives for it."""
     from workspace.texts.tokens import count_tokens
 
-    end = entry.tree_end if entry.level else entry.end
     return {
-        "address": entry.address,
-        "title": entry.title,
+        "address": name_of(entry),
+        "title": shown_title(entry.title),
         "level": max(entry.level, 1),
         "number": entry.number,
-        "tokens": count_tokens(text.text(entry.start, end)),
+        "tokens": count_tokens(text.text(entry.start, entry.tree_end)),
         "lines": [entry.first_line, entry.end_line],
     }
 
@@ -98,17 +103,16 @@ def _note(count: int, first: int, last: int) -> str:
 
 
 def _next_step(
-    text: TextFile, page: Sequence[Entry], asked: ListSectionsArguments, cursor: str | None
+    place: Pinned, text: TextFile, page: Sequence[Entry], asked: ListSectionsArguments, cursor: str | None
 ) -> str:
-    at = {"ref": asked.ref} if asked.ref else {}
     if cursor:
         limit = {} if asked.limit == MAX_LISTED else {"limit": asked.limit}
-        more = call("list_sections", file_path=asked.file_path, **at, **limit, cursor=cursor)
+        more = place.call("list_sections", file_path=asked.file_path, **limit, cursor=cursor)
         return f"List the next sections with {more}"
     if not page:
-        return f"Read it with {call('smart_read', file_path=text.path, **at)}: it has no sections"
+        return f"Read it with {place.call('smart_read', file_path=text.path)}: it has no sections"
     first = next((entry for entry in page if entry.level), page[0])
-    return f"Read one: {call('read_section', file_path=text.path, section_heading=first.address, **at)}"
+    return f"Read one: {place.call('read_section', file_path=text.path, section_heading=name_of(first))}"
 
 
 TOOL = Tool(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tools.answers import Answer, Data
 from tools.arguments import InvalidArguments
+from tools.moved import Found, moved, told
 from workspace.addresses import SectionNotFound, split_address
 from workspace.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tools.context import Context
-    from tools.moved import Found
+    from tools.parts import Part
+    from tools.pinned import Pinned
+    from workspace.moves import Moves
     from workspace.snapshot import Snapshot
     from workspace.texts.outline import Entry, Outline
     from workspace.texts.text_file import TextFile
@@ -24,8 +30,21 @@ class Opened(NamedTuple):
     entry: Entry | None
     moved_to: dict[str, Any] | None
 
+    def answer(self, place: Pinned, data: Data, step: str) -> Answer:
+        """An answer that says what was read at which commit, and where that has moved to if it has."""
+        ref = {} if place.ref is None else {"ref": place.ref}
+        there = Found(self.text.path, self.entry.address if self.entry else None, self.moved_to)
+        return Answer(told(there, {**data, "commit": place.snapshot.commit, **ref, "next_step": step}))
 
-def open_text(context: Context, snapshot: Snapshot, file: str, wanted: str | None = None) -> Opened:
+    def shows(self, context: Context, part: Part[Entry]) -> None:
+        """Note that the caller has seen a part of the text, so that it may be overwritten."""
+        document = self.text.document
+        if document is not None:
+            seen = (document.section_by_key(entry.address) for entry in part.whole)
+            context.shows(document, [section for section in seen if section is not None])
+
+
+def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted: str | None = None) -> Opened:
     """The text at a path or an address, and the section that is wanted of it or that the address names.
 
     Raises what reading and finding raise where history knows no other place for it.
@@ -39,34 +58,31 @@ def open_text(context: Context, snapshot: Snapshot, file: str, wanted: str | Non
     try:
         text = read_text(snapshot, path)
     except DocumentNotFound:
-        moved = _moved(context, snapshot, path, wanted)
-        if moved is None:
+        there = _moved(moves, snapshot, path, wanted)
+        if there is None:
             raise
-        text, wanted, moved_to = read_text(snapshot, moved.file), moved.slug, moved.moved_to
+        text, wanted, moved_to = read_text(snapshot, there.file), there.slug, there.moved_to
     outline = outline_of(text)
     if wanted is None:
         return Opened(text, outline, None, moved_to)
     try:
         return Opened(text, outline, find_entry(text, outline, wanted), moved_to)
     except SectionNotFound:
-        moved = _moved(context, snapshot, text.path, wanted)
-        if moved is None or moved.slug is None:
+        there = _moved(moves, snapshot, text.path, wanted)
+        if there is None or there.slug is None:
             raise
-        if moved.file != text.path:
-            text = read_text(snapshot, moved.file)
+        if there.file != text.path:
+            text = read_text(snapshot, there.file)
             outline = outline_of(text)
-        return Opened(text, outline, find_entry(text, outline, moved.slug), moved.moved_to)
+        return Opened(text, outline, find_entry(text, outline, there.slug), there.moved_to)
 
 
-def _moved(context: Context, snapshot: Snapshot, path: str, wanted: str | None) -> Found | None:
+def _moved(moves: Callable[[], Moves], snapshot: Snapshot, path: str, wanted: str | None) -> Found | None:
     """Where history knows it to be now; None where it knows of nothing."""
-    from tools.moved import found
-
     try:
-        moved = found(context, snapshot, path, wanted)
+        return moved(moves, snapshot, path, wanted)
     except DocumentNotFound:  # what reading said of it is nearer to what was asked
         return None
-    return moved if moved.moved_to is not None else None
 
 
 def _target(snapshot: Snapshot, file: str, wanted: str | None) -> tuple[str, str | None]:

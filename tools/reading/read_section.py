@@ -1,4 +1,4 @@
-"""read_section: the exact source of one section, found by its address, number, heading or the begin of it."""
+"""read_section: the exact source of one section, found by its address, number, heading or its beginning."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
+from tools.answers import Answer, Data
 from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
+from tools.bounded import shown_title
+from tools.pinned import Pinned
 from tools.reading.errors import with_text, without_section
+from tools.reading.naming import name_of
 from tools.tool import Tool
 from tools.writing import arguments_of
 
@@ -16,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.context import Context
+    from tools.parts import Part
     from tools.reading.opening import Opened
-    from tools.reading.parts import Part
     from tools.tool import Given
     from workspace.texts.outline import Entry
 
@@ -50,24 +53,24 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
+    from tools.parts import lines_shown, part_of
     from tools.reading.opening import open_text
-    from tools.reading.parts import lines_shown, part_of
     from workspace.texts.tokens import count_tokens, tokenizer
 
     asked = read(ReadSectionArguments, given)
-    snapshot = context.snapshot(asked.ref)
-    opened = open_text(context, snapshot, asked.file_path, asked.section_heading)
-    text, outline, entry, moved_to = opened
+    place = Pinned.at(context, asked.ref)
+    opened = open_text(context.workspace.moves, place.snapshot, asked.file_path, asked.section_heading)
+    text, outline, entry, _ = opened
     if entry is None:
         raise InvalidArguments(
             "'section_heading' is empty",
-            fix=f"Give an address, a number or a heading; {call('list_sections', file_path=text.path)} "
+            fix=f"Give an address, a number or a heading; {place.call('list_sections', file_path=text.path)} "
             "shows them.",
             field="section_heading",
         )
-    end, offset = _end(entry), asked.offset or 0
-    part = part_of(text, outline, entry.start, end, offset)
-    before = text.text(entry.start, end)[:offset] if offset else ""
+    offset = asked.offset or 0
+    part = part_of(text, outline.entries, entry.start, entry.tree_end, offset)
+    before = text.text(entry.start, entry.tree_end)[:offset] if offset else ""
     if offset and not part.text:
         raise InvalidArguments(
             "'offset' is behind the end of the section",
@@ -78,8 +81,8 @@ def _run(context: Context, given: Given) -> Answer:
     data: Data = {
         "content": part.text,
         "type": "section",
-        "section": entry.address,
-        "heading": entry.title,
+        "section": name_of(entry),
+        "heading": shown_title(entry.title),
         "number": entry.number,
         "heading_level": min(max(entry.level, 1), _DEEPEST),
         "tokens": count_tokens(part.text),
@@ -88,39 +91,23 @@ def _run(context: Context, given: Given) -> Answer:
         "end_line": last,
         "lines": [entry.first_line, entry.end_line],
         "path": text.path,
-        "commit": snapshot.commit,
     }
-    if asked.ref:
-        data["ref"] = asked.ref
-    if moved_to is not None:
-        data["moved_to"] = moved_to
     if part.rest is not None:
         data |= {"truncated": True, "offset": part.rest}
-    if text.document is not None:
-        sections = (text.document.section_by_key(shown.address) for shown in part.whole)
-        context.shows(text.document, [section for section in sections if section is not None])
-    return Answer({**data, "next_step": _next_step(context, opened, entry, part, asked.ref)})
+    opened.shows(context, part)
+    return opened.answer(place, data, _next_step(place, opened, entry, part))
 
 
-def _end(entry: Entry) -> int:
-    """Where what is read ends: subsections belong to a section, but not the document to its preamble."""
-    return entry.tree_end if entry.level else entry.end
-
-
-def _next_step(context: Context, opened: Opened, entry: Entry, part: Part, ref: str | None) -> str:
-    path, at = opened.text.path, {"ref": ref} if ref else {}
+def _next_step(place: Pinned, opened: Opened, entry: Entry, part: Part[Entry]) -> str:
+    path = opened.text.path
     if part.rest is not None:
-        rest = call("read_section", file_path=path, section_heading=entry.address, **at, offset=part.rest)
-        step = f"Read the rest with {rest}"
-    elif following := next((item for item in opened.outline.entries if item.start >= _end(entry)), None):
-        step = f"Read on: {call('read_section', file_path=path, section_heading=following.address, **at)}"
-    elif len(opened.outline.entries) == 1 and context.offers("list_documents"):
-        step = f"Look at others with {call('list_documents')}: this is all of the file"
-    else:
-        step = f"See all sections with {call('list_sections', file_path=path, **at)}"
-    if opened.moved_to is None:
-        return step
-    return f"Use '{path}' and '{entry.address}' from now on, where this has moved. {step}"
+        rest = place.call("read_section", file_path=path, section_heading=name_of(entry), offset=part.rest)
+        return f"Read the rest with {rest}"
+    if following := next((item for item in opened.outline.entries if item.start >= entry.tree_end), None):
+        return f"Read on: {place.call('read_section', file_path=path, section_heading=name_of(following))}"
+    if len(opened.outline.entries) == 1 and place.context.offers("list_documents"):
+        return f"Look at others with {place.call('list_documents')}: this is all of the file"
+    return f"See all sections with {place.call('list_sections', file_path=path)}"
 
 
 TOOL = Tool(

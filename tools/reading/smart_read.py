@@ -19,7 +19,10 @@ from tools.arguments import (
     Natural,
     read,
 )
+from tools.bounded import shown_title
+from tools.pinned import Pinned
 from tools.reading.errors import marked_as_error, with_text
+from tools.reading.naming import MAX_ADDRESS, name_of
 from tools.tool import Tool
 from tools.writing import arguments_of
 
@@ -94,10 +97,11 @@ def _run(context: Context, given: Given) -> Answer:
             fix="Leave out 'offset', or send mode: \"full\".",
             field="offset",
         )
-    snapshot = context.snapshot(asked.ref)
-    opened = open_text(context, snapshot, asked.file_path)
+    place = Pinned.at(context, asked.ref)
+    opened = open_text(context.workspace.moves, place.snapshot, asked.file_path)
     if opened.entry is not None and opened.moved_to is None:
-        section = call("read_section", file_path=opened.text.path, section_heading=opened.entry.address)
+        path, address = opened.text.path, name_of(opened.entry)
+        section = place.call("read_section", file_path=path, section_heading=address)
         raise InvalidArguments(
             "'file_path' names a section, and files are read here",
             fix=f"Read the section with {section}, or leave out what follows the #.",
@@ -106,33 +110,29 @@ def _run(context: Context, given: Given) -> Answer:
     tokens = count_tokens(opened.text.text())
     is_full = asked.mode == "full" or asked.offset is not None
     if is_full or (asked.mode == "auto" and tokens < asked.threshold):
-        data = _full(context, opened, asked, tokens)
+        data, step = _full(place, opened, asked.offset or 0, tokens)
     else:
-        data = _summary(context, opened, asked)
-    step = data.pop("next_step")
-    data |= {"tokenizer": tokenizer(), "commit": snapshot.commit}
-    if asked.ref:
-        data["ref"] = asked.ref
-    if opened.moved_to is not None:
-        data["moved_to"] = opened.moved_to
-        step = f"Use '{opened.text.path}' from now on, where this has moved. {step}"
-    return Answer({**data, "next_step": step})
+        data, step = _summary(place, opened, asked)
+    # Where a section was named that has moved, what was read is all of its file.
+    return opened._replace(entry=None).answer(place, data | {"tokenizer": tokenizer()}, step)
 
 
-def _full(context: Context, opened: Opened, asked: SmartReadArguments, tokens: int) -> Data:
-    """The text, or as much of it as one answer takes; `tokens` are those of what is shown."""
-    from tools.reading.parts import part_of
+def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data, str]:
+    """The text from a character on, as much of it as one answer takes, and the next step.
+
+    `tokens` are those of all of it.
+    """
+    from tools.parts import part_of
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened
-    offset = asked.offset or 0
     if offset and offset >= len(text.text()):
         raise InvalidArguments(
             "'offset' is behind the end of the file",
             fix="Leave out 'offset' to read from the beginning.",
             field="offset",
         )
-    part = part_of(text, outline, 0, len(text.data), offset)
+    part = part_of(text, outline.entries, 0, len(text.data), offset)
     is_whole = part.rest is None and not offset
     data: Data = {
         "content": part.text,
@@ -142,26 +142,24 @@ def _full(context: Context, opened: Opened, asked: SmartReadArguments, tokens: i
     }
     if not is_whole:
         data["original_tokens"] = tokens
-    if text.document is not None:
-        sections = (text.document.section_by_key(entry.address) for entry in part.whole)
-        context.shows(text.document, [section for section in sections if section is not None])
+    opened.shows(place.context, part)
     if part.rest is not None:
-        rest = call("smart_read", file_path=text.path, mode="full", **_at(asked), offset=part.rest)
-        return {**data, "truncated": True, "offset": part.rest, "next_step": f"Read the rest with {rest}"}
-    return {**data, "next_step": _after_full(context, opened, asked)}
+        rest = place.call("smart_read", file_path=text.path, mode="full", offset=part.rest)
+        return {**data, "truncated": True, "offset": part.rest}, f"Read the rest with {rest}"
+    return data, _after_full(place, opened)
 
 
-def _after_full(context: Context, opened: Opened, asked: SmartReadArguments) -> str:
+def _after_full(place: Pinned, opened: Opened) -> str:
     text, outline, _, _ = opened
-    if text.document is not None and not asked.ref and context.offers("edit_document") and outline.entries:
-        slug = outline.entries[-1].address
+    slug = outline.entries[-1].address if outline.entries else ""
+    if text.document is not None and place.writes("edit_document") and 0 < len(slug) <= MAX_ADDRESS:
         change = call("edit_document", operation="append_content", file=text.path, slug=slug, content="…")
         return f"Add to it: {change}"
-    listed = call("list_sections", file_path=text.path, **_at(asked))
+    listed = place.call("list_sections", file_path=text.path)
     return f"See the addresses of its sections with {listed}"
 
 
-def _summary(context: Context, opened: Opened, asked: SmartReadArguments) -> Data:
+def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[Data, str]:
     from workspace.summaries import wording
     from workspace.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
@@ -170,8 +168,8 @@ def _summary(context: Context, opened: Opened, asked: SmartReadArguments) -> Dat
     summary = summarize(text, outline, style=asked.summary_style, budget=asked.budget, count=count_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
     included, excluded = wording.coverage(summary)
-    return {
-        "_preamble": wording.preamble(text, summary, title),
+    data: Data = {
+        "_preamble": wording.preamble(text, summary, shown_title(title)),
         "content": summary.content,
         "type": "summary",
         "style": summary.style,
@@ -196,13 +194,13 @@ def _summary(context: Context, opened: Opened, asked: SmartReadArguments) -> Dat
             "not_recommended_for": wording.not_recommended_for(summary),
         },
         "budget": summary.budget,
-        "next_step": _after_summary(opened, summary, asked),
     }
+    return data, _after_summary(place, opened, summary)
 
 
 def _sections(summary: Summary) -> Data:
     """The addresses of the sections that the summary names, so many as an answer takes."""
-    headers = [entry.address for entry in summary.named[:MAX_HEADERS]]
+    headers = [name_of(entry) for entry in summary.named[:MAX_HEADERS]]
     named = len(summary.named)
     if named == summary.sections:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
@@ -216,19 +214,15 @@ def _sections(summary: Summary) -> Data:
     return {"count": summary.sections, "headers": headers, "note": note}
 
 
-def _after_summary(opened: Opened, summary: Summary, asked: SmartReadArguments) -> str:
+def _after_summary(place: Pinned, opened: Opened, summary: Summary) -> str:
     """The call for the longest section: most of what the summary leaves out stands there."""
     text, outline, _, _ = opened
     if len(outline.entries) == 1:
-        whole = call("smart_read", file_path=text.path, mode="full", **_at(asked))
+        whole = place.call("smart_read", file_path=text.path, mode="full")
         return f"Read it in full with {whole}"
     longest = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
-    section = call("read_section", file_path=text.path, section_heading=longest.address, **_at(asked))
+    section = place.call("read_section", file_path=text.path, section_heading=name_of(longest))
     return f"Read the section that you need, such as the longest: {section}"
-
-
-def _at(asked: SmartReadArguments) -> dict[str, str]:
-    return {"ref": asked.ref} if asked.ref else {}
 
 
 TOOL = Tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.bounded import page_after
+from tools.bounded import page_after, shown_title
 from tools.cursors import read_place, write_place
 from tools.resources.uris import SCHEME, write_uri
 from workspace.config import LimitExceeded
@@ -87,4 +87,4 @@ def _resource(snapshot: Snapshot, path: str) -> Resource | None:
         document = snapshot.document(path)
     except (LimitExceeded, NotADocument):
         return None
-    return Resource(write_uri(path), path, document.title, len(document.data))
+    return Resource(write_uri(path), path, shown_title(document.title), len(document.data))

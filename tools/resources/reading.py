@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.bounded import MAX_TEXT
+from tools.examples import proposed
 from tools.moved import found
+from tools.parts import part_of
 from tools.resources.uris import Target, read_uri, write_uri
 from workspace.addresses import resolve_section
 from workspace.errors import WorkspaceError
@@ -37,7 +38,7 @@ class Place(NamedTuple):
         """Where its bytes begin and end. A preamble is its own text, any other section all below it too."""
         if self.section is None:
             return 0, len(self.document.data)
-        return self.section.start, self.section.end if self.section.is_preamble else self.section.tree_end
+        return self.section.start, self.section.tree_end
 
     @property
     def data(self) -> bytes:
@@ -56,21 +57,14 @@ class Source(NamedTuple):
 
 
 def read_resource(context: Context, uri: str) -> Source:
-    """The exact source of what a URI names, up to `tools.bounded.MAX_TEXT` bytes. Raises what `locate` does.
-
-    A longer one is cut before a section, else between blocks, else between lines.
-    """
+    """The exact source of what a URI names, as much of it as one answer takes. Raises what `locate` does."""
     place = locate(context, uri)
-    start, end = place.span
-    cut = _cut(place.document, start, end)
+    document = place.document
+    part = part_of(document, document.sections, *place.span)
     ref = read_uri(uri, place.snapshot.documents).ref
-    rest = [
-        write_uri(place.document.path, section.key, ref)
-        for section in place.document.sections
-        if cut <= section.start < end
-    ]
-    text = place.document.data[start:cut].decode("utf-8", "replace")
-    return Source(place, text, cut < end, tuple(rest[:_NAMED]))
+    following = part.following[:_NAMED] if part.rest is not None else ()
+    rest = tuple(write_uri(document.path, section.key, ref) for section in following)
+    return Source(place, part.text, part.rest is not None, rest)
 
 
 def locate(context: Context, uri: str) -> Place:
@@ -96,28 +90,7 @@ def locate(context: Context, uri: str) -> Place:
 
 def _nearest(error: WorkspaceError, target: Target) -> list[str]:
     """The URIs of an error's candidates: paths of documents, or addresses in the one that was named."""
-    candidates = error.details.get("candidates")
-    if not isinstance(candidates, list):
-        return []
-    names = [item.get("slug") if isinstance(item, dict) else item for item in candidates[:_NAMED]]
-    known = [name for name in names if isinstance(name, str)]
+    known = proposed(error)[:_NAMED]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):
         return [write_uri(target.path, name, target.ref) for name in known]
     return [write_uri(name, None, target.ref) for name in known]
-
-
-def _cut(document: Document, start: int, end: int) -> int:
-    """Where a source is cut so that it is not too long."""
-    most, half = start + MAX_TEXT, start + MAX_TEXT // 2
-    if end <= most:
-        return end
-    begins = [section.start for section in document.sections if half < section.start <= most]
-    if begins:
-        return begins[-1]
-    for separator in (b"\n\n", b"\n"):
-        place = document.data.rfind(separator, half, most)
-        if place != -1:
-            return place + len(separator)
-    while document.data[most] & 0xC0 == 0x80 and most > half:  # in the middle of a character
-        most -= 1
-    return most

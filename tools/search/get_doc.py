@@ -108,6 +108,10 @@ def _rest(place: Pinned, passage: Passage, chunk: PassageChunk) -> str:
     if place.context.offers("view_document"):
         rest = place.call("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
         return f"Read the rest with {rest}"
+    if place.context.offers("read_section"):
+        shown = len(chunk.text)
+        rest = place.call("read_section", file_path=chunk.path, section_heading=chunk.key, offset=shown)
+        return f"Read the rest with {rest}"
     if len(passage.chunks) > 1:
         return f"Read it by itself with {place.call('get_doc', chunk_id=chunk.chunk_id)}"
     return "The rest is not shown"
@@ -123,13 +127,16 @@ def _next_step(place: Pinned, passage: Passage) -> str:
 def _onwards(place: Pinned, passage: Passage) -> str:
     target, last = passage.target, passage.chunks[-1]
     cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
-    if cut is not None and (place.context.offers("view_document") or len(passage.chunks) > 1):
+    readers = ("view_document", "read_section")
+    if cut is not None and (any(map(place.context.offers, readers)) or len(passage.chunks) > 1):
         return _rest(place, passage, cut)
     if last.position < last.total and last.offset < MAX_CONTEXT:
         wider = place.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
         return f"Read more around it with {wider}"
     if last.position < last.total:
         return f"Read on with {place.call('get_doc', chunk_id=last.chunk_id, context=MAX_CONTEXT)}"
+    if place.context.offers("view_document"):
+        return f"See what else is in the file with {place.call('view_document', file=target.path)}"
     return "Search for more with search_docs: this is the end of the file"
 
 

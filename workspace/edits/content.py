@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workspace import anchors, markdown
 from workspace.errors import WorkspaceError
 from workspace.headings import PREAMBLE, read_headings, rewritten
-from workspace.lines import Lines
+from workspace.lines import LINE_END, Lines
 from workspace.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ MAX_LEVEL = 6
 DEEP_LEVEL = 4
 MAX_TITLE = 300
 
-_LINE_END = re.compile(r"\r\n?|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 # UTF-8 has no form for a surrogate; a whole pair that was read as JSON is one character by now.
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
@@ -68,7 +67,7 @@ def checked_text(text: str, field: str) -> str:
     found = _UNWRITABLE.search(text)
     if found is None:
         return with_newlines(text)
-    before = _LINE_END.split(text[: found.start()])
+    before = LINE_END.split(text[: found.start()])
     line, column = len(before), len(before[-1]) + 1
     name, reader = (
         ("NUL character", "Markdown")
@@ -86,7 +85,7 @@ def checked_text(text: str, field: str) -> str:
 
 def with_newlines(text: str) -> str:
     """A document's text with LF line ends, as a caller's content has them."""
-    return _LINE_END.sub("\n", text)
+    return LINE_END.sub("\n", text)
 
 
 def strip_blank_lines(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.edits.operation import Operation, Outcome
+from workspace.errors import Among, Listed
 from workspace.links.survival import Survival
 from workspace.paths import check_path
 from workspace.sight import digest
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from workspace.edits.operation import Taken
     from workspace.overlay import Overlay
     from workspace.snapshot import Snapshot
+
+_TOLD = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,11 @@ class RestoreDocument(Operation):
             overlay.create(restored)
         else:
             overlay.put(restored)
-        return Outcome(path, answer, summary, True, survival=_survival(now, restored))
+        hints: tuple[str, ...] = ()
+        if now is not None and (keys := _replaced(now, restored)):
+            answer["metadata_replaced"] = keys[:_TOLD]
+            hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
+        return Outcome(path, answer, summary, True, hints, _survival(now, restored))
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
         """The texts of the document that do not come back."""
@@ -71,8 +78,9 @@ class RestoreDocument(Operation):
 
     def _old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
         """The document as it was, at the path that it had."""
-        from workspace.edits.restoring.tracing import Place, Tracing, states_between
+        from workspace.edits.restoring.tracing import Tracing, states_between
         from workspace.edits.restoring.versions import SHORT, NotAtRef, version_of
+        from workspace.following import Place
         from workspace.overlay import PathExists
         from workspace.snapshot import Snapshot
 
@@ -91,7 +99,8 @@ class RestoreDocument(Operation):
         if old is None:
             raise NotAtRef(
                 f"'{path}' was not there at {self.commit[:SHORT]}",
-                fix="See with view_history in which commits it was.",
+                fix="Choose a commit in which it was.",
+                among=Among(Listed.COMMITS, path),
                 ref=self.commit,
             )
         later = Tracing(tip).follow([*reversed(way)], Place(path))
@@ -109,6 +118,12 @@ class RestoreDocument(Operation):
 
 def _moved(tip: Snapshot, path: str, now: str) -> DocumentNotFound:
     return DocumentNotFound(f"'{path}' was moved to '{now}'", fix=f"Restore '{now}'.", candidates=[now])
+
+
+def _replaced(now: Document, restored: Document) -> list[str]:
+    """The keys of front matter that go, or have another value; they count as no text that must be read."""
+    then = restored.front_matter
+    return [key for key, value in now.front_matter.items() if key not in then or then[key] != value]
 
 
 def _survival(now: Document | None, restored: Document) -> Survival:

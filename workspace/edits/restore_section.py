@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.addresses import SectionNotFound, nearest, resolve_section
 from workspace.edits.operation import DocumentOperation, Outcome
+from workspace.errors import Among, Listed
 from workspace.paths import check_path
 from workspace.sight import digest
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from workspace.document import Document, Section
     from workspace.edits.edit import Style
     from workspace.edits.operation import Taken
-    from workspace.edits.restoring.tracing import Place
+    from workspace.following import Place
     from workspace.lineage import State
     from workspace.overlay import Overlay
     from workspace.snapshot import Snapshot
@@ -84,7 +85,8 @@ class RestoreSection(DocumentOperation):
         return [(document, gone)] if gone else ()
 
     def _found(self, overlay: Overlay) -> _Found:
-        from workspace.edits.restoring.tracing import Place, Tracing, states_between
+        from workspace.edits.restoring.tracing import Tracing, states_between
+        from workspace.following import Place
         from workspace.snapshot import Snapshot
 
         tip = overlay.snapshot
@@ -109,7 +111,8 @@ class RestoreSection(DocumentOperation):
     ) -> Place | None:
         """Where a section stood at the commit; None where that cannot be told."""
         from workspace.descent import Descent
-        from workspace.edits.restoring.tracing import Place, Tracing
+        from workspace.edits.restoring.tracing import Tracing
+        from workspace.following import Place
 
         tip, path = overlay.snapshot, document.path
         if now.is_preamble or tip.entry(path) is None:
@@ -122,8 +125,9 @@ class RestoreSection(DocumentOperation):
         self, then: Snapshot, tip: Snapshot, way: Sequence[State], path: str
     ) -> tuple[Document, Section]:
         """The document as it was, and the section of the same address in it. Raises NotAtRef."""
-        from workspace.edits.restoring.tracing import Place, Tracing
+        from workspace.edits.restoring.tracing import Tracing
         from workspace.edits.restoring.versions import SHORT, NotAtRef, version_of
+        from workspace.following import Place
 
         place = Tracing(tip).follow(way, Place(path)) if tip.entry(path) else None
         path = place.path if place else path
@@ -137,7 +141,8 @@ class RestoreSection(DocumentOperation):
         what = f"the section '{self.slug[:200]}' of {path}" if old is not None else f"'{path}'"
         raise NotAtRef(
             f"{what} was not there at {self.commit[:SHORT]}",
-            fix="See with view_history in which commits it was.",
+            fix="Choose a commit in which it was.",
+            among=Among(Listed.COMMITS, path, self.slug),
             ref=self.commit,
             candidates=nearest(self.slug, known) or known[:5],
         )

@@ -9,7 +9,7 @@ from workspace.addresses import InvalidAddress, resolve_task, task_address
 from workspace.edits.content import InvalidContent
 from workspace.edits.edit import Edit, Splice, StructureChanged
 from workspace.edits.spacing import end_of_text, start_of_text
-from workspace.lines import BLANK, BOM, before_ending
+from workspace.lines import BLANK, BOM, LINE_END_BYTES, before_ending
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section, Task
@@ -51,7 +51,7 @@ def task_text(document: Document, task: Task, marker: bytes) -> str:
 
     Raises InvalidContent where they are not UTF-8.
     """
-    lines = re.split(rb"\r\n?|\n", document.data[task.start : before_ending(document.data, task.end)])
+    lines = LINE_END_BYTES.split(document.data[task.start : before_ending(document.data, task.end)])
     box = task.box - 1 - task.start
     was, now = _columns(lines[0][:box]), _columns(marker)
     same = was == now and b"\t" not in lines[0][:box] + marker

@@ -11,12 +11,14 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from workspace.edits.edit import Style
+    from workspace.edits.restoring.staying import Staying
     from workspace.edits.restoring.undoing import Undoing
     from workspace.objects import Commit
     from workspace.overlay import Overlay
     from workspace.snapshot import Snapshot
 
 _TOLD = 100
+_ROUNDS = 5  # what is held back may hold back more
 _NAMED = 3
 
 
@@ -56,10 +58,12 @@ class Undo(Operation):
         from workspace.edits.restoring.versions import SHORT
 
         commit = self._commit(overlay.snapshot)
-        undoing = Undoing(overlay, commit, self._held(overlay, commit))
+        held = self._held(overlay, commit)
+        undoing = Undoing(overlay, commit, held)
         undoing.run()
         short = self.commit[:SHORT]
-        if undoing.clashes and (not self.is_partial or not undoing.done):
+        is_settled = undoing.unmoved <= held
+        if undoing.clashes and (not self.is_partial or not undoing.done or not is_settled):
             raise self._conflict(short, undoing)
         subject = commit.message.strip().partition("\n")[0]
         summary = f"Undo {short}: {subject}"
@@ -76,15 +80,19 @@ class Undo(Operation):
         path = str(undoing.done[0]["file"])
         return Outcome(path, answer, summary, True, hints, undoing.survival())
 
-    def _held(self, overlay: Overlay, commit: Commit) -> frozenset[bytes]:
-        """Texts that stay where they are: what was moved between documents is taken back in both, or none."""
+    def _held(self, overlay: Overlay, commit: Commit) -> Staying:
+        """Lines that stay where they are: what was moved is taken back on both sides, or on none."""
+        from workspace.edits.restoring.staying import NOTHING
         from workspace.edits.restoring.undoing import Undoing
 
-        if not self.is_partial:
-            return frozenset()
-        tried = Undoing(overlay.copy(), commit)
-        tried.run()
-        return frozenset(tried.unmoved)
+        held = NOTHING
+        for _ in range(_ROUNDS if self.is_partial else 0):
+            tried = Undoing(overlay.copy(), commit, held)
+            tried.run()
+            if tried.unmoved <= held:
+                break
+            held |= tried.unmoved
+        return held
 
     def _commit(self, tip: Snapshot) -> Commit:
         """The commit. Raises NotInHistory, MergeCommit."""
@@ -94,7 +102,7 @@ class Undo(Operation):
         if tip.commit is None or not tip.git.descends(tip.commit, self.commit):
             raise NotInHistory(
                 f"the commit {short} is not in the history of this branch, so there is nothing to take back",
-                fix="Choose a commit of this branch; view_history shows those of a document.",
+                fix="Choose a commit of this branch.",
                 ref=self.commit,
             )
         commit = tip.git.commit(self.commit)
@@ -120,7 +128,8 @@ class Undo(Operation):
         return Conflict(
             f"what {short} did cannot all be taken back, because other commits have changed it since: "
             f"{', '.join(named[:_NAMED])}{more}; nothing was changed",
-            fix="Undo the commits that 'conflicts' names first, or send mode \"each\" to take back the rest.",
+            fix="Undo the commits that 'conflicts' names first, or "
+            + ("restore what you need." if self.is_partial else 'send mode "each" to take back the rest.'),
             ref=self.commit,
             conflicts=undoing.told(_TOLD),
         )

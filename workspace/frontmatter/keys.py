@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from workspace.frontmatter.reading import InvalidFrontMatter, loader, read, word
 from workspace.frontmatter.values import are_same
 from workspace.frontmatter.writing import write_value
-from workspace.lines import line_ending
+from workspace.lines import LINE_END, line_ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,6 @@ REMOVED: Final = object()
 # YAML 1.1 §5.4: what ends a line.
 _LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
 _ALIAS_COMMENT = re.compile(r"\*[^ \t]+[ \t]+(#.*?)[ \t\r\n]*$")
-_ENDING = re.compile(r"\r\n?|\n")
 
 
 class KeyLines(NamedTuple):
@@ -80,7 +79,7 @@ def set_keys(source: str, values: Mapping[str, object], ending: str) -> str:
             wanted[key] = value
             own = "".join(lines[found.first : found.end]) if found else ""
             text = _written(own, key, before.get(key), value, found)
-        edits.append((found, _ENDING.sub(lambda _: ending, text)))
+        edits.append((found, LINE_END.sub(lambda _: ending, text)))
     return _checked(_spliced(lines, edits), wanted, next(iter(values), ""))
 
 
@@ -89,7 +88,7 @@ def _written(own: str, key: str, known: object, value: object, found: KeyLines |
     if own and isinstance(known, (dict, list)) and type(known) is type(value):
         from workspace.frontmatter.merging import merged
 
-        text = merged(_ENDING.sub("\n", own), known, value)
+        text = merged(LINE_END.sub("\n", own), known, value)
         if text is not None and _says(text, key, value):
             return text
     return _with_comment(write_value(key, value), found)

@@ -2,14 +2,18 @@
 
 Ids are 40 hexadecimal digits everywhere outside this package.
 
-    repository.py   a repository is found, opened or refused, and made
-    reader.py       what can be read; it has no method that writes
-    store.py        objects are added, never a ref moved, and what a checkout needs
-    loose.py        objects that a crash may have left broken
-    packed.py       objects of a folder that is no repository
-    packing.py      objects are written into a pack of their own
-    index_file.py   Git's index as a value
-    tree_cache.py   which folder has which tree, as the index remembers it
+    repository.py     a repository is found, opened or refused, and made
+    reader.py         what can be read; it has no method that writes
+    object_reader.py  its objects; comparing.py tells how two trees differ
+    commit_graph.py   trees, parents and times of commits, where Git keeps them in one file
+    revisions.py      what names and the beginnings of ids stand for
+    files.py          which files Git ignores or has staged
+    store.py          objects are added, never a ref moved, and what a checkout needs
+    loose.py          objects that a crash may have left broken
+    packed.py         objects of a folder that is no repository
+    packing.py        objects are written into a pack of their own
+    index_file.py     Git's index as a value; index_entries.py is how an entry is written
+    tree_cache.py     which folder has which tree, as the index remembers it
 """
 
 from __future__ import annotations

@@ -11,10 +11,22 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
+from workspace.git.index_entries import (
+    CHECKSUM,
+    EXTENDED,
+    FIXED,
+    LONG,
+    checksum,
+    compressed,
+    fixed_part,
+    flags_of,
+    padded,
+    read_varint,
+    signed,
+)
 from workspace.git.repository import DamagedRepository
 from workspace.git.tree_cache import invalidated
 
@@ -22,10 +34,7 @@ _HEADER = struct.Struct(">4sII")
 _EXTENSION = struct.Struct(">4sI")
 _MODE = slice(24, 28)
 _ID = slice(40, 60)
-_FIXED = 62
-_CHECKSUM = 20
-_LONG = 0xFFF  # the length of names that are at least as long
-_EXTENDED, _STAGE = 0x4000, 0x3000
+_STAGE = 0x3000
 _INTENT_TO_ADD, _SKIP_WORKTREE = 1 << 13, 1 << 14
 
 # A mixed reset builds the index from HEAD and leaves the files alone.
@@ -92,7 +101,7 @@ class IndexFile:
     @classmethod
     def empty(cls) -> IndexFile:
         """An index without entries."""
-        return cls(_signed(_HEADER.pack(b"DIRC", 2, 0)))
+        return cls(signed(_HEADER.pack(b"DIRC", 2, 0)))
 
     def __len__(self) -> int:
         return len(self._entries.names)
@@ -108,8 +117,8 @@ class IndexFile:
         if at is None:
             return None
         start = self._entries.offsets[at]
-        fixed = self.data[start : start + _FIXED + 2]
-        flags = int.from_bytes(fixed[62:64], "big") if _flags(fixed) & _EXTENDED else 0
+        fixed = self.data[start : start + FIXED + 2]
+        flags = int.from_bytes(fixed[62:64], "big") if flags_of(fixed) & EXTENDED else 0
         return IndexEntry(
             fixed[_ID].hex(),
             int.from_bytes(fixed[_MODE], "big"),
@@ -140,11 +149,11 @@ class IndexFile:
                 at = self._find(name)
                 assert at is not None
                 start = self._entries.offsets[at]
-                flags = _flags(self.data[start : start + _FIXED]) & _EXTENDED
-                entry = _fixed(written[name], name, flags) + (b"\0\0" if flags else b"")
+                flags = flags_of(self.data[start : start + FIXED]) & EXTENDED
+                entry = fixed_part(written[name], name, flags) + (b"\0\0" if flags else b"")
                 parts += (view[position:start], entry)
                 position = start + len(entry)
-            return IndexFile(_signed(*parts, view[position : self._entries.end], extensions), self._entries)
+            return IndexFile(signed(*parts, view[position : self._entries.end], extensions), self._entries)
         return IndexFile(self._rebuilt(removed, written, extensions))
 
     def _rebuilt(
@@ -153,7 +162,7 @@ class IndexFile:
         """The bytes with entries come and gone, in order of their names."""
         spliced = self._compressed_again if self._version == 4 else self._spliced
         count, parts = spliced({*removed, *written}, written)
-        return _signed(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
+        return signed(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
 
     def _spliced(self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]) -> tuple[int, list[bytes]]:
         entries = self._entries
@@ -168,7 +177,7 @@ class IndexFile:
                 position = bounds[at + 1]
                 count -= 1
             if name in written:
-                parts.append(_padded(_fixed(written[name], name, 0) + name))
+                parts.append(padded(fixed_part(written[name], name, 0) + name))
                 count += 1
         return count, [*parts, self.data[position : entries.end]]
 
@@ -182,11 +191,11 @@ class IndexFile:
             for name, start in zip(entries.names, entries.offsets, strict=True)
             if name not in gone
         ]
-        merged += [(name, _fixed(new, name, 0)) for name, new in written.items()]
+        merged += [(name, fixed_part(new, name, 0)) for name, new in written.items()]
         parts: list[bytes] = []
         previous = b""
         for name, head in sorted(merged):
-            parts += (head, _compressed(name, previous))
+            parts += (head, compressed(name, previous))
             previous = name
         return len(merged), parts
 
@@ -209,8 +218,8 @@ class IndexFile:
             at += 1
 
     def _head(self, start: int) -> bytes:
-        extended = _flags(self.data[start : start + _FIXED]) & _EXTENDED
-        return self.data[start : start + _FIXED + (2 if extended else 0)]
+        extended = flags_of(self.data[start : start + FIXED]) & EXTENDED
+        return self.data[start : start + FIXED + (2 if extended else 0)]
 
     def _parse(self) -> _Entries:
         data = self.data
@@ -218,7 +227,7 @@ class IndexFile:
         if magic != b"DIRC" or version not in (2, 3, 4):
             raise ValueError
         # Git leaves the checksum out where `index.skipHash` is set.
-        if data[-_CHECKSUM:] not in (_checksum(data[:-_CHECKSUM]), bytes(_CHECKSUM)):
+        if data[-CHECKSUM:] not in (checksum(data[:-CHECKSUM]), bytes(CHECKSUM)):
             raise ValueError
         names: list[bytes] = []
         offsets: list[int] = []
@@ -226,14 +235,14 @@ class IndexFile:
         name, position = b"", _HEADER.size
         for _ in range(count):
             flags = data[position + 60] << 8 | data[position + 61]
-            start = position + (_FIXED + 2 if flags & _EXTENDED else _FIXED)
+            start = position + (FIXED + 2 if flags & EXTENDED else FIXED)
             if version == 4:
-                stripped, start = _varint(data, start)
+                stripped, start = read_varint(data, start)
                 end = data.index(0, start)
                 name = name[: len(name) - stripped] + data[start:end]
             else:
-                length = flags & _LONG
-                end = start + length if length < _LONG else data.index(0, start)
+                length = flags & LONG
+                end = start + length if length < LONG else data.index(0, start)
                 name = data[start:end]
             names.append(name)
             offsets.append(position)
@@ -247,7 +256,7 @@ class IndexFile:
 
     def _extensions(self, position: int, changed: list[bytes] | tuple[()]) -> Iterator[bytes]:
         """The extensions that stay true after a change of these paths, each with its header."""
-        end = len(self.data) - _CHECKSUM
+        end = len(self.data) - CHECKSUM
         while position < end:
             name, size = _EXTENSION.unpack_from(self.data, position)
             content = self.data[position + _EXTENSION.size : position + _EXTENSION.size + size]
@@ -265,51 +274,3 @@ class IndexFile:
                 content = invalidated(content, changed)
             if name in (b"TREE", b"REUC"):
                 yield _EXTENSION.pack(name, len(content)) + content
-
-
-def _fixed(new: tuple[str, int], name: bytes, extended: int) -> bytes:
-    id, mode = new
-    flags = min(len(name), _LONG) | extended
-    return bytes(24) + mode.to_bytes(4, "big") + bytes(12) + bytes.fromhex(id) + flags.to_bytes(2, "big")
-
-
-def _padded(entry: bytes) -> bytes:
-    return entry + bytes(8 - len(entry) % 8)
-
-
-def _compressed(name: bytes, previous: bytes) -> bytes:
-    """A name as version 4 has it: how much of the one before goes, and what follows instead."""
-    pairs = zip(name, previous, strict=False)
-    shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
-    value = len(previous) - shared
-    digits = [value & 127]
-    while value := value >> 7:
-        value -= 1
-        digits.append(128 | value & 127)
-    return bytes(reversed(digits)) + name[shared:] + b"\0"
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A number as in packs' offsets (gitformat-pack), and where what follows begins."""
-    byte = data[position]
-    value = byte & 127
-    while byte & 128:
-        position += 1
-        byte = data[position]
-        value = (value + 1 << 7) + (byte & 127)
-    return value, position + 1
-
-
-def _flags(fixed: bytes | bytearray) -> int:
-    return fixed[60] << 8 | fixed[61]
-
-
-def _checksum(data: bytes) -> bytes:
-    return sha1(data, usedforsecurity=False).digest()
-
-
-def _signed(*parts: bytes | memoryview) -> bytes:
-    digest = sha1(usedforsecurity=False)
-    for part in parts:
-        digest.update(part)
-    return b"".join((*parts, digest.digest()))

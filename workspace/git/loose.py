@@ -14,6 +14,8 @@ from pathlib import Path
 
 # More than the kind and the size of an object take, which stand before its bytes.
 _HEADER = 64
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_PIECE = 1 << 16
 
 BROKEN_OBJECTS = "docyard/broken-objects"
 """Where broken loose objects are set aside, within the common Git directory."""
@@ -38,12 +40,17 @@ def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str,
     Raises BrokenObject, or LargeObject for one of more than `most` bytes, which are not all held then.
     """
     try:
-        # A string, because this is asked for each object of a commit, and a Path costs more than the answer.
-        with open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", "rb", buffering=0) as file:
+        # A string and no file object, because this is asked for each object of a history.
+        file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _FLAGS)
+        try:
             # What does not shrink grows by less than this.
-            if most is not None and os.fstat(file.fileno()).st_size > most + most // 1000 + _HEADER:
+            if most is not None and os.fstat(file).st_size > most + most // 1000 + _HEADER:
                 raise LargeObject(id)
-            compressed = file.read()
+            compressed = os.read(file, _PIECE)
+            if len(compressed) == _PIECE:
+                compressed = b"".join((compressed, *iter(lambda: os.read(file, _PIECE), b"")))
+        finally:
+            os.close(file)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError:

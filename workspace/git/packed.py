@@ -6,12 +6,12 @@ id as it is read, so where the folder came from does not matter to what an id st
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from pathlib import Path
 
 import pygit2
 
+from workspace.git.object_reader import ObjectReader
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.objects import Commit, Head, Signature
@@ -24,25 +24,24 @@ _NOBODY = Signature("", "", 0)
 class PackedReader(GitReader):
     """The packs in `objects/pack` of a folder. Where a commit is asked for, the id of a tree stands for it.
 
-    `tree` is what a work tree would have checked out. Another
-    process that is given one opens the folder for itself.
+    `tree` is what a work tree would have checked out. Another process that is given a reader opens the folder
+    for itself.
     """
 
     def __init__(self, folder: Path, tree: str | None = None) -> None:
-        self._lock = threading.RLock()
-        self._whole = set()
-        self._path = self.git_dir = self.common_dir = folder
-        self._tree_id = tree
-        self.worktree = None
-        self.bare = True
         # Not `Odb(folder)`: that would also follow `objects/info/alternates` out of the folder.
         odb = pygit2.Odb()
         try:
             odb.add_backend(pygit2.OdbBackendPack(str(folder / "objects")), 1)
         except (OSError, pygit2.GitError):
             raise self._missing(tree or "") from None
-        self._repo = pygit2.Repository()
-        self._repo.set_odb(odb)
+        repo = pygit2.Repository()
+        repo.set_odb(odb)
+        ObjectReader.__init__(self, repo, folder)
+        self._path = self.git_dir = folder
+        self._tree_id = tree
+        self.worktree = None
+        self.bare = True
 
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
         return PackedReader, (self.common_dir,)

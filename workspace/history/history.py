@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.addresses import SectionNotFound, read_fragment, resolve_section, section_not_found
@@ -17,7 +18,7 @@ from workspace.history.trail import Trail
 from workspace.snapshot import DocumentCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from workspace.git import GitReader
     from workspace.history.change import Change
@@ -32,7 +33,9 @@ LOOKED_AT = 12_000
 BLAMED = 120_000
 """Commits that a blame looks at; lines that are older are told of as far as it came."""
 
-_KEPT = 64
+_KEPT = 64  # addresses
+_KEPT_STARTS = 8  # commits of each that its history was asked for at
+_KEPT_VERSIONS = 4
 _KEPT_LINES = 200_000
 _CACHED_BYTES = 16_000_000
 _SHOWN = 5
@@ -73,9 +76,11 @@ class History:
     def __init__(self, git: GitReader) -> None:
         self._git = git
         self._graph = Graph(git)
+        # A step asks for the same two versions several times.
+        self._read = lru_cache(maxsize=_KEPT_VERSIONS)(git.blob_within)
         # Not the cache of the workspace: old versions would drive those out that are read now.
         self._cache = DocumentCache(_CACHED_BYTES)
-        self._trails: OrderedDict[tuple[str, str, str | None], Trail] = OrderedDict()
+        self._trails: OrderedDict[tuple[object, ...], dict[str, Trail]] = OrderedDict()
         self._blames: OrderedDict[tuple[str, str, str | None], tuple[BlamedLine, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -100,13 +105,13 @@ class History:
             raise snapshot.not_found(path)
         self._graph.look()
         place = self._place(snapshot, path, fragment)
-        trail = self._trail(snapshot, place)
+        trail, known = self._trail(snapshot, place)
         passed = int(after) if after and after.isdecimal() else 0
         with trail.lock:
             while trail.seen < passed and not trail.is_done:
-                trail.walk(len(trail.found) + limit, LOOKED_AT, progress)
+                trail.walk(len(trail.found) + limit, LOOKED_AT, known, progress)
             first = sum(found.seen <= passed for found in trail.found)
-            trail.walk(first + limit, LOOKED_AT, progress)
+            trail.walk(first + limit, LOOKED_AT, known, progress)
             page = trail.found[first : first + limit]
             more = len(trail.found) > first + limit or not trail.is_done
             is_early = more and len(page) < limit
@@ -181,21 +186,29 @@ class History:
         return snapshot.not_found(path)
 
     def _versions(self, snapshot: Snapshot) -> Versions:
-        return Versions(self._git, self._cache, snapshot.config.limits.document_bytes)
+        return Versions(self._git, self._read, self._cache, snapshot.config.limits.document_bytes)
 
-    def _trail(self, snapshot: Snapshot, place: Place) -> Trail:
+    def _trail(self, snapshot: Snapshot, place: Place) -> tuple[Trail, Mapping[str, Trail]]:
+        """The trail of a place, and those of its address that began at other commits."""
         assert snapshot.commit is not None
-        key = (snapshot.commit, *place.address)
+        # Which paths count as documents, and how much of one is read, is a part of what was found.
+        config = snapshot.config
+        kin = (*place.address, config.root, config.exclude, config.limits.document_bytes)
         with self._lock:
-            if key not in self._trails:
+            trails = self._trails.setdefault(kin, {})
+            self._trails.move_to_end(kin)
+            known = dict(trails)
+            trail = known.pop(snapshot.commit, None)
+            if trail is None:
                 versions = self._versions(snapshot)
                 steps = Steps(self._graph, versions, snapshot.config.is_document)
                 start = Station(snapshot.commit, place)
-                self._trails[key] = Trail(self._git, self._graph, versions, steps, start)
-                if len(self._trails) > _KEPT:
+                trail = trails[snapshot.commit] = Trail(self._git, self._graph, versions, steps, start)
+                while len(trails) > _KEPT_STARTS:
+                    trails.pop(next(iter(trails)))
+                while len(self._trails) > _KEPT:
                     self._trails.popitem(last=False)
-            self._trails.move_to_end(key)
-            return self._trails[key]
+        return trail, known
 
     def _notes(self, trail: Trail) -> tuple[str, ...]:
         """What could not be read of a history that was followed to its end."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from workspace.document import Document, Section
 
 _LEAST = 0.5
-# Where links lead to is written anew in a section that moves (CommonMark 0.31 §6.3, §4.7).
-_DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
+DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
+"""Where a link leads to, written anew in a section that moves (CommonMark 0.31 §6.3, §4.7)."""
 _COMPARED = 200  # sections that are gone; of more, none is compared
 
 
@@ -78,7 +78,7 @@ def _best_of(document: Document, section: Section, found: Sequence[tuple[Documen
 
 
 def _lines(document: Document, section: Section) -> Counter[bytes]:
-    text = _DESTINATION.sub(b"", telling_text(document, section))
+    text = DESTINATION.sub(b"", telling_text(document, section))
     return Counter(line for line in text.splitlines() if line.strip())
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.descent import elsewhere, telling_text
 from workspace.history.likeness import most_alike, origin
 from workspace.history.places import Place, absent, section_of
-from workspace.history.skipping import shifted
+from workspace.history.skipping import edit_between
 from workspace.renames import Renames
 
 if TYPE_CHECKING:
@@ -96,8 +96,10 @@ class Origins:
         old, new = self._versions.data(blob), self._versions.data(place.blob or "")
         if old is None or new is None:
             return absent(place.path, place.key, blob)
-        if (moved := shifted(new, old, place.start, place.end)) is not None:
-            return place._replace(blob=blob, start=place.start + moved, end=place.end + moved)
+        edit = edit_between(new, old)
+        moved = edit.moved(place.start, place.end) if edit else None
+        if moved is not None:
+            return place._replace(blob=blob, start=moved[0], end=moved[1])
         found = self._same_section(place, place.path, blob)
         if found is not None:
             return found

@@ -10,8 +10,12 @@ from workspace.lines import Lines
 from workspace.snapshot import DocumentCache, NotADocument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workspace.document import Document, Section
     from workspace.git import GitReader
+
+    Read = Callable[[str, int], bytes | None]
 
 
 class Place(NamedTuple):
@@ -46,18 +50,20 @@ def absent(path: str, key: str | None, blob: str | None = None) -> Place:
 class Versions:
     """The versions of documents, read within a limit of bytes each. Safe in several threads.
 
-    `is_cut` says that one was larger, and not read.
+    `read` gives the bytes of a blob, None where they are more than so many. `is_cut` says that one was
+    larger, and not read.
     """
 
-    def __init__(self, git: GitReader, cache: DocumentCache, most: int) -> None:
+    def __init__(self, git: GitReader, read: Read, cache: DocumentCache, most: int) -> None:
         self.git = git
+        self._read = read
         self._cache = cache
         self.most = most
         self.is_cut = False
 
     def data(self, blob: str) -> bytes | None:
         """The bytes of a version; None for one that is too large."""
-        data = self.git.blob_within(blob, self.most)
+        data = self._read(blob, self.most)
         self.is_cut |= data is None
         return data
 

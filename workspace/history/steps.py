@@ -14,7 +14,7 @@ from workspace.history.origins import Origins
 from workspace.history.places import absent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from workspace.history.graph import Graph
     from workspace.history.places import Place, Versions
@@ -56,24 +56,27 @@ class Steps:
         self._versions = versions
         self._origins = Origins(versions, is_document)
 
-    def pass_by(self, station: Station, most: int) -> tuple[Station, int]:
+    def pass_by(self, station: Station, most: int, known: Container[str] = ()) -> tuple[Station, int]:
         """The commit before the next one that may have changed a station's document; how many were passed.
 
-        This is where nearly all of the time goes, so it asks for nothing but the file's id.
+        It also ends at a commit of `known`. This is where nearly all of the time goes, so it asks for
+        nothing but the file's id.
         """
         commit, place = station
-        node, passed = self._graph.node, 0
+        node, blob, passed = self._graph.node, self._graph.blob, 0
         with suppress(DamagedRepository):
             at = node(commit)
             while passed < most:
                 for parent in at.parents:
                     before = node(parent)
-                    if before.tree == at.tree or self._graph.blob(before.tree, place.path) == place.blob:
+                    if before.tree == at.tree or blob(before.tree, place.path) == place.blob:
                         commit, at = parent, before
                         break
                 else:
                     break
                 passed += 1
+                if commit in known:
+                    break
         return Station(commit, place), passed
 
     def take(self, station: Station) -> Step:
@@ -85,17 +88,15 @@ class Steps:
             return Step((), None, 1, (commit,))
         if not node.parents:
             return Step((), self._created(place), 1, ())
+        passed = self.pass_by(station, 1)
+        if passed[1]:
+            return Step((passed[0],), None, 1, ())
         work, unread = 1, []
         found: list[Before] = []
         for parent in node.parents:
             try:
                 tree = self._graph.node(parent).tree
-                if tree == node.tree:
-                    return Step((Station(parent, place),), None, work, ())
-                blob = self._graph.blob(tree, place.path)
-                if blob == place.blob:
-                    return Step((Station(parent, place),), None, work, ())
-                origin = self._origins.of(place, node.tree, tree, blob)
+                origin = self._origins.of(place, node.tree, tree, self._graph.blob(tree, place.path))
             except DamagedRepository:
                 unread.append(parent)
                 continue

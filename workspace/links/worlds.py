@@ -1,26 +1,21 @@
-"""Worlds: the files that links are resolved among, at a commit, in a batch, or in a work tree."""
+"""The files that links are resolved among: at a commit, with what a batch has laid over them."""
 
 from __future__ import annotations
 
-import os
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workspace.config import LimitExceeded
-from workspace.document import Document
 from workspace.overlay import Overlay
-from workspace.snapshot import NotADocument, check_pointer
 from workspace.trees import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Mapping
 
-    from workspace.config import WorkspaceConfig
+    from workspace.document import Document
     from workspace.links.rules import LinkRules
     from workspace.snapshot import Snapshot
 
-_KEPT_DOCUMENTS = 64
 _SUBMODULE_MODE = 0o160000
 
 
@@ -118,101 +113,6 @@ def _folders_above(paths: Iterable[str]) -> frozenset[str]:
         while folder and (folder := folder.rpartition("/")[0]) not in found:
             found.add(folder)
     return frozenset(found)
-
-
-class FolderWorld:
-    """The files of a folder as they lie on the disk: a work tree, or one that is in no repository.
-
-    Names count letter case on every disk. Symbolic links are files, and are not followed.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        config: WorkspaceConfig,
-        documents: Iterable[str] | None = None,
-        read: Callable[[str], Document | None] | None = None,
-    ) -> None:
-        """`documents` are the paths of all documents, `read` a reader of them where the caller has one."""
-        self._root = root
-        self._config = config
-        self._documents = documents
-        self._folders: dict[str, Mapping[str, bool]] = {}
-        self.document = lru_cache(maxsize=_KEPT_DOCUMENTS)(read or self._read)
-
-    @property
-    def rules(self) -> LinkRules:
-        """How links are read."""
-        return self._config.links
-
-    @cached_property
-    def stems(self) -> Mapping[str, Collection[str]]:
-        """The paths of all documents by the stem of their name, in lower case."""
-        return by_stem(self._walk("") if self._documents is None else self._documents)
-
-    def exists(self, path: str) -> bool:
-        """Whether anything stands at a path; "" is the root."""
-        return self._kind(path) is not None
-
-    def is_folder(self, path: str) -> bool:
-        """Whether a folder stands there."""
-        return self._kind(path) is True
-
-    def entries(self, folder: str) -> Collection[str]:
-        """The names in a folder."""
-        return self._listed(folder) if self._kind(folder) else ()
-
-    def _kind(self, path: str) -> bool | None:
-        """Whether what stands at a path is a folder; None if nothing does.
-
-        Names are looked for in lists, as a disk that folds case finds a file under any of its spellings.
-        """
-        above, _, last = path.rpartition("/")
-        if above in self._folders and path:
-            return self._folders[above].get(last)
-        kind, folder = True, ""
-        for name in path.split("/") if path else ():
-            found = self._listed(folder).get(name) if kind else None
-            if found is None:
-                return None
-            kind, folder = found, f"{folder}/{name}" if folder else name
-        return kind
-
-    def _listed(self, folder: str) -> Mapping[str, bool]:
-        """What a folder that is there holds, and which of it are folders."""
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._folders[folder] = self._scanned(folder)
-        return known
-
-    def _scanned(self, folder: str) -> Mapping[str, bool]:
-        try:
-            with os.scandir(self._root / folder) as entries:
-                found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-        except OSError:
-            return {}
-        found.pop(".git", None)
-        return found
-
-    def _walk(self, folder: str) -> Iterable[str]:
-        for name, is_folder in self._listed(folder).items():
-            path = f"{folder}/{name}" if folder else name
-            if is_folder:
-                yield from self._walk(path)
-            elif self._config.is_document(path):
-                yield path
-
-    def _read(self, path: str) -> Document | None:
-        file = self._root / path
-        if self._kind(path) is not False or not self._config.is_document(path) or file.is_symlink():
-            return None
-        try:
-            data = file.read_bytes()
-            check_pointer(path, data)
-            self._config.limits.check_document(path, len(data))
-            return Document.parse(data, path)
-        except (OSError, NotADocument, LimitExceeded):
-            return None
 
 
 def by_stem(paths: Iterable[str]) -> Mapping[str, Collection[str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.summaries.passages import WORTH, Kind, Passage, clipped
-from workspace.summaries.prose import LINE_END
+from workspace.lines import LINE_END
+from workspace.summaries.passages import WORTH, Kind, Passage, clipped, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,7 @@ def passages_of_log(text: str) -> Iterator[Passage]:
     for place, line in enumerate(lines):
         shown = clipped(" ".join(line.split()))
         if (level := first.get(place)) is not None:
-            count = counts[level]
-            note = f"{count:,} {'line' if count == 1 else 'lines'} with {level}"
+            note = f"{counted(counts[level], 'line')} with {level}"
             yield Passage(Kind.LEVEL, shown, WORTH[Kind.LEVEL], note, is_first=place == 0)
         elif place in ends:
             yield Passage(Kind.LEAD, shown, WORTH[Kind.LEAD], is_first=place == 0)

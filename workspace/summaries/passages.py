@@ -118,3 +118,8 @@ def clipped(text: str) -> str:
         return text
     space = text.rfind(" ", _MAX_LENGTH // 2, _MAX_LENGTH)
     return text[: space if space > 0 else _MAX_LENGTH].rstrip() + CUT
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 row", "1,200 rows"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

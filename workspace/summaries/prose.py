@@ -11,6 +11,8 @@ import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.lines import LINE_END
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -32,8 +34,6 @@ class Block(NamedTuple):
     lines: list[str]
     label: str = ""
 
-
-LINE_END = re.compile(r"\r\n?|\n")
 
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _LISTING = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$")

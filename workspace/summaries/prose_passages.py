@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.summaries.passages import WORTH, Kind, Passage, clipped, kind_of
+from workspace.summaries.passages import WORTH, Kind, Passage, clipped, counted, kind_of
 from workspace.summaries.prose import Shape, breaks_after_term, read_prose, without_break
 from workspace.summaries.sentences import split_sentences
 from workspace.summaries.shown import as_shown
@@ -65,8 +65,7 @@ def _leading(passage: Passage) -> Passage:
 def _of_table(block: Block) -> Iterator[Passage]:
     head, rows = as_shown(block.lines[0]), block.lines[1:]
     if _WORD.search(head):
-        note = f"{len(rows)} row" if len(rows) == 1 else f"{len(rows):,} rows"
-        yield _passage(Kind.TABLE, head)._replace(note=note)
+        yield _passage(Kind.TABLE, head)._replace(note=counted(len(rows), "row"))
     for row in rows:
         if _WORD.search(shown := as_shown(row)):
             yield _passage(Kind.ROW, shown)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from workspace.lines import LINE_END
 from workspace.summaries.log_passages import passages_of_log
 from workspace.summaries.passages import AGAIN
-from workspace.summaries.prose import LINE_END
 from workspace.summaries.prose_passages import passages_of_prose
 from workspace.summaries.source_passages import passages_of_source
 from workspace.texts.text_file import Kind as TextKind

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from workspace.texts.definitions import MODIFIER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_WORDS = (
-    r"(?:abstract|async|const|default|export|extern|final|inline|internal|open|override|private|protected|pub"
-    r"|public|sealed|static|template|unsafe|virtual)"
-)
 _DECLARES = re.compile(
-    r"[ \t]*(?:" + _WORDS + r"(?:\([a-z]+\))?[ \t]+){0,5}"
+    rf"[ \t]*{MODIFIER}{{0,5}}"
     r"(?:class|def|defp|enum|fn|func|fun|function|impl|interface|macro|message|module|namespace|package|proc|rpc"
     r"|service|struct|sub|trait|type|typedef|union|CREATE[ \t]+TABLE)\b[ \t]+[\w(*&<\"]"
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from workspace.lines import LINE_END
 from workspace.summaries.passages import WORTH, Kind, Passage, clipped, kind_of
-from workspace.summaries.prose import LINE_END
 from workspace.summaries.sentences import split_sentences
 from workspace.summaries.signatures import declaration
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.summaries.passages import MARKED, Kind
+from workspace.summaries.passages import MARKED, Kind, counted
 from workspace.summaries.reading import MAX_PASSAGES
 from workspace.texts.text_file import Kind as TextKind
 
@@ -37,7 +37,7 @@ def preamble(text: TextFile, summary: Summary, title: str) -> str:
     """One sentence that says what the file is, and what this summary of it holds."""
     named, sections = len(summary.named), summary.sections
     what = f"'{title}' ({text.path})" if title else text.path
-    size = f"{_TEXTS[text.kind]} of {summary.original_tokens:,} tokens in {_plural(sections, 'section')}"
+    size = f"{_TEXTS[text.kind]} of {summary.original_tokens:,} tokens in {counted(sections, 'section')}"
     names = "names all of them" if named == sections else f"names {named:,} of them, the shallowest first"
     if sections == 1:
         names = "names it" if named else "names none"
@@ -60,10 +60,6 @@ def _shares(summary: Summary) -> list[tuple[int, int, str]]:
 
 def _share(kept: int, total: int, words: str) -> str:
     return f"{kept:,} of {total:,} {words}"
-
-
-def _plural(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
@@ -103,7 +99,7 @@ def not_recommended_for(summary: Summary) -> list[str]:
     """What the file itself has to be read for."""
     uses = ["quoting or editing the file"]
     if missing := summary.sections - len(summary.named):
-        uses.append(f"finding anything in the {_plural(missing, 'section')} not named")
+        uses.append(f"finding anything in the {counted(missing, 'section')} not named")
     for kept, total, words in _shares(summary):
         if kept < total and words != "sentences":
             uses.append(f"a complete list of its {words}: {_share(kept, total, 'kept')}")

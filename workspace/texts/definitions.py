@@ -12,6 +12,7 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.lines import LINE_END
 from workspace.texts.headings import Heading
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ _MODIFIERS = (
     "abstract async const data declare default export extern final implicit inline internal local open "
     "override partial private protected pub public readonly sealed static suspend unsafe virtual"
 )
-_MODIFIER = rf"(?:(?:{'|'.join(_MODIFIERS.split())})(?:\([^()\n]{{0,80}}\))?[ \t]+)"
+MODIFIER = rf"(?:(?:{'|'.join(_MODIFIERS.split())})(?:\([^()\n]{{0,80}}\))?[ \t]+)"
+"""Matches a modifier before a definition, such as `public` or `pub(crate)`, and the space behind it."""
+
 _NAME = r"[^\W\d][\w$.:]*[?!]?|[$~][\w$]+"
 _NO_NAME = (
     "await case catch delete do else elif except finally for foreach if in lock match new not or return "
@@ -59,7 +62,6 @@ _BODY = re.compile(
 )
 _PARENTHESIS = re.compile(r"[()]")
 _ABOVE = ("@", "//", "/*", "*", "# ", "#[", "--")
-_LINE = re.compile(r"\r\n?|\n")
 
 
 class _Language(NamedTuple):
@@ -105,7 +107,7 @@ def read_headings(lines: Lines, path: str) -> list[Heading]:
     language = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
     if language is None or len(lines.data) > MAX_BYTES:
         return []
-    text = _LINE.sub("\n", lines.data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    text = LINE_END.sub("\n", lines.data.decode("utf-8", "replace").removeprefix("\ufeff"))
     masked = language.mask.sub(_blank, text)
     found = dict(sorted((*_bodies(masked, language), *_named(masked, language))))
     starts = [0, *(end.end() for end in re.finditer("\n", text))]
@@ -138,7 +140,7 @@ def _named(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, s
     """The definitions that a word begins: where each stands, its indentation, its name."""
     words = "|".join(language.words.split())
     pattern = re.compile(
-        rf"^([ \t]*){_MODIFIER}{{0,8}}(?:{words})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
+        rf"^([ \t]*){MODIFIER}{{0,8}}(?:{words})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
         rf"(?:\([^()\n]{{0,200}}\)[ \t]*)?({_NAME})",
         re.MULTILINE,
     )

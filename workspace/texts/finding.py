@@ -7,7 +7,7 @@ import unicodedata
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.addresses import SectionNotFound, nearest, read_fragment, resolve_section, sections_named
-from workspace.errors import WorkspaceError
+from workspace.errors import Among, Listed, WorkspaceError
 from workspace.sections import PREAMBLE
 from workspace.slugs import file_slug, heading_slug
 
@@ -199,15 +199,18 @@ def _ambiguous(text: TextFile, outline: Outline, asked: _Asked, found: Sequence[
 def _not_found(text: TextFile, outline: Outline, asked: _Asked) -> SectionNotFound:
     close = _nearest(outline, asked)
     known = [entry.address for entry in outline.entries]
+    among = None
     if close:
         fix = f"Did you mean '{close[0]}'?"
     elif known == [PREAMBLE]:
-        fix = f"It has no sections; read it whole with smart_read, or as '{PREAMBLE}'."
+        fix = f"It has no sections: read it whole, or as '{PREAMBLE}'."
     else:
-        fix = "list_sections shows every section."
+        fix = "Name a section that it has."
+        among = Among(Listed.SECTIONS, text.path)
     return SectionNotFound(
         f"no section '{_shown(asked)}' in {text.path}",
         fix=fix,
+        among=among,
         candidates=close or known[:_CANDIDATES],
         wanted=_shown(asked),
     )

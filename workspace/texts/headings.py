@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.lines import BLANK
-from workspace.sections import PREAMBLE
+from workspace.sections import PREAMBLE, nest
 from workspace.slugs import Names, heading_slug
 from workspace.texts.outline import Entry, numbers_of
 
@@ -52,7 +52,7 @@ def entries_of(lines: Lines, headings: Sequence[Heading]) -> tuple[Entry, ...]:
         headings = [Heading("", 0, 0, 0), *headings]
     starts = [0, *(lines.offset(heading.first_line) for heading in headings[1:])]
     levels = [min(heading.level, MAX_LEVEL) for heading in headings]
-    parents, ends = _nested(levels)
+    parents, ends = nest(levels, range(len(levels)), len(levels))
     numbers = numbers_of(levels, parents)
     bounds = [*starts, len(data)]
     firsts = [*(heading.first_line for heading in headings), len(lines)]
@@ -78,22 +78,6 @@ def entries_of(lines: Lines, headings: Sequence[Heading]) -> tuple[Entry, ...]:
 
 def _title_on_top(title: Heading) -> Heading:
     return title._replace(first_line=0)
-
-
-def _nested(levels: Sequence[int]) -> tuple[list[int | None], list[int]]:
-    """The parent of each part, and the position of the first part that does not stand below it."""
-    parents: list[int | None] = []
-    ends = [len(levels)] * len(levels)
-    open_parts: list[int] = []
-    for position, level in enumerate(levels):
-        while open_parts and levels[open_parts[-1]] >= level:
-            ends[open_parts.pop()] = position
-        parents.append(open_parts[-1] if open_parts else None)
-        if level:
-            open_parts.append(position)
-        else:
-            ends[position] = position + 1
-    return parents, ends
 
 
 def _addresses(headings: Sequence[Heading], parents: Sequence[int | None]) -> list[str]:

@@ -64,10 +64,6 @@ class Outline:
     entries: tuple[Entry, ...]
     reason: str | None = None
 
-    def own(self, entry: Entry) -> slice:
-        """The bytes of a part's own text."""
-        return entry.own
-
     @cached_property
     def _by_address(self) -> Mapping[str, Entry]:
         return {entry.address: entry for entry in self.entries}
@@ -114,13 +110,13 @@ def outline_of(text: TextFile) -> Outline:
 def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
     """The headings of a text that is no Markdown; and why there are none, where there may be some."""
     if text.kind is Kind.RESTRUCTUREDTEXT:
-        from workspace.texts import adornments
+        from workspace.texts import restructuredtext
 
-        return adornments.read_headings(lines), None
+        return restructuredtext.read_headings(lines), None
     if text.kind is Kind.ASCIIDOC:
-        from workspace.texts import titles
+        from workspace.texts import asciidoc
 
-        return titles.read_headings(lines), None
+        return asciidoc.read_headings(lines), None
     if text.kind is Kind.SOURCE:
         from workspace.texts import definitions
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, InvalidPath
 from workspace.snapshot import check_pointer
-from workspace.texts.signatures import UTF16, UTF32, not_text
+from workspace.texts.magic import UTF16, UTF32, not_text
 from workspace.texts.unreadable import unreadable
 
 if TYPE_CHECKING:
@@ -98,10 +98,11 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
     snapshot.config.limits.check_document(path, snapshot.git.blob_size(entry.id))
     data = snapshot.git.blob(entry.id)
     check_pointer(path, data)
-    found = not_text(data)
+    is_document = snapshot.config.is_document(path)
+    # A NUL in Markdown is read as U+FFFD (CommonMark 0.31 §2.3).
+    found = not_text(data, may_hold_nul=is_document)
     if found:
         raise NotText(f"'{path}' is not text but {found}", fix=_FIXES.get(found, _FIX), **{"is": found})
-    is_document = snapshot.config.is_document(path)
     parse = (lambda: snapshot.document(path)) if is_document else None
     return TextFile(path, entry.id, data, kind_of(path), parse)
 

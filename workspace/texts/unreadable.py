@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace import trees
 from workspace.addresses import nearest
 from workspace.config import CONFIG_PATH
+from workspace.errors import Among, Listed
 from workspace.objects import LINK_MODE
-from workspace.snapshot import DocumentNotFound, NotCommitted
+from workspace.snapshot import NOTHING_YET, DocumentNotFound, not_committed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,13 +44,14 @@ def readable_paths(snapshot: Snapshot) -> Iterator[str]:
 def unreadable(snapshot: Snapshot, path: str, entry: Entry | None) -> DocumentNotFound:
     """The error for a path at which `entry` stands, or nothing, and no file that may be read."""
     shown = path if len(path) <= _SHOWN else path[:_SHOWN] + "…"
-    if entry is None:
-        return _nothing(snapshot, path, shown)
-    if entry.is_tree:
-        inside = (name for name in readable_paths(snapshot) if name.startswith(path.rstrip("/") + "/"))
+    if path == "." or (entry is not None and entry.is_tree):
+        within = "" if path == "." else path.rstrip("/") + "/"
+        inside = (name for name in readable_paths(snapshot) if name.startswith(within))
         candidates = list(islice(inside, _CANDIDATES))
         fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
         return _not_a_file(shown, "a folder", fix, candidates)
+    if entry is None:
+        return _nothing(snapshot, path, shown)
     if not entry.is_blob:
         kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
         return _not_a_file(shown, kind, f"It is not followed; {_READ[kind]}.", [])
@@ -68,24 +70,21 @@ _READ = {
 
 
 def _not_a_file(shown: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
-    return NotAFile(f"'{shown}' is {kind}", fix=fix, candidates=candidates, **{"is": kind})
+    details: dict[str, Any] = {"candidates": candidates, "is": kind}
+    return NotAFile(f"'{shown}' is {kind}", fix=fix, **details)
 
 
 def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
     """The error for a path that does not exist in the commit."""
     names = list(islice(readable_paths(snapshot), _MOST_NAMES))
     close = nearest(path, names)
-    if snapshot.config.is_readable(path) and snapshot.in_work_tree(path) and not _at_head(snapshot, path):
-        return NotCommitted(
-            f"'{shown}' is not committed yet: the file is in the work tree but in no commit",
-            fix="Commit it first; only commits are read.",
-            candidates=close,
-        )
-    fix = f"Did you mean '{close[0]}'?" if close else "list_documents shows every document."
-    return DocumentNotFound(f"no file '{shown}'", fix=fix, candidates=close or names[:_CANDIDATES])
-
-
-def _at_head(snapshot: Snapshot, path: str) -> bool:
-    """Whether the commit that is checked out has the path, so that it is only the one read that lacks it."""
-    head = snapshot.git.head().commit
-    return head is not None and trees.find(snapshot.git, snapshot.git.commit(head).tree, path) is not None
+    if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
+        return not_committed(shown, close)
+    if close:
+        return DocumentNotFound(f"no file '{shown}'", fix=f"Did you mean '{close[0]}'?", candidates=close)
+    return DocumentNotFound(
+        f"no file '{shown}'",
+        fix="Name a file that the commit has." if snapshot.commit else NOTHING_YET,
+        among=Among(Listed.DOCUMENTS) if snapshot.commit else None,
+        candidates=names[:_CANDIDATES],
+    )

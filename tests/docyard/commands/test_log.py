@@ -114,6 +114,13 @@ def test_what_was_removed_begins_with_its_removal(
         assert kinds(capsys) == ["removed docs/b.md", "created docs/b.md"]
 
 
+def test_a_section_that_was_removed(repo: Path, ids: list[str], commit: Commit, capsys: Capture) -> None:
+    (repo / "guides" / "setup.md").write_text("# Guide\n\nHow to begin.\n")
+    commit(8, "Without retries")
+    assert main(["log", "guides/setup.md#how-to-retry", "--limit", "2", "-C", str(repo)]) == 0
+    assert kinds(capsys) == ["removed guides/setup.md#how-to-retry", "changed guides/setup.md#how-to-retry"]
+
+
 def test_from_a_ref(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guide.md#retries", "--ref", ids[1], "-C", str(repo)]) == 0
     assert kinds(capsys) == ["changed guide.md#retries", "created guide.md#retries"]
@@ -198,7 +205,7 @@ def test_texts_that_are_too_large_are_not_compared(repo: Path, commit: Commit, c
 def test_json(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["log", "guide.md#retries", "--json", "-p", "--limit", "4", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert (data["file"], data["slug"], data["more"]) == ("guides/setup.md", "how-to-retry", True)
+    assert (data["file"], data["slug"], data["complete"]) == ("guides/setup.md", "how-to-retry", False)
     assert data["moved_to"] == {"file": "guides/setup.md", "slug": "how-to-retry", "commit": ids[3]}
     assert data["commit"] == git("rev-parse", "HEAD")
     assert [item["commit"] for item in data["history"]] == [ids[at] for at in (5, 3, 2, 1)]
@@ -220,13 +227,13 @@ def test_json(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
 def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "--json", "--limit", "3", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["more"] is True
+    assert data["complete"] is False
     assert [item["commit"] for item in data["history"]] == ids[5:2:-1]
     assert data["history"][2]["documents"] == [
         {"kind": "renamed", "file": "guides/setup.md", "old_file": "guide.md"}
     ]
     assert main(["log", "--json", "-C", str(repo)]) == 0
-    assert json.loads(capsys.readouterr().out)["more"] is False
+    assert json.loads(capsys.readouterr().out)["complete"] is True
 
 
 @pytest.mark.parametrize(
@@ -235,6 +242,7 @@ def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> N
         (["guides/setp.md"], 3, "guides/setup.md"),
         (["guides/setup.md#how-to-retyr"], 3, "how-to-retry"),
         (["app.py"], 3, "'app.py' is no document"),
+        (["guides"], 3, "'guides' is a folder"),
         (["new.md"], 3, "not committed yet"),
         (["--ref", "never"], 3, "never"),
         (["guides/setup.md", "--ref", "@{2020-01-31}"], 3, "before the history"),

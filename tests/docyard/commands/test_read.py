@@ -89,6 +89,52 @@ def test_what_has_moved_is_read_and_told_of(guide: Path, git: Git, capfdbinary: 
     captured = capfdbinary.readouterr()
     assert captured.out == RETRY
     assert captured.err == b"This has moved to handbook.md#retry.\n"
+    assert main(["read", "guide.md#retry/limits[1]", "-C", str(guide)]) == 0
+    captured = capfdbinary.readouterr()
+    assert captured.out == b"- [x] Write them down\n"
+    assert captured.err == b"This has moved to handbook.md#retry/limits[1].\n"
+    assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
+    assert capfdbinary.readouterr().err == b"This has moved to handbook.md.\n"
+
+
+def test_an_old_path_may_count_from_the_current_folder(
+    guide: Path, git: Git, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("mv", "guide.md", "docs/guide.md")
+    git("commit", "--quiet", "--message", "Into a folder")
+    git("mv", "docs/guide.md", "docs/handbook.md")
+    git("commit", "--quiet", "--message", "Rename")
+    monkeypatch.chdir(guide / "docs")
+    for address in ("guide.md", "docs/guide.md", "../guide.md"):
+        assert main(["read", address]) == 0
+        captured = capfdbinary.readouterr()
+        assert captured.out == GUIDE
+        assert captured.err == b"This has moved to docs/handbook.md.\n"
+    assert main(["read", "handbok.md"]) == 3
+    assert b"Did you mean 'docs/handbook.md'?" in capfdbinary.readouterr().err
+
+
+def test_every_section_is_listed(guide: Path, git: Git, capfdbinary: Capture) -> None:
+    (guide / "long.md").write_text("# Long\n" + "".join(f"\n## S{n}\n" for n in range(1200)))
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Long")
+    assert main(["read", "long.md", "--sections", "-C", str(guide)]) == 0
+    assert capfdbinary.readouterr().out.count(b"\n") == 1201
+    assert main(["read", "long.md", "--sections", "--json", "-C", str(guide)]) == 0
+    data = json.loads(capfdbinary.readouterr().out)
+    assert data["sections"] == ["_preamble", *(f"s{n}" for n in range(1200))]
+    assert [item["address"] for item in data["outline"]] == data["sections"]
+    assert "cursor" not in data
+
+
+def test_json_that_is_cut_says_so(guide: Path, git: Git, capfdbinary: Capture) -> None:
+    (guide / "long.md").write_text("# Long\n" + "\n## Part\n\nWords.\n" * 10_000)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Long")
+    assert main(["read", "long.md", "--json", "-C", str(guide)]) == 0
+    captured = capfdbinary.readouterr()
+    assert json.loads(captured.out)["truncated"] is True
+    assert captured.err == b"'content' is cut; --raw prints all of it.\n"
 
 
 def test_json_is_what_the_tool_answers(guide: Path, git: Git, capfdbinary: Capture) -> None:
@@ -126,6 +172,12 @@ def test_sections_and_a_summary(guide: Path, capfdbinary: Capture) -> None:
         (["guide.md#limitz"], 3, b"limits"),
         (["guide.md#limitz", "--json"], 3, b"limits"),
         (["guide.md#retry/limits[7]"], 3, b"[7]"),
+        (["guide.md#retry/limits[7]"], 3, b"`docyard read 'guide.md#retry/limits'` shows its tasks."),
+        (["guide.md#zzz"], 3, b"`docyard read guide.md --sections` lists its sections."),
+        (["guide.md#zzz", "--json"], 3, b"`docyard read guide.md --sections` lists its sections."),
+        (["zzz"], 3, b"`docyard search WORDS` finds documents."),
+        (["docs"], 3, b"'docs' is a folder"),
+        (["."], 3, b"'.' is a folder"),
         (["guide.md", "--ref", "never"], 3, b"never"),
         (["guide.md", "--raw", "--json"], 2, b"--raw"),
         (["/etc/hosts"], 3, b"absolute"),

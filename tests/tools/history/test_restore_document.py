@@ -222,3 +222,52 @@ def test_links_that_lead_nowhere_afterwards_are_told(ask: Ask, repo: Repo) -> No
     assert not done.is_error, done.data
     assert done.data["was"] == {"file": "notes/page.md"}
     assert any("plain.md#plain" in hint for hint in done.data["hints"])
+
+
+def test_front_matter_that_goes_is_named(ask: Ask, repo: Repo) -> None:
+    first = repo.head()
+    ask("edit_document", operation="set_metadata", file="api.md", metadata={"owner": "Ada"})
+    done = ask("restore_document", file="api.md", ref=first)
+    assert not done.is_error, done.data
+    assert done.data["metadata_replaced"] == ["owner"]
+    assert "'metadata_replaced'" in done.data["hints"][0]
+    assert text(repo) == API
+
+
+def test_where_nothing_at_all_can_be_taken_back_mode_each_is_not_advised_again(ask: Ask, repo: Repo) -> None:
+    changed = repo.commit({"api.md": OTHER})
+    repo.commit({"api.md": OTHER.replace("nothing", "all")})
+    advised = ask("restore_document", undo=changed)
+    refused = ask("restore_document", undo=changed, mode="each")
+    assert (advised.data["code"], refused.data["code"]) == ("CONFLICT", "CONFLICT")
+    assert '"each"' in advised.data["fix"]
+    assert '"each"' not in refused.data["fix"]
+
+
+def test_of_several_the_next_step_is_about_one_that_changed_something(ask: Ask, repo: Repo) -> None:
+    changed = repo.commit({"api.md": OTHER})
+    done = ask("restore_document", operations=[{"undo": changed}, {"undo": changed}])
+    assert [entry.get("changed", True) for entry in done.data["batch_results"]] == [True, False]
+    assert done.data["commit"] == repo.head()
+    assert f'take this back with restore_document {{"undo": "{repo.head()}"}}' in done.data["next_step"]
+
+
+@pytest.mark.parametrize("name", ["api.md", "notes/plain.md"])
+def test_what_is_not_committed_is_not_overwritten(ask: Ask, repo: Repo, name: str) -> None:
+    """Be it changed, or made anew where a removed document would come back."""
+    repo.git("rm", "-q", "notes/plain.md")
+    changed = repo.commit({"api.md": OTHER})
+    repo.write({name: "Mine."})
+    refused = ask("restore_document", undo=changed, mode="each")
+    assert refused.data["code"] == "WORKTREE_CONFLICT"
+    assert (repo.path / name).read_text() == "Mine."
+    assert repo.head() == changed
+
+
+def test_a_detached_head_is_left_alone(ask: Ask, repo: Repo, first: str) -> None:
+    repo.git("checkout", "-q", "--detach")
+    changed = repo.head()
+    assert ask("restore_document", undo=changed).data["code"] == "DETACHED_HEAD"
+    assert not ask("restore_document", undo=changed, dry_run=True).is_error
+    assert repo.head() == changed
+    assert text(repo) == OTHER

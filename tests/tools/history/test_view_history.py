@@ -82,6 +82,11 @@ def test_a_whole_address_may_be_given_as_the_file(ask: Ask) -> None:
     assert ask("view_history", file="api.md#endpoints").data["slug"] == "endpoints"
 
 
+def test_an_absolute_path_within_the_work_tree_is_made_relative(ask: Ask, repo: Repo) -> None:
+    data = ask("view_history", file=f"{repo.path}/api.md", slug="endpoints").data
+    assert (data["file"], data["slug"]) == ("api.md", "endpoints")
+
+
 def test_what_was_removed_is_told_and_how_to_bring_it_back(ask: Ask, repo: Repo) -> None:
     first = repo.head()
     repo.git("rm", "-q", "api.md")
@@ -125,6 +130,17 @@ def test_a_cursor_belongs_to_its_list(ask: Ask, repo: Repo) -> None:
     other = ask("view_history", file="api.md", slug="tasks", limit=1, cursor=cursor)
     assert other.data["code"] == "INVALID_CURSOR"
     assert ask("view_history", file="api.md", cursor="x").data["code"] == "INVALID_CURSOR"
+
+
+def test_a_cursor_whose_commit_is_gone_is_stale(ask: Ask, repo: Repo) -> None:
+    first = repo.head()
+    repo.commit({"api.md": API + "\nMore.\n"})
+    cursor = ask("view_history", file="api.md", limit=1).data["next_cursor"]
+    repo.git("reset", "-q", "--hard", first)
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert ask("view_history", file="api.md", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
+    assert ask("view_history", file="api.md", limit=1).data["commit"] == first
 
 
 def test_blame_tells_each_commit_once(ask: Ask, repo: Repo) -> None:
@@ -252,3 +268,9 @@ def test_what_a_commit_says_is_shown_with_its_hidden_characters(ask: Ask, repo: 
     assert change["subject"] == "Say\\u202ething"
     assert change["client"].startswith("x\\u200bx")
     assert len(change["client"]) < 1000
+
+
+def test_a_line_that_is_longer_than_a_page_is_cut(ask: Ask, repo: Repo) -> None:
+    repo.commit({"wide.md": "word " * 100_000 + "\n"})
+    [line] = ask("view_history", file="wide.md", blame=True).data["lines"]
+    assert (len(line["text"]), line["truncated"]) == (50_000, True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,8 @@ from markdown_it import MarkdownIt
 
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
-from tests.tools.conftest import Ask, client_of
-from tools.registry import Answer, Toolbox
+from tests.tools.conftest import Ask, client_of, next_call
+from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
 MANY = 1_203
@@ -34,12 +32,6 @@ def repo(tmp_path: Path) -> Repo:
 def ask(repo: Repo) -> Ask:
     workspace = Workspace.open(repo.path, durable=False)
     return client_of(Toolbox(workspace, SearchIndex(workspace), None, True))
-
-
-def next_call(answer: Answer) -> tuple[str, dict[str, object]]:
-    found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
-    assert found, answer.data
-    return found[1], json.loads(found[2])
 
 
 def test_addresses_in_order_with_what_they_stand_for(ask: Ask, repo: Repo) -> None:
@@ -130,3 +122,24 @@ def test_it_agrees_with_the_parser_on_every_heading(ask: Ask, repo: Repo) -> Non
     assert [(item["level"], item["lines"][0]) for item in listed[1:]] == parsed[1:]
     titles = ["Setext x", "Closed", "Interrupts", "Two lines", "", "Deep"]
     assert [item["title"] for item in listed[1:]] == titles
+
+
+def test_an_answer_is_bounded_whatever_the_headings_hold(ask: Ask, repo: Repo) -> None:
+    wide = "# " + "title " * 5_000 + "\n\n## " + "far " * 5_000 + "\n\nText.\n\n"
+    wide += "".join(f"## {'long' * 200} {number}\n\n" for number in range(200))
+    repo.commit({"wide.md": wide})
+    answer = ask("list_sections", file_path="wide.md")
+    assert len(str(answer.data)) < 200_000
+    addresses = answer.data["sections"]
+    while "cursor" in answer.data:
+        tool, arguments = next_call(answer)
+        answer = ask(tool, **arguments)
+        addresses += answer.data["sections"]
+    assert len(addresses) == answer.data["count"] == 202
+    # The number stands for an address that is far too long.
+    assert addresses[:2] == ["_preamble", "1"]
+    found = ask("read_section", file_path="wide.md", section_heading="1").data
+    assert (found["section"], found["heading"][:7]) == ("1", "far far")
+    assert len(str(found)) < 2 * len("far " * 5_000)
+    preamble = ask("smart_read", file_path="wide.md", mode="summary").data["_preamble"]
+    assert len(preamble) < 1_000

@@ -10,7 +10,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
-from tests.tools.conftest import Ask, client_of
+from tests.tools.conftest import Ask, client_of, next_call
 from tools.bounded import MAX_TEXT
 from tools.registry import Answer, Toolbox
 from workspace.workspace import Workspace
@@ -44,12 +44,6 @@ def ask(repo: Repo) -> Ask:
 
 def read(ask: Ask, section: str, file: str = "paper.md", **fields: object) -> Answer:
     return ask("read_section", file_path=file, section_heading=section, **fields)
-
-
-def next_call(answer: Answer) -> tuple[str, dict[str, object]]:
-    found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
-    assert found, answer.data
-    return found[1], json.loads(found[2])
 
 
 @pytest.mark.parametrize("file", [name for name in FILES if name != "logo.png"])
@@ -135,7 +129,9 @@ def test_paths_that_are_absolute_or_hold_a_number_sign(ask: Ask, repo: Repo) -> 
     assert read(ask, "results", f"{repo.path}/paper.md#results").data["section"] == "results"
     assert read(ask, "setup", "c#.md").data["section"] == "setup"
     assert read(ask, "setup", "./c#.md#setup").data["section"] == "setup"
-    assert read(ask, "twice", "paper.md#results").data["code"] == "INVALID_ARGUMENTS"
+    repo.commit({"c": "A file whose name another begins with.\n"})
+    twice = read(ask, "twice", "c#.md#setup").data
+    assert (twice["code"], twice["example"]["file_path"]) == ("INVALID_ARGUMENTS", "c#.md")
 
 
 def test_at_a_ref_everything_is_of_that_commit(ask: Ask, repo: Repo) -> None:
@@ -158,7 +154,7 @@ def test_a_section_that_has_moved_is_answered_from_its_new_place(ask: Ask, repo:
     answer = read(ask, "results")
     assert answer.data["section"] == "findings"
     assert answer.data["moved_to"] == {"file": "paper.md", "slug": "findings", "commit": moved}
-    assert answer.data["next_step"].startswith("Use 'paper.md' and 'findings' from now on")
+    assert answer.data["next_step"].startswith("Use 'paper.md#findings' from now on")
     repo.git("mv", "paper.md", "article.md")
     repo.commit({})
     answer = read(ask, "2-methods/21-data")

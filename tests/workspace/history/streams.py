@@ -14,12 +14,16 @@ BEGUN = 1_700_000_000
 
 
 class Made(NamedTuple):
-    """A commit to be made: all of its files, and the numbers of its parents in the list before it."""
+    """A commit to be made: all of its files, and the numbers of its parents in the list before it.
+
+    `late` is by how many seconds its clock was wrong.
+    """
 
     files: Mapping[str, bytes]
     parents: Sequence[int] = ()
     message: bytes = b"A change"
     author: bytes = b"Ada <ada@example.org>"
+    late: int = 0
 
 
 def history(path: Path, commits: Sequence[Made]) -> tuple[Repo, list[str]]:
@@ -29,7 +33,7 @@ def history(path: Path, commits: Sequence[Made]) -> tuple[Repo, list[str]]:
     repo.git("init", "-q", "--bare", "-b", "main")
     stream = bytearray()
     for number, made in enumerate(commits):
-        time = BEGUN + 3600 * number
+        time = BEGUN + 3600 * number + made.late
         stream += b"reset refs/heads/at%d\n" % number
         if made.parents:
             stream += b"from :%d\n\n" % (made.parents[0] + 1)

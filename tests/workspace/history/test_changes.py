@@ -167,9 +167,12 @@ def test_a_merge_that_took_one_side_is_passed_by(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) -> None:
-    """Random graphs with merges, removals and returns; without renames, which Git follows otherwise."""
+    """Random graphs with merges, removals and returns; without renames, which Git follows otherwise.
+
+    Half of them were made by clocks that are wrong by up to a day.
+    """
     random = Random(seed)
     commits: list[Made] = []
     for number in range(40):
@@ -181,10 +184,10 @@ def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) ->
         elif random.random() < 0.6:
             before[name] = b"# %b\n\nState %d\n" % (name.encode(), random.randrange(4))
         before["root.md"] = b"# Root\n"
-        commits.append(Made(before, parents))
+        commits.append(Made(before, parents, late=random.randrange(86_400) if seed % 2 else 0))
     repo, _ = history(tmp_path / "repo", commits)
     for file in ("a.md", "folder/b.md"):
-        expected = repo.git("log", "--format=%H", "--date-order", "main", "--", file).split()
+        expected = repo.git("log", "--format=%H", "main", "--", file).split()
         workspace = Workspace.open(repo.path, durable=False)
         if not expected:
             continue
@@ -381,3 +384,49 @@ def test_progress_is_told_on_long_walks(tmp_path: Path) -> None:
     changes(repo.path, "a.md", progress=lambda *told: said.append(told))
     assert [done for done, _, _ in said] == sorted({done for done, _, _ in said})
     assert len(said) >= 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_walk_that_meets_an_older_one_ends_as_if_it_was_walked(tmp_path: Path, seed: int) -> None:
+    """Asked at every commit, pages and cursors are those of a server that starts anew."""
+    random = Random(seed)
+    commits: list[Made] = []
+    for number in range(30):
+        parents = random.sample(range(max(0, number - 3), number), min(number, random.choice((1, 1, 1, 2))))
+        text = f"Install {random.randrange(4)}" if random.random() < 0.5 else "Install"
+        files = {"a.md": GUIDE.replace("Install", text).encode(), "b.md": b"# B\n\n%d\n" % number}
+        if random.random() < 0.1:
+            del files["a.md"]
+        commits.append(Made(files, parents))
+    repo, ids = history(tmp_path / "repo", commits)
+    warm = Workspace.open(repo.path, durable=False)
+    for id in ids:
+        for slug in (None, "setup"):
+            after: str | None = None
+            while True:
+                pages = []
+                for workspace in (warm, Workspace.open(repo.path, durable=False)):
+                    try:
+                        page = workspace.history().changes(
+                            workspace.at(id), "a.md", slug, limit=3, after=after
+                        )
+                    except DocumentNotFound:
+                        page = Changes((), None, True, ())
+                    pages.append((told(page), [change.commit for change in page.entries], page.next))
+                assert pages[0] == pages[1]
+                after = pages[0][2]
+                if after is None:
+                    break
+
+
+def test_a_moved_tip_costs_only_what_is_new(tmp_path: Path) -> None:
+    versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(600)]
+    repo, ids = history(tmp_path / "repo", line_of(versions))
+    workspace = Workspace.open(repo.path, durable=False)
+    past = workspace.history()
+    said: list[int] = []
+    for id in (ids[-2], ids[-1]):
+        said.clear()
+        page = past.changes(workspace.at(id), "a.md", progress=lambda done, *_: said.append(done))
+        assert [change.commit for change in page.entries] == ids[:1]
+        assert bool(said) == (id == ids[-2])

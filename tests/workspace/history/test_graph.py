@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspace.git import DamagedRepository, Entry, Signature
-from workspace.history.graph import find_entry, parse_node
+from workspace.history.graph import find_entry, parse_node, route_of
 from workspace.objects import FILE_MODE, TREE_MODE, commit_bytes, parse_tree, tree_bytes
 
 IDS = st.binary(min_size=20, max_size=20).map(bytes.hex)
@@ -24,16 +24,16 @@ def test_an_entry_is_found_as_a_parser_finds_it(entries: dict[str, tuple[str, in
     for name in (*entries, other):
         entry = known.get(name)
         blob = entry.id if entry is not None and entry.is_blob else None
-        assert find_entry(data, name.encode(), (b"100644 ", b"100755 ")) == blob
+        assert find_entry(data, route_of(name)[-1]) == blob
         folder = entry.id if entry is not None and entry.is_tree else None
-        assert find_entry(data, name.encode(), (b"40000 ",)) == folder
+        assert find_entry(data, route_of(f"{name}/x")[0]) == folder
 
 
 def test_a_name_that_ends_like_an_entry_is_not_one() -> None:
     data = tree_bytes(
         [Entry("my 100644 a.md", "1" * 40, FILE_MODE), Entry("notes a.md", "2" * 40, FILE_MODE)]
     )
-    assert find_entry(data, b"a.md", (b"100644 ",)) is None
+    assert find_entry(data, route_of("a.md")[0]) is None
 
 
 @given(IDS, st.lists(IDS, max_size=3), st.integers(0, 2**40), st.text(max_size=20))

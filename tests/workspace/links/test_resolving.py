@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.cases import Case, read_cases
+from tests.workspace.links.folder_world import folder_world
 from workspace.config import WorkspaceConfig
 from workspace.document import Document
 from workspace.links.names import names_of
 from workspace.links.reading import links_of
-from workspace.links.resolving import Resolved, Status, resolve
+from workspace.links.resolving import Resolved, Status, World, resolve
 from workspace.links.rules import Dialect
 from workspace.links.spelling import spell
 from workspace.links.suggesting import suggest
 from workspace.links.targets import Target
-from workspace.links.worlds import FolderWorld
 
 CASES = read_cases("links.md")
 
@@ -46,8 +46,8 @@ class _Folder:
         return Document.parse(self.files[self.path], self.path)
 
     @property
-    def world(self) -> FolderWorld:
-        return FolderWorld(self.root, self.config)
+    def world(self) -> World:
+        return folder_world(self.root, self.config)
 
     def resolved(self) -> list[Resolved]:
         wiki = self.config.links.wiki

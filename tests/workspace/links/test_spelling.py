@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.workspace.links.folder_world import folder_world
 from workspace.config import WorkspaceConfig
 from workspace.document import Document
 from workspace.links.enclosing import enclosed
@@ -18,7 +19,6 @@ from workspace.links.resolving import Status, resolve
 from workspace.links.rules import Dialect, LinkRules
 from workspace.links.spelling import relative_path, spell
 from workspace.links.targets import Target
-from workspace.links.worlds import FolderWorld
 
 FORMS = {
     Enclosure.BARE: '[a `b`]({} "title")',
@@ -83,7 +83,7 @@ def test_reading_what_was_written_leads_there(
                 (Path(folder) / file).touch()
             except OSError:  # a file stands where a folder is wanted
                 assume(False)
-        world = FolderWorld(Path(folder), config)
+        world = folder_world(Path(folder), config)
         assume(not world.is_folder(path))
         # A document without the fragment cannot be told from one with it.
         written = old.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old
@@ -123,7 +123,7 @@ def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) ->
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/b.md").write_bytes(b"")
     (tmp_path / "docs/a.md").write_bytes(b"")
-    world = FolderWorld(tmp_path, WorkspaceConfig(links=LinkRules(root="docs")))
+    world = folder_world(tmp_path, WorkspaceConfig(links=LinkRules(root="docs")))
     link = _link(Document.parse(f"[a]({written})".encode(), "docs/a.md"))
     assert resolve(world, "docs/a.md", link).status is Status.OK
     assert spell(link, "docs/a.md", Target("docs/b.md", None), world, written.encode()) == written.encode()
@@ -150,7 +150,7 @@ def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) ->
     ],
 )
 def test_the_old_way_is_kept(old: str, source: str, target: Target, new: str, tmp_path: Path) -> None:
-    world = FolderWorld(tmp_path, WorkspaceConfig())
+    world = folder_world(tmp_path, WorkspaceConfig())
     link = _link(Document.parse(f"[a]({old})".encode(), source))
     assert spell(link, source, target, world).decode() == new
 

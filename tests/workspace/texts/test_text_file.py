@@ -15,7 +15,7 @@ from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
-from workspace.texts.signatures import not_text
+from workspace.texts.magic import not_text
 from workspace.texts.text_file import Kind, NotText, TextFile, kind_of, read_text
 from workspace.texts.unreadable import NotAFile, readable_paths
 
@@ -134,6 +134,15 @@ def test_a_binary_file_is_refused_whatever_its_name(repo: Repo) -> None:
     assert isinstance(found, NotText)
     assert (found.message, found.details["is"]) == ("'image.md' is not text but a PNG image", "a PNG image")
     assert "iconv -f UTF-16" in error(repo, "notes.txt").fix
+
+
+def test_a_document_may_hold_a_nul_and_another_text_may_not(repo: Repo) -> None:
+    data = b"# Title\n\n" + b"Words of a text. " * 9 + b"a\0b\n"
+    repo.commit({"zero.md": data, "zero.txt": data})
+    assert read_text(snapshot(repo), "zero.md").data == data
+    found = error(repo, "zero.txt")
+    assert isinstance(found, NotText)
+    assert found.details["is"] == "binary data"
 
 
 def test_a_file_that_is_too_large_is_not_read(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from workspace.addresses import InvalidAddress
 from workspace.anchors import AnchorForm
 from workspace.edits.edit import Splice, spliced
 from workspace.headings import inline_span
+from workspace.lines import LINE_END_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 # CommonMark §4.3: only these two levels have an underline.
 _UNDERLINED = {1: b"=", 2: b"-"}
-_LINE_END = re.compile(rb"\r\n?|\n")
 _CLOSING_MARKS = re.compile(rb"(^|[ \t])(#+)$")
 
 
@@ -78,7 +78,7 @@ def heading_splices(
 
 def _on_one_line(words: bytes) -> bytes:
     """Words of several lines on one, without the backslash of a hard line break (CommonMark §6.7)."""
-    *lines, last = (line.strip(b" \t") for line in _LINE_END.split(words))
+    *lines, last = (line.strip(b" \t") for line in LINE_END_BYTES.split(words))
     odd = [(len(line) - len(line.rstrip(b"\\"))) % 2 for line in lines]
     return b" ".join([*(line[: len(line) - cut] for line, cut in zip(lines, odd, strict=True)), last])
 

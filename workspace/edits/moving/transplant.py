@@ -6,22 +6,19 @@ around it is parted as it was, and moving it back gives back the first bytes.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import anchors, markdown
 from workspace.edits.content import with_newlines
 from workspace.edits.edit import Splice
 from workspace.edits.spacing import end_of_text
-from workspace.lines import BOM, line_ending
+from workspace.lines import BOM, LINE_END_BYTES, line_ending
 from workspace.links.survival import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.document import Document, Section
-
-_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 class Cutting(NamedTuple):
@@ -59,7 +56,7 @@ def cut(document: Document, section: Section, left: bytes = b"") -> Cutting:
     gap = data[text_end:end]
     if left:
         # A definition does not interrupt a paragraph (CommonMark §4.7).
-        first = document.ending if len(_LINE_END.findall(data[before:start])) == 1 else b""
+        first = document.ending if len(LINE_END_BYTES.findall(data[before:start])) == 1 else b""
         parting = _needed(left, _heading_at(document, end), gap, document.ending)
         return Cutting(start, text_end, Splice(start, text_end, first + left + parting), gap)
     parting = _needed(
@@ -103,7 +100,7 @@ def transplanted(data: bytes, start: int, end: int, splices: Iterable[Splice], e
     def keep(stop: int) -> None:
         nonlocal position, size
         while position < stop:
-            found = _LINE_END.search(data, position, stop) if converted else None
+            found = LINE_END_BYTES.search(data, position, stop) if converted else None
             run = found.start() if found else stop
             if position < run:
                 runs.append((position, run, size))
@@ -125,12 +122,12 @@ def transplanted(data: bytes, start: int, end: int, splices: Iterable[Splice], e
 
 def ended(data: bytes, ending: bytes) -> bytes:
     """A text whose lines end as those of the document that it goes to."""
-    return _LINE_END.sub(ending, data)
+    return LINE_END_BYTES.sub(ending, data)
 
 
 def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
     """The line ends that a gap lacks, so that a heading behind it is no part of what stands before it."""
-    ends = len(_LINE_END.findall(gap))
+    ends = len(LINE_END_BYTES.findall(gap))
     last = before.rstrip(b" \t\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
     if last and anchors.is_anchor_line(last.decode("utf-8", "replace")):
         # An anchor that nothing follows would name the heading that comes one blank line after it.

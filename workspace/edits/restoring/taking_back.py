@@ -42,7 +42,7 @@ def taken_back(
 ) -> TakenBack:
     """The row `now` without what made `base` of `before`.
 
-    Units of `held` neither come nor go: what stands or stood elsewhere as well cannot follow.
+    Units of `held` stay as they are: what stands or stood elsewhere as well cannot follow.
     """
     return _Row(base, before, now, held).run()
 
@@ -87,7 +87,7 @@ class _Row:
                     self._removed.add(unit.id)
             elif old.text == unit.text or (now is not None and now.text == old.text):
                 continue
-            elif now is not None and now.text == unit.text:
+            elif now is not None and now.text == unit.text and unit.id not in self._held:
                 self._done[unit.id] = now, What.RESTORED
             else:
                 self._clashes[unit.id] = now or unit
@@ -100,12 +100,15 @@ class _Row:
         """A section under which others have put something since is not removed."""
         for unit in self._now:
             above = self.parent_of(unit) if unit.id not in self._removed else None
-            while above is not None:
+            met: set[Id] = set()  # each of two sections can have been put below the other one
+            while above is not None and above not in met:
+                met.add(above)
                 if above in self._removed:
                     self._removed.discard(above)
                     self._clashes[above] = self._is[above]
                     self._clashes.setdefault(unit.id, unit)
-                above = self._is[above].parent if above in self._is else None
+                higher = self._is.get(above) or self._was.get(above)
+                above = self.parent_of(higher) if higher else None
 
     def parent_of(self, unit: Unit) -> Id | None:
         """The unit above one when all is taken back."""
@@ -138,13 +141,14 @@ class _Row:
             if unit.id in row:
                 last = unit.id
             elif unit.id in going or (unit.id not in self._left and unit.id not in self._is):
-                if unit.id in self._held:
+                if unit.id in self._held and unit.id not in going:
                     self._clashes[unit.id] = unit
                     continue
                 at = last
                 if at is None and unit.level and (first := row.after(None)) and not first.level:
                     at = first.id  # nothing stands before the introduction
-                while (following := row.after(at)) and following.level > unit.level:
+                # An introduction stands before all others, though their level is lower.
+                while unit.level and (following := row.after(at)) and following.level > unit.level:
                     if self._is_below(following.id, unit.id):
                         break
                     at = following.id

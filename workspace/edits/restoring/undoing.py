@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import trees
-from workspace.config import LimitExceeded
 from workspace.document import Document
 from workspace.edits.edit import StructureChanged
-from workspace.edits.restoring.tracing import Place, Tracing, states_between
+from workspace.edits.restoring.staying import NOTHING, Staying
+from workspace.edits.restoring.tracing import Tracing, states_between
 from workspace.edits.restoring.undone_text import UndoneText, undone_text
-from workspace.edits.restoring.units import own_text
 from workspace.errors import WorkspaceError
+from workspace.following import Place
 from workspace.links.survival import Piece, Survival
 from workspace.renames import Renames
 from workspace.snapshot import check_pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from workspace.lineage import State
     from workspace.links.survival import Offset
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from workspace.overlay import Overlay
 
 _COMMITS = 5
+_HELD = "what the commit moved to it or from it was changed since"
 
 
 class Clash(NamedTuple):
@@ -49,18 +49,18 @@ class Undoing:
     """One commit taken back: `done` says what was, `clashes` what could not be.
 
     Where something clashes, the rest is taken back all the same; who does not want that drops the overlay.
-    `left_alone` are files that are no documents. `unmoved` are the own texts of sections that did not come or
-    go because of a clash: given to another run as `held`, they stay where they are in all documents.
+    `left_alone` are files that are no documents. `unmoved` are lines that did not come or go
+    because of a clash: given to another run as `held`, they stay where they are in all documents.
     """
 
-    def __init__(self, overlay: Overlay, commit: Commit, held: Collection[bytes] = ()) -> None:
+    def __init__(self, overlay: Overlay, commit: Commit, held: Staying = NOTHING) -> None:
         self._overlay, self._commit, self._held = overlay, commit, held
         self._tip = overlay.snapshot
         self._git, self._config = self._tip.git, self._tip.config
         self.done: list[dict[str, object]] = []
         self.clashes: list[Clash] = []
         self.left_alone: list[str] = []
-        self.unmoved: set[bytes] = set()
+        self.unmoved = NOTHING
         self._states: Sequence[State] | None = None
         self._tracing = Tracing(self._tip)
         self._pieces: list[Piece] = []
@@ -74,8 +74,7 @@ class Undoing:
                 self._take_back(change)
             except WorkspaceError as error:
                 self._clash(str(change.path or change.old_path), None, error.message)
-                with suppress(LimitExceeded):  # what is too large to be read was not moved in parts
-                    self._hold(change)
+                self._hold(change)
 
     def told(self, most: int) -> list[dict[str, object]]:
         """The first clashes as an answer names them, each with the last commits that changed it since."""
@@ -139,6 +138,11 @@ class Undoing:
             return
         if document.data != after:
             self._clash(now, None, "it was made by the commit, and changed since")
+            self._hold(_Change(None, path, None, after))
+            return
+        if self._held.hold(b"", after):
+            self._clash(now, None, _HELD)
+            self._hold(_Change(None, path, None, after))
             return
         self._overlay.remove(now)
         self._documents[now] = None
@@ -148,12 +152,16 @@ class Undoing:
         """A document that the commit removed."""
         check_pointer(path, before)
         there = self._overlay.find(path)
-        if there is None:
+        if there is None and self._held.hold(before, b""):
+            self._clash(path, None, _HELD)
+            self._hold(_Change(path, None, before, None))
+        elif there is None:
             self._overlay.create(self._read(before, path))
             self._documents[path] = path
             self._tell(path, None, "brought_back")
         elif there.data != before:
             self._clash(path, None, "it was removed by the commit, and another document stands there by now")
+            self._hold(_Change(path, None, before, None))
 
     def _revise(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
         """A document that the commit changed, or moved, or both."""
@@ -203,26 +211,20 @@ class Undoing:
         """Tells what was taken back in a document, and what not."""
         self._pieces += found.pieces
         self._renamed |= found.renamed
-        self._unmoved(found.clashing)
+        self.unmoved |= found.clashing
         for unit, what in found.taken.done:
             self._tell(target, unit.key, what.value)
         if found.has_metadata_changed:
             self._tell(target, None, "metadata_restored")
         for unit in found.taken.clashes:
-            self._clash(now.path, unit.key, "it was changed by the commit, and again since")
+            reason = _HELD if unit.id in found.held else "it was changed by the commit, and again since"
+            self._clash(now.path, unit.key, reason)
         for key in found.metadata_clashes:
             self._clash(now.path, None, f"'{key}' of its front matter was changed by it, and again since")
 
-    def _unmoved(self, texts: Iterable[bytes]) -> None:
-        self.unmoved |= {text for text in texts if text}
-
     def _hold(self, change: _Change) -> None:
-        """Sections that came to this document, or left it, with the commit."""
-        if change.before is None or change.after is None:
-            return
-        before, after = (self._read(data, "") for data in (change.before, change.after))
-        texts = [{own_text(item, section) for section in item.sections} for item in (before, after)]
-        self._unmoved(texts[0] ^ texts[1])
+        """Lines that came to this document, or left it, with the commit."""
+        self.unmoved |= Staying.of(change.before or b"", change.after or b"")
 
     def _now(self, path: str) -> str | None:
         """Where a document is that the commit left at a path; None if it is gone."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document import Document
+from workspace.edits.restoring.staying import NOTHING, Staying
 from workspace.edits.restoring.taking_back import TakenBack, taken_back
-from workspace.edits.restoring.units import Row, Unit, identified, own_text, row_of
+from workspace.edits.restoring.units import Row, Unit, identified, row_of
 from workspace.lines import BLANK, Lines
 from workspace.links.survival import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Mapping
 
     from workspace.edits.restoring.units import Id
     from workspace.links.survival import Offset
@@ -25,9 +28,9 @@ _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 class UndoneText(NamedTuple):
     """A document's text afterwards; `is_sound` says whether it is read as the sections that it is made of.
 
-    `metadata_clashes` are keys of the front matter that others have changed since, `clashing` the own texts
-    of sections that clash, before the commit and after it. `pieces` are what was kept of the document,
-    `renamed` its headings that came back with other words.
+    `metadata_clashes` are keys of the front matter that others have changed since, `clashing` the lines of
+    sections that clash, and `held` those that stay for the sake of others. `pieces` are what was kept of the
+    document, `renamed` its headings that came back with other words.
     """
 
     document: Document
@@ -35,30 +38,28 @@ class UndoneText(NamedTuple):
     is_sound: bool
     has_metadata_changed: bool
     metadata_clashes: tuple[str, ...]
-    clashing: frozenset[bytes]
+    clashing: Staying
+    held: frozenset[Id]
     pieces: tuple[Piece, ...]
     renamed: dict[Offset, Offset]
 
 
 def undone_text(
-    base: Document, before: Document, now: Document, path: str, held: Collection[bytes] = ()
+    base: Document, before: Document, now: Document, path: str, held: Staying = NOTHING
 ) -> UndoneText:
     """The document `now`, at a path, without what made `base` of `before`.
 
-    `held` are own texts of sections that neither come nor go.
+    Sections with lines of `held` stay as they are.
     """
     ids = identified(base, before, now)
     rows = [row_of(document, known) for document, known in zip((base, before, now), ids, strict=True)]
     left, was, is_now = rows
-    kept_away = {
-        unit.id
-        for row, document in ((left, base), (was, before))
-        for unit, item in zip(row.units, document.sections, strict=True)
-        if held and own_text(document, item) in held
-    }
+    changed = _changed(left, was)
+    kept_away = frozenset(id for id, (then, since) in changed.items() if held.hold(then, since))
     taken = taken_back(left.units, was.units, is_now.units, kept_away)
-    if now.data == base.data and not taken.clashes:
-        return _whole(before, taken, now, path, ids)
+    if now.data == base.data and not kept_away:
+        # Nobody has changed it since, so whatever the rows make of it, nothing clashes.
+        return _whole(before, taken._replace(clashes=()), now, path, ids)
     head, metadata_clashes = _head(left.head, was.head, is_now.head)
     parts = [head]
     starts: list[int] = []
@@ -78,7 +79,8 @@ def undone_text(
         and (document.front_matter_error is None or now.front_matter_error is not None),
         head != is_now.head,
         metadata_clashes,
-        _clashing(taken, ((base, ids[0]), (before, ids[1]))),
+        _clashing(taken, changed),
+        kept_away,
         tuple(_pieces(taken.units, starts, is_now, now.path, path, head)),
         _renamed(document, taken.units, now, ids[2]),
     )
@@ -92,17 +94,19 @@ def _whole(
     known = {id: before.sections[position] for position, id in ids[1].items()}
     renamed = _headings(now, ids[2], path, known)
     has_metadata = now.data[: now.front_matter_end] != before.data[: before.front_matter_end]
-    return UndoneText(document, taken, True, has_metadata, (), frozenset(), (), renamed)
+    return UndoneText(document, taken, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
 
 
-def _clashing(taken: TakenBack, versions: Iterable[tuple[Document, Mapping[int, Id]]]) -> frozenset[bytes]:
-    ids = {unit.id for unit in taken.clashes}
-    return frozenset(
-        own_text(document, document.sections[position])
-        for document, known in versions
-        for position, id in known.items()
-        if id in ids
-    )
+def _changed(base: Row, before: Row) -> Mapping[Id, tuple[bytes, bytes]]:
+    """What a commit found and what it left of each unit that it changed; nothing where there was none."""
+    left, was = ({unit.id: unit.text for unit in row.units} for row in (base, before))
+    both = {id: (was.get(id, b""), left.get(id, b"")) for id in {**was, **left}}
+    return {id: texts for id, texts in both.items() if texts[0] != texts[1]}
+
+
+def _clashing(taken: TakenBack, changed: Mapping[Id, tuple[bytes, bytes]]) -> Staying:
+    texts = (changed[unit.id] for unit in taken.clashes if unit.id in changed)
+    return reduce(or_, (Staying.of(*both) for both in texts), NOTHING)
 
 
 class _Gaps:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reading.parts import lines_shown, part_of
+from tools.parts import lines_shown, part_of
 from workspace.texts.outline import Entry, outline_of
 from workspace.texts.text_file import Kind, TextFile
 
@@ -29,10 +29,13 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
     shown: list[Entry] = []
     offset = 0
     while True:
-        part = part_of(text, outline, 0, len(text.data), offset, limit)
+        part = part_of(text, outline.entries, 0, len(text.data), offset, limit)
         assert len(part.text) <= limit
         parts.append(part.text)
         shown += part.whole
+        stop = offset + len(part.text)
+        behind = [entry for entry in outline.entries if len(text.text(0, entry.start)) >= stop]
+        assert list(part.following) == behind
         if part.rest is None:
             break
         assert part.rest == offset + len(part.text) > offset
@@ -51,10 +54,10 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
 def test_it_is_cut_where_a_section_begins() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
     text = text_of(source)
-    part = part_of(text, outline_of(text), 0, len(text.data), 0, 50)
+    part = part_of(text, outline_of(text).entries, 0, len(text.data), 0, 50)
     assert part.rest == source.index("## B")
     assert [entry.title for entry in part.whole] == ["A"]
-    rest = part_of(text, outline_of(text), 0, len(text.data), part.rest, 50)
+    rest = part_of(text, outline_of(text).entries, 0, len(text.data), part.rest, 50)
     assert rest.text == source[source.index("## B") :]
     assert [entry.title for entry in rest.whole] == ["B"]
 

@@ -1,4 +1,4 @@
-"""What a file is that is no text, told by its first bytes (as file(1) does) and by control bytes."""
+"""What a file is that is no text, told by control bytes and by its first bytes, as file(1) does."""
 
 from __future__ import annotations
 
@@ -56,15 +56,16 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 _FEW = 0.02
 
 
-def not_text(data: bytes) -> str | None:
+def not_text(data: bytes, *, may_hold_nul: bool = False) -> str | None:
     """What bytes are that are no text, such as "a PNG image"; None for text, in whatever encoding of bytes.
 
-    Signatures of letters alone count only where other bytes say too that it is no text, but for PDF's.
+    A single NUL makes them binary, as for Git, unless they may hold some. Signatures of letters alone count
+    only where other bytes say too that it is no text, but for PDF's.
     """
     for mark, name in _UNICODE:
         if data.startswith(mark):
             return name
-    is_binary = _is_binary(data)
+    is_binary = (b"\0" in data and not may_hold_nul) or _holds_controls(data)
     for mark, name in _SIGNATURES:
         if data.startswith(mark) and (is_binary or not mark.isascii() or mark == b"%PDF-"):
             return name
@@ -79,9 +80,7 @@ def not_text(data: bytes) -> str | None:
     return UTF16 if _is_utf16(data[:_LOOKED_AT]) else BINARY
 
 
-def _is_binary(data: bytes) -> bool:
-    if b"\0" in data:
-        return True
+def _holds_controls(data: bytes) -> bool:
     return len(data) - len(data.translate(None, _CONTROLS)) > _FEW * len(data)
 
 

@@ -1,0 +1,157 @@
+"""What an answer proposes is a call that works: every next step and every example is made."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import Era, Reply, Server, serving, serving_artifact, surroundings
+from tests.repositories import Repo, normal
+
+Call = tuple[str, dict[str, Any]]
+
+DEPTH = 2  # calls that follow from one another
+CALL = re.compile(r"\b([a-z]+(?:_[a-z]+)+) (?=\{)")
+PATHS = (
+    "guide.md",
+    "C#.md",
+    "C",
+    'a b/ü "q" {x}.md',
+    "long.md",
+    "many.md",
+    "empty.md",
+    "nul.txt",
+    "zero.md",
+    "latin.md",
+    "equal.md",
+    "old/tasks.md",
+    "new/tasks.md",
+    "app.py",
+    "gone.md",
+    "/etc/hosts",
+)
+FILES: dict[str, str | bytes] = {
+    "guide.md": "# Guide\n\nThe heron.\n\n## 1. Install\n\nSteps.\n\n### Linux\n\nWith apt.\n",
+    "C#.md": "# Sharp\n\n## Set {up} #1\n\nThe heron.\n",
+    "C": "Another file, whose name a path with a # begins with.\n",
+    'a b/ü "q" {x}.md': '# Odd\n\n## A "b" {c}\n\nThe heron.\n\n- [ ] Look\n',
+    "long.md": "# Long\n\n" + "".join(f"## Part {part}\n\n{'many words ' * 3000}\n\n" for part in range(5)),
+    "many.md": "# Many\n\n" + "".join(f"## Heading {number}\n\n" for number in range(600)),
+    "empty.md": "",
+    "nul.txt": b"a\0b",
+    "zero.md": b"# Zero\n\nWords around a\0b, as a crash leaves them.\n\n## Rest\n\nThe heron.\n",
+    "latin.md": b"# Caf\xe9\n\n## M\xfcsli\n\nThe heron.\n",
+    "equal.md": "# Equal\n\n## Same\n\na\n\n## Same\n\nb\n\n## One {#x}\n\n## Two {#x}\n",
+    "old/tasks.md": "# Tasks\n\n## Tasks\n\n- [ ] One\n  - Criteria: done\n- [x] Two\n",
+    "app.py": "class App:\n    def run(self):\n        return 1\n",
+}
+READS: Mapping[str, tuple[dict[str, Any], ...]] = {
+    "smart_read": ({}, {"mode": "full"}, {"mode": "summary", "budget": 100}, {"summary_style": "none"}),
+    "read_section": tuple({"section_heading": name} for name in ("_preamble", "1", "tasks", "x", "")),
+    "list_sections": ({}, {"limit": 1}),
+    "view_document": ({}, {"slug": "_preamble"}, {"slug": "tasks[0]"}, {"slug": "x"}),
+    "view_history": ({}, {"slug": "_preamble", "limit": 1}, {"blame": True}),
+    "get_doc": ({},),
+}
+FIELDS = {"smart_read": "file_path", "read_section": "file_path", "list_sections": "file_path"}
+SEARCHES: tuple[Call, ...] = (
+    ("list_documents", {}),
+    ("list_documents", {"limit": 1}),
+    ("list_documents", {"path": "gone"}),
+    ("search_docs", {"query": "heron", "limit": 1}),
+    ("search_docs", {"query": "nowhere"}),
+    ("search_documents", {"query": "heron"}),
+    ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
+)
+ALL = "documents,tasks,search,reading,history"
+# What to search for is the client's to say.
+OPEN = re.compile(r"Search (again as the hint says|for more with search_docs)")
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """Documents with odd names and bytes, a tag, and a document that was renamed after it."""
+    repo = normal(tmp_path_factory.mktemp("steps") / "docs", FILES)
+    repo.git("tag", "v#1")
+    repo.commit({"guide.md": str(FILES["guide.md"]).replace("apt", "dnf")})
+    (repo.path / "new").mkdir()
+    repo.git("mv", "old/tasks.md", "new/tasks.md")
+    repo.commit({})
+    return repo
+
+
+def beginnings(refs: tuple[str | None, ...]) -> Iterator[Call]:
+    """The calls from which others follow."""
+    for ref in refs:
+        at = {} if ref is None else {"ref": ref}
+        for tool, arguments in SEARCHES:
+            yield tool, {**arguments, **at}
+        for tool, variants in READS.items():
+            field = "chunk_id" if tool == "get_doc" else FIELDS.get(tool, "file")
+            for path in PATHS:
+                for arguments in variants:
+                    yield tool, {field: path, **arguments, **at}
+
+
+def proposed(reply: Reply) -> list[Call]:
+    """The calls that an answer names, each with its arguments read to their end."""
+    text = reply.data["next_step"]
+    decoder = json.JSONDecoder()
+    return [(found[1], decoder.raw_decode(text, found.end())[0]) for found in CALL.finditer(text)]
+
+
+def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
+    """Make every call that follows from the beginnings; the number of those that were made."""
+    tools = server.tools()
+    waiting = deque((call, 0, "") for call in beginnings(refs) if call[0] in tools)
+    made: set[str] = set()
+    while waiting:
+        (tool, arguments), depth, reason = waiting.popleft()
+        if (name := json.dumps([tool, arguments])) in made:
+            continue
+        made.add(name)
+        is_reader = tools[tool]["annotations"]["readOnlyHint"]
+        reply = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
+        # What overwrites is refused until it was read as a whole; an artifact has no history at all.
+        allowed = not reply.is_error or not depth or reply.data["code"] in ("READ_FIRST", "NO_HISTORY")
+        assert allowed, (reason, reply.text[:500])
+        following = [(tool, reply.data["example"])] if reply.is_error else proposed(reply)
+        assert following or not is_reader or OPEN.search(reply.data["next_step"]), (tool, arguments)
+        assert {step[0] for step in following} <= tools.keys(), (tool, arguments, following)
+        if depth < DEPTH and is_reader:
+            waiting.extend((step, depth + 1, name) for step in following)
+    return len(made)
+
+
+@pytest.mark.parametrize(
+    ("toolsets", "era"),
+    [
+        (ALL, "auto"),
+        pytest.param(ALL, "legacy", marks=pytest.mark.slow),
+        pytest.param("reading", "auto", marks=pytest.mark.slow),
+        pytest.param("history", "legacy", marks=pytest.mark.slow),
+        pytest.param("search,reading", "auto", marks=pytest.mark.slow),
+    ],
+)
+def test_what_a_repository_answers_leads_on(repo: Repo, home: Path, toolsets: str, era: Era) -> None:
+    before = repo.head()
+    with serving(repo.path, home, "--toolsets", toolsets, era=era) as server:
+        assert crawl(server, (None, "v#1")) > 100
+    assert repo.head() == before
+
+
+def test_what_an_artifact_answers_leads_on(repo: Repo, home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    done = subprocess.run(command, env=surroundings(home), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with serving_artifact(out, home, "--toolsets", ALL) as server:
+        assert crawl(server, (None, "v#1")) > 100

@@ -1,0 +1,68 @@
+"""After a wrong name, an error says with which tool of the caller's the right one is found."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.lists import with_list
+from tools.registry import all_tools
+from workspace.errors import Among, Listed
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = frozenset(tool.name for tool in all_tools())
+
+DOCUMENTS = Among(Listed.DOCUMENTS)
+SECTIONS = Among(Listed.SECTIONS, "a.md")
+TASKS = Among(Listed.TASKS, "a.md", "todo")
+
+
+@pytest.mark.parametrize(
+    ("among", "offered", "said"),
+    [
+        (DOCUMENTS, ALL, "Name one. See the documents with list_documents {}."),
+        (SECTIONS, ALL, 'Name one. See its sections with list_sections {"file_path": "a.md"}.'),
+        (SECTIONS, {"view_document"}, 'Name one. See its sections with view_document {"file": "a.md"}.'),
+        (TASKS, ALL, 'Name one. See its tasks with view_document {"file": "a.md", "slug": "todo"}.'),
+        (
+            Among(Listed.COMMITS, "a.md"),
+            {"view_history"},
+            'Name one. See its history with view_history {"file": "a.md"}.',
+        ),
+        (DOCUMENTS, {"complete_task"}, "Name one."),
+        (None, ALL, "Name one."),
+    ],
+)
+def test_the_tool_is_one_that_the_caller_has(among: Among | None, offered: frozenset[str], said: str) -> None:
+    assert with_list("Name one.", among, offered) == said
+
+
+def test_the_list_is_of_the_commit_that_is_read() -> None:
+    said = with_list("Name one.", DOCUMENTS, ALL, "v1.2")
+    assert said == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
+
+
+def test_below_the_tools_no_text_names_one() -> None:
+    """A person at a shell meets the same errors. What is named like an operation of the workspace is that."""
+    tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
+    found = [
+        (file.relative_to(ROOT).as_posix(), text)
+        for folder in ("workspace", "index")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for text in texts(ast.parse(file.read_text()))
+        if re.search(rf"\b({tools})\b", text)
+    ]
+    # The contract of get_doc, the only tool that takes chunk ids, has these words.
+    assert found == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
+
+
+def texts(tree: ast.Module) -> Iterator[str]:
+    """The texts of a module but for docstrings."""
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value

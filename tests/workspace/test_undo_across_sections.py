@@ -1,0 +1,106 @@
+"""Undoing where a commit moved words between sections or documents: none is lost, and none stands twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo, normal
+from tests.workspace.test_restore import DOC, GUIDE, files, run
+from workspace.edits import RestoreDocument, Undo
+
+pytestmark = pytest.mark.smoke
+
+PARTS = "# Guide\n\n## One\n\nFirst words.\n\nSecond words.\n\n## Two\n\nThird words.\n"
+OTHER = "# Other\n\n## Here\n\nOther words.\n"
+
+
+def partly(repo: Repo, commit: str) -> list[str | None]:
+    """Takes back what can be; the sections that were left as they are."""
+    step = run(repo, Undo(commit=commit, is_partial=True))
+    assert step.outcome, step.error
+    clashes = step.outcome.answer["conflicts"]
+    assert isinstance(clashes, list)
+    return [item.get("slug") for item in clashes]
+
+
+def test_a_split_section_stays_split_where_one_part_was_changed_since(tmp_path: Path) -> None:
+    """Else the words of the other part would be gone, which the commit did not write."""
+    repo = normal(tmp_path / "repo", {DOC: PARTS, "b.md": OTHER})
+    split = PARTS.replace("Second", "## Halfway\n\nSecond")
+    commit = repo.commit({DOC: split, "b.md": OTHER.replace("Other words", "New words")})
+    later = split.replace("First words", "My words")
+    repo.commit({DOC: later})
+    assert partly(repo, commit) == ["one", "halfway"]
+    assert files(repo) == {DOC: later, "b.md": OTHER}
+
+
+def test_lines_that_were_moved_stay_where_their_old_section_was_changed_since(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {DOC: PARTS, "b.md": OTHER})
+    moved = OTHER.replace("Other words.\n", "Other words.\n\nSecond words.\n")
+    commit = repo.commit({DOC: PARTS.replace("Second words.\n\n", "").replace("Third", "3rd"), "b.md": moved})
+    repo.commit({DOC: (repo.path / DOC).read_text().replace("First", "1st")})
+    assert sorted(map(str, partly(repo, commit))) == ["here", "one"]
+    assert files(repo) == {
+        DOC: PARTS.replace("Second words.\n\n", "").replace("First", "1st"),
+        "b.md": moved,
+    }
+
+
+def test_a_document_made_of_another_stays_where_that_is_gone(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {DOC: PARTS, "b.md": OTHER})
+    made = "# Brand new\n\nSecond words.\n"
+    commit = repo.commit(
+        {
+            DOC: PARTS.replace("Second words.\n\n", ""),
+            "new.md": made,
+            "b.md": OTHER.replace("Other w", "New w"),
+        }
+    )
+    repo.git("rm", "-q", DOC)
+    repo.commit({})
+    assert partly(repo, commit) == [None, None]
+    assert files(repo) == {"new.md": made, "b.md": OTHER}
+
+
+def test_words_above_the_title_must_have_been_read(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {DOC: GUIDE})
+    then = repo.head()
+    repo.commit({DOC: f"Unread words.\n\n{GUIDE}"})
+    step = run(repo, RestoreDocument(file=DOC, commit=then))
+    assert step.error
+    assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["_preamble"])
+
+
+def test_the_last_commit_is_taken_back_whatever_it_looks_like(tmp_path: Path) -> None:
+    """A section that the commit put below a new one stood below another one before."""
+    nested = "# A\n\n## One\n\n### Deep\n\n#### Deeper\n\nText.\n"
+    broken = "---\nkey: v\n\n# Setup\n\n## Setup\n\n## One\n\n### Setup\n\nText.\n"
+    repo = normal(tmp_path / "repo", {DOC: nested})
+    for before, after in ((nested, broken), (broken, nested)):
+        commit = repo.commit({DOC: after})
+        step = run(repo, Undo(commit=commit))
+        assert step.outcome, step.error
+        assert files(repo) == {DOC: before}
+        repo.commit({DOC: after})
+
+
+def test_the_last_of_several_sections_of_one_name_is_the_same_one(tmp_path: Path) -> None:
+    twice = "# A\n\n## Setup\n\nFirst.\n\n## Setup\n\nSecond.\n"
+    repo = normal(tmp_path / "repo", {DOC: twice})
+    commit = repo.commit({DOC: twice.replace("Second.", "Second.\n\nMore.")})
+    repo.commit({DOC: (repo.path / DOC).read_text() + "\n### Below\n\nOf others.\n"})
+    step = run(repo, Undo(commit=commit))
+    assert step.outcome, step.error
+    assert files(repo) == {DOC: twice + "\n### Below\n\nOf others.\n"}
+
+
+def test_a_title_goes_back_to_the_top(tmp_path: Path) -> None:
+    text = "# Title\n\nWords.\n\n## Part\n\nMore words.\n\n## End\n\nLast words.\n"
+    repo = normal(tmp_path / "repo", {DOC: text})
+    commit = repo.commit({DOC: "## Part\n\n# Title\n\nWords.\n\nMore words.\n\n## End\n\nLast words.\n"})
+    repo.commit({DOC: (repo.path / DOC).read_text().replace("Last", "Very last")})
+    step = run(repo, Undo(commit=commit))
+    assert step.outcome, step.error
+    assert files(repo) == {DOC: text.replace("Last", "Very last")}

@@ -1,0 +1,195 @@
+"""Reading objects: commits, trees and blobs by their ids, whether they lie loose or in packs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from workspace import objects
+from workspace.git.comparing import TreeComparison
+from workspace.git.loose import BrokenObject, LargeObject, read_loose
+from workspace.git.repository import DamagedRepository, missing
+from workspace.objects import Commit, Entry
+
+_LOOKED_AT = 50_000
+_TAGS = 10  # tags that name one another
+
+
+class ObjectReader:
+    """The objects of a repository; safe in several threads.
+
+    `common_dir` is the Git directory that all its work trees share. What is asked for by its id and is not
+    there, is broken, or is of another kind, is a `DamagedRepository`.
+    """
+
+    def __init__(self, repo: pygit2.Repository, common_dir: Path) -> None:
+        self._lock = threading.RLock()
+        self._whole: set[str] = set()
+        self._repo = repo
+        self.common_dir = common_dir
+
+    def commit(self, id: str) -> Commit:
+        """A commit by its id."""
+        return objects.parse_commit(id, self._read(id, ObjectType.COMMIT))
+
+    def commit_data(self, id: str, loose: frozenset[str]) -> bytes:
+        """A commit's bytes. Who reads thousands says in which folders loose objects are, as of before."""
+        return self._passed(id, "commit", loose) or self._stored(id, ObjectType.COMMIT)
+
+    def tree(self, id: str) -> tuple[Entry, ...]:
+        """A tree's entries, in Git's order."""
+        return objects.parse_tree(self._read(id, ObjectType.TREE))
+
+    def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
+        """A tree's bytes, as `commit_data` gives those of a commit."""
+        return self._passed(id, "tree", loose) or self._stored(id, ObjectType.TREE)
+
+    def loose_folders(self) -> frozenset[str]:
+        """The first two digits that the ids of loose objects have (gitrepository-layout, "objects")."""
+        try:
+            return frozenset(name for name in os.listdir(self.common_dir / "objects") if len(name) == 2)
+        except OSError:  # the repository is gone, and so are the objects that will be asked for
+            return frozenset()
+
+    def entry(self, tree: str, name: str) -> Entry | None:
+        """The entry of one name in a tree, found without reading the others; None if there is none."""
+        with self._lock:
+            try:
+                found = self._tree(tree)[name]
+            except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is no path
+                return None
+            return Entry(name, str(found.id), int(found.filemode))
+
+    def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        """The entries of each of two trees that the other does not have; None stands for an empty tree."""
+        return self._comparison.differing(one, other)
+
+    def descends(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
+        """Whether a commit has another among its ancestors; those of `until` are not looked at."""
+        seen = {until}
+        waiting = [id]
+        while waiting:
+            found = waiting.pop()
+            if found == ancestor:
+                return True
+            if found not in seen:
+                seen.add(found)
+                with suppress(DamagedRepository):  # such as the parents where a shallow clone ends
+                    waiting += self.commit(found).parents
+        return False
+
+    def blob(self, id: str) -> bytes:
+        """A blob's bytes."""
+        return self._read(id, ObjectType.BLOB)
+
+    def blob_within(self, id: str, most: int) -> bytes | None:
+        """A blob's bytes; None if it has more than `most`, and these are not read then."""
+        try:
+            return self._read(id, ObjectType.BLOB, most)
+        except LargeObject:
+            return None
+
+    def blob_size(self, id: str) -> int:
+        """A blob's length in bytes, without reading it."""
+        with self._lock:
+            self._look_at(id)
+            try:
+                return self._repo.odb.read_header(id)[1]
+            except (KeyError, pygit2.GitError):
+                raise self._missing(id) from None
+
+    def has(self, id: str) -> bool:
+        """Whether an object of any kind is here."""
+        with self._lock:
+            return id in self._repo.odb
+
+    def peeled(self, id: str) -> tuple[str, str]:
+        """What an object is, or a tag names in the end: its kind ("commit", "tree" or "blob") and its id."""
+        for _ in range(_TAGS):
+            with self._lock:
+                self._look_at(id)
+                try:
+                    kind = self._repo.odb.read_header(id)[0]
+                except (KeyError, ValueError, pygit2.GitError):
+                    raise self._missing(id) from None
+            if kind != ObjectType.TAG:
+                return kind.name.lower(), id
+            # The first line of a tag says which object it stands for.
+            id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
+        raise self._missing(id)
+
+    @cached_property
+    def _comparison(self) -> TreeComparison:
+        return TreeComparison(lambda id: self._read(id, ObjectType.TREE))
+
+    def _tree(self, id: str) -> pygit2.Tree:
+        self._look_at(id)
+        try:
+            found = self._repo[id]
+        except (KeyError, ValueError, pygit2.GitError):
+            raise self._missing(id) from None
+        if not isinstance(found, pygit2.Tree):
+            raise self._missing(id)
+        return found
+
+    def _passed(self, id: str, kind: str, loose: frozenset[str]) -> bytes | None:
+        """The bytes of a loose object; None for one that is empty or in no file of its own."""
+        try:
+            found = read_loose(self.common_dir, id) if id[:2] in loose else None
+        except BrokenObject:
+            raise self._missing(id) from None
+        if found is not None and found[0] != kind:
+            raise self._missing(id)
+        return found[1] if found is not None else None
+
+    def _read(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
+        loose = self._loose(id, most)
+        if loose is not None:
+            if loose[0] != kind.name.lower():
+                raise self._missing(id)
+            self._know(id)
+            return loose[1]
+        return self._stored(id, kind, most)
+
+    def _stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
+        """An object's bytes as libgit2 reads them: from a pack, or from another repository's objects."""
+        with self._lock:
+            try:
+                if most is not None and self._repo.odb.read_header(id)[1] > most:
+                    raise LargeObject(id)
+                found, data = self._repo.odb.read(id)
+            except (KeyError, ValueError, pygit2.GitError):
+                raise self._missing(id) from None
+        if found != kind:
+            raise self._missing(id)
+        return data
+
+    def _look_at(self, id: str) -> None:
+        """Raise `DamagedRepository` for a loose object that is not whole, before libgit2 reads it."""
+        if id in self._whole:
+            return
+        self._loose(id)
+        self._know(id)
+
+    def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
+        """Kind and bytes of an object that is in no pack; None if there is none of this id."""
+        try:
+            return read_loose(self.common_dir, id, most)
+        except BrokenObject:
+            raise self._missing(id) from None
+
+    def _missing(self, id: str) -> DamagedRepository:
+        """The error for an object that is not there, or is not what its place asks for."""
+        return missing(id)
+
+    def _know(self, id: str) -> None:
+        """Remember that an object is whole."""
+        if len(self._whole) >= _LOOKED_AT:
+            self._whole.clear()
+        self._whole.add(id)
