@@ -146,7 +146,7 @@ def explain(
         case "extra_forbidden":
             near = nearest_field(field, known)
             fix = f"Did you mean '{near[0]}'?" if near else f"Known fields: {', '.join(known)}."
-            listed = {} if others is None else {"known": known}
+            listed: dict[str, Any] = {} if others is None else {"known": known}
             return InvalidArguments(f"unknown field '{shown}'", fix=fix, field=shown, nearest=near, **listed)
         case "missing":
             return InvalidArguments(f"'{shown}' is missing", fix=f"Give '{shown}'.", field=shown)

@@ -36,6 +36,10 @@ class Pinned(NamedTuple):
         """A call of a tool that reads, as a next step names it, at the same ref."""
         return call(tool, **arguments, **pinned(self.ref))
 
+    def rest(self, tool: str, **arguments: object) -> str:
+        """A call for more of a text that was cut: of the same commit, so that no two states are joined."""
+        return call(tool, **arguments, **pinned(self.ref or self.snapshot.commit))
+
     def explained(self, usage: Mapping[str, object]) -> Answer:
         """The answer to a call that names no document: how to call, and the first documents there are."""
         return Answer(

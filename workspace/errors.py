@@ -34,7 +34,7 @@ No error names a tool or a command: it does not know who asks. Where a list woul
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 
 class Listed(StrEnum):
@@ -67,4 +67,4 @@ class WorkspaceError(Exception):
         self.message = message
         self.fix = fix
         self.among = among
-        self.details = details
+        self.details: dict[str, Any] = details

@@ -38,12 +38,13 @@ def test_what_was_not_read_is_shown_and_then_the_same_call_does_it(
     assert refused.data["code"] == "READ_FIRST"
     assert refused.data["current"].strip() == current.strip()
     assert refused.data["commit"] == before == repo.head()
-    assert refused.data["example"] == call
+    assert refused.data["example"] == (call | {"dry_run": True} if dry_run else call)
     assert {"error", "fix", "usage", "file", "slugs"} <= refused.data.keys()
     assert "things" not in refused.data["error"] + refused.data["fix"]
     done = ask(tool, **refused.data["example"])
     assert not done.is_error, done.data
-    assert done.data["commit"] == repo.head() != before
+    assert done.data["commit"] == repo.head()
+    assert (repo.head() == before) == dry_run
 
 
 def test_a_batch_tells_which_of_its_operations_must_read_first(ask: Ask, repo: Repo) -> None:

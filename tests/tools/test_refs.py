@@ -7,9 +7,11 @@ import re
 
 import pytest
 
+from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
-from tools.registry import Answer, all_tools
+from tests.tools.conftest import Ask, client_of, next_call
+from tools.registry import TOOLSETS, Answer, Toolbox, all_tools
+from workspace.workspace import Workspace
 
 WRITERS = {tool.name for tool in all_tools() if tool.writes}
 NAMED = {
@@ -208,3 +210,27 @@ def test_links_to_a_document_at_a_ref_never_move_the_graph(ask: Ask, repo: Repo,
     assert ask("view_document", file="api.md").data["links"]["backlinks_total"] == 1
     assert "links" not in ask("view_document", file="api.md", ref="v1").data
     assert ask("view_document", file="api.md").data["links"]["backlinks_total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("view_document", {"file": "long.md", "slug": "all"}),
+        ("read_section", {"file_path": "long.md", "section_heading": "all"}),
+        ("smart_read", {"file_path": "long.md", "mode": "full"}),
+        ("get_doc", {"chunk_id": "long.md#all"}),
+    ],
+)
+def test_the_parts_of_a_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dict[str, str]) -> None:
+    was = "# Long\n\n## All\n\n" + "".join(f"Line {number} of then.\n\n" for number in range(8_000))
+    read = repo.commit({"long.md": was})
+    workspace = Workspace.open(repo.path, durable=False)
+    ask = client_of(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    first = ask(tool, **fields)
+    assert first.data["commit"] == read
+    repo.commit({"long.md": was.replace("then", "now, which is longer")})
+    name, following = next_call(first)
+    rest = ask(name, **following)
+    assert rest.data["commit"] == read
+    assert "of then" in rest.data["content"]
+    assert "of now" not in rest.data["content"]

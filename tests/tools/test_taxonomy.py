@@ -59,7 +59,7 @@ def test_each_key_is_an_enum_of_its_values(declared: Repo, toolbox: Toolbox, ask
     assert before["language"] == {"type": "string", "description": "Filter results by programming language."}
     ask("search_docs", query="quagga")
     after = properties(toolbox)
-    assert list(after)[:4] == ["query", "limit", "cursor", "path"]
+    assert list(after)[:4] == ["query", "limit", "cursor", "ref"]
     assert after["language"]["enum"] == ["Go", "c", "java"]
     assert after["language"]["description"] == "Filter results by programming language."
     # Without a description of its own, and nothing that stands for any value.
@@ -159,7 +159,7 @@ def test_what_the_tip_no_longer_declares_is_unknown(declared: Repo, toolbox: Too
 
 def test_settings_that_broke_hide_no_tools(declared: Repo, toolbox: Toolbox, ask: Ask) -> None:
     declared.commit({"docyard.toml": "[taxonomy.limit]\n"})
-    assert list(properties(toolbox)) == ["query", "limit", "cursor", "path", "type", "tags"]
+    assert list(properties(toolbox)) == ["query", "limit", "cursor", "ref", "path", "type", "tags"]
     answer = ask("search_docs", query="quagga", language="c")
     assert (answer.data["code"], answer.data["field"]) == ("INVALID_CONFIG", "taxonomy.limit")
 

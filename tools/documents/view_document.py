@@ -206,7 +206,7 @@ def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole
             data["hints"] = [f"the first {MAX_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if rest is not None:
         more = {"include_subsections": True} if whole else {}
-        view = place.call("view_document", file=document.path, slug=section.key, offset=rest, **more)
+        view = place.rest("view_document", file=document.path, slug=section.key, offset=rest, **more)
         step = f"Read the rest with {view}"
         return {**data, "truncated": True, "offset": rest, "next_step": step}
     return {**data, "next_step": _after(place, document, section, whole=whole)}

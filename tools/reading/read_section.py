@@ -101,7 +101,7 @@ def _run(context: Context, given: Given) -> Answer:
 def _next_step(place: Pinned, opened: Opened, entry: Entry, part: Part[Entry]) -> str:
     path = opened.text.path
     if part.rest is not None:
-        rest = place.call("read_section", file_path=path, section_heading=name_of(entry), offset=part.rest)
+        rest = place.rest("read_section", file_path=path, section_heading=name_of(entry), offset=part.rest)
         return f"Read the rest with {rest}"
     if following := next((item for item in opened.outline.entries if item.start >= entry.tree_end), None):
         return f"Read on: {place.call('read_section', file_path=path, section_heading=name_of(following))}"

@@ -144,7 +144,7 @@ def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data
         data["original_tokens"] = tokens
     opened.shows(place.context, part)
     if part.rest is not None:
-        rest = place.call("smart_read", file_path=text.path, mode="full", offset=part.rest)
+        rest = place.rest("smart_read", file_path=text.path, mode="full", offset=part.rest)
         return {**data, "truncated": True, "offset": part.rest}, f"Read the rest with {rest}"
     return data, _after_full(place, opened)
 

@@ -106,11 +106,11 @@ def _remember(place: Pinned, passage: Passage) -> None:
 def _rest(place: Pinned, passage: Passage, chunk: PassageChunk) -> str:
     """How to have more of a chunk that was cut."""
     if place.context.offers("view_document"):
-        rest = place.call("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
+        rest = place.rest("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
         return f"Read the rest with {rest}"
     if place.context.offers("read_section"):
         shown = len(chunk.text)
-        rest = place.call("read_section", file_path=chunk.path, section_heading=chunk.key, offset=shown)
+        rest = place.rest("read_section", file_path=chunk.path, section_heading=chunk.key, offset=shown)
         return f"Read the rest with {rest}"
     if len(passage.chunks) > 1:
         return f"Read it by itself with {place.call('get_doc', chunk_id=chunk.chunk_id)}"

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace.addresses import resolve_section
 from workspace.document import Document
@@ -110,7 +110,7 @@ class ReplaceText(DocumentOperation):
         """The error for a text that does not stand there as often as was said."""
         lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches[:_SHOWN]]
         where = f"'{self.slug}' of {document.path}" if self.slug else document.path
-        details: dict[str, object] = {"matches": len(matches), "lines": lines, "count": self.count}
+        details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
         if self.count < 1:
             return MatchCount("'count' is below 1", fix="Leave it out, or give a number from 1.", **details)
         if not matches:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pygit2
 from pygit2.enums import ObjectType
@@ -27,7 +27,7 @@ class DamagedRepository(WorkspaceError):
     code: ClassVar[str] = "DAMAGED_REPO"
 
     def __init__(
-        self, message: str, *, fix: str = "Run `git fsck` in the repository.", **details: object
+        self, message: str, *, fix: str = "Run `git fsck` in the repository.", **details: Any
     ) -> None:
         super().__init__(message, fix=fix, **details)
 

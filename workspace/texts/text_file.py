@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, InvalidPath
@@ -102,7 +102,8 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
     # A NUL in Markdown is read as U+FFFD (CommonMark 0.31 §2.3).
     found = not_text(data, may_hold_nul=is_document)
     if found:
-        raise NotText(f"'{path}' is not text but {found}", fix=_FIXES.get(found, _FIX), **{"is": found})
+        details: dict[str, Any] = {"is": found}
+        raise NotText(f"'{path}' is not text but {found}", fix=_FIXES.get(found, _FIX), **details)
     parse = (lambda: snapshot.document(path)) if is_document else None
     return TextFile(path, entry.id, data, kind_of(path), parse)
 
