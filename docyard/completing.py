@@ -1,4 +1,4 @@
-"""What a shell may complete a word of the command line to: addresses, refs, branches, types, toolsets.
+"""What a shell may complete a word of the command line to: addresses, refs, proposals, types, toolsets.
 
 A shell waits for this at every press of a key, so nothing is parsed but the one document whose sections are
 asked for, folders are listed one at a time, and nothing is imported before it is needed. Where something is
@@ -53,25 +53,28 @@ def addresses(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """Paths, a folder at a time; behind a `#` the addresses of sections, and in brackets those of tasks."""
-    from docyard.located import from_root
-    from workspace.addresses import split_address
-    from workspace.texts.files import Files
-
     workspace = _workspace(context)
-    snapshot = workspace.at(context.params.get("ref"))
-    here = _folder(context)
-    if "#" not in incomplete:
-        yield from _paths(workspace, snapshot, here, incomplete)
-        return
-    place = from_root(incomplete, workspace, snapshot, here)
-    path, fragment = split_address(place, Files(snapshot))
-    if fragment is None:
-        yield from _paths(workspace, snapshot, here, incomplete)
-        return
-    typed = incomplete[: len(incomplete) - len(fragment)]
-    for address, title in _places(snapshot, path, fragment):
-        if address.startswith(fragment):
-            yield _item(typed + address, help=title or None)
+    return _addresses(workspace, workspace.at(context.params.get("ref")), _folder(context), incomplete)
+
+
+@_bounded
+def proposed_addresses(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> Iterator[CompletionItem[str]]:
+    """The same, of the proposal that was named before."""
+    workspace = _workspace(context)
+    one = workspace.proposing().one(context.params["proposal"])
+    return _addresses(workspace, workspace.snapshot(one.tip), _folder(context), incomplete)
+
+
+@_bounded
+def proposals(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> Iterator[CompletionItem[str]]:
+    """Ids of proposals, the newest first, those that are merged or closed behind the others."""
+    ended = ("merged", "closed")
+    found = sorted(_workspace(context).proposing().all(), key=lambda one: one.state.value in ended)
+    return (_item(one.id, help=one.words.title) for one in found if one.id.startswith(incomplete))
 
 
 @_bounded
@@ -119,6 +122,27 @@ def toolsets(
     given = before.split(",")
     names = (name for name in TOOLSETS if name.startswith(begun) and name not in given)
     return (_item(f"{before}{comma}{name}", type=PART) for name in names)
+
+
+def _addresses(
+    workspace: Workspace, snapshot: Snapshot, here: Path, incomplete: str
+) -> Iterator[CompletionItem[str]]:
+    from docyard.located import from_root
+    from workspace.addresses import split_address
+    from workspace.texts.files import Files
+
+    if "#" not in incomplete:
+        yield from _paths(workspace, snapshot, here, incomplete)
+        return
+    place = from_root(incomplete, workspace, snapshot, here)
+    path, fragment = split_address(place, Files(snapshot))
+    if fragment is None:
+        yield from _paths(workspace, snapshot, here, incomplete)
+        return
+    typed = incomplete[: len(incomplete) - len(fragment)]
+    for address, title in _places(snapshot, path, fragment):
+        if address.startswith(fragment):
+            yield _item(typed + address, help=title or None)
 
 
 def _item(value: str, *, type: str = "plain", help: str | None = None) -> CompletionItem[str]:

@@ -10,12 +10,28 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docyard.forges.place import ForgeAccess
+    from workspace.remotes.credentials import Access
 
 REPOSITORY = "DOCYARD_REPO"
 BRANCH = "DOCYARD_BRANCH"
 READ_ONLY = "DOCYARD_READ_ONLY"
 TOOLSETS = "DOCYARD_TOOLSETS"
+
+REMOTE_TOKEN = "DOCYARD_REMOTE_TOKEN"
+REMOTE_USER = "DOCYARD_REMOTE_USER"
+CREDENTIALS = "DOCYARD_CREDENTIALS"
+SSH_KEY = "DOCYARD_SSH_KEY"
+
+FORGE_URL = "DOCYARD_FORGE_URL"
+FORGE_TOKEN = "DOCYARD_FORGE_TOKEN"
+WEBHOOK_SECRET = "DOCYARD_WEBHOOK_SECRET"
+
+TOKEN = "DOCYARD_TOKEN"
+"""What a person shows to approve, or to merge what is protected."""
 
 COMPLETION = "_DOCYARD_COMPLETE"
 """Set by a shell that asks how a word of the command line may go on (click's own name for it)."""
@@ -50,9 +66,64 @@ def spare_threads() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+def token() -> str | None:
+    """The person's token that this process was given, if any."""
+    return os.environ.get(TOKEN, "").strip() or None
+
+
 def variables() -> Mapping[str, str]:
     """A copy of the variables of the process, for a child that is to inherit them."""
     return dict(os.environ)
+
+
+def remote_access() -> Access:
+    """What this user may show a remote: by DOCYARD_ variables, by those of forges, and by the SSH agent's."""
+    from workspace.remotes.credentials import FORGES, Access
+
+    forge_tokens = {
+        host: token
+        for host, (_, names) in FORGES.items()
+        if (token := next((os.environ[name] for name in names if os.environ.get(name)), None))
+    }
+    file = os.environ.get(CREDENTIALS)
+    key = os.environ.get(SSH_KEY)
+    folder = home()
+    return Access(
+        token=os.environ.get(REMOTE_TOKEN) or None,
+        user=os.environ.get(REMOTE_USER) or None,
+        forge_tokens=forge_tokens,
+        file=Path(file) if file else _settings_folder(folder) / "credentials" if folder else None,
+        has_agent=bool(os.environ.get("SSH_AUTH_SOCK")),
+        ssh_keys=(Path(key),) if key else _own_keys(folder) if folder else (),
+    )
+
+
+def forge_access() -> ForgeAccess:
+    """What whoever started this process says of forges: by DOCYARD_ variables, and by those of forges."""
+    from docyard.forges.place import ForgeAccess
+
+    return ForgeAccess(
+        url=os.environ.get(FORGE_URL, "").strip() or None,
+        token=os.environ.get(FORGE_TOKEN, "").strip() or None,
+        tokens=remote_access().forge_tokens,
+    )
+
+
+def webhook_secret() -> str | None:
+    """What a forge proves by that a webhook is its own, if webhooks are to be taken at all."""
+    return os.environ.get(WEBHOOK_SECRET, "").strip() or None
+
+
+def _settings_folder(folder: Path) -> Path:
+    """Docyard's folder among the user's settings (XDG Base Directory Specification)."""
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(named) if os.path.isabs(named) else folder / ".config") / "docyard"
+
+
+def _own_keys(folder: Path) -> tuple[Path, ...]:
+    """The keys that ssh itself would try (ssh_config, "IdentityFile"), of the kinds that are in use."""
+    keys = (folder / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
+    return tuple(key for key in keys if key.is_file())
 
 
 def asks_for_completion() -> bool:

@@ -25,6 +25,10 @@ class CannotError(WorkspaceError):
 
 def cure(error: WorkspaceError) -> str:
     """What to do next at a shell: the error's own fix, and the command that lists what a name is among."""
+    if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
+        return f"Reopen it with `docyard proposals reopen {error.details['proposal']}`."
+    if error.code == "PROPOSAL_MOVED":
+        return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows it."
     listing = "" if error.among is None else _listing(error.among)
     return f"{error.fix} {listing}".strip()
 

@@ -17,6 +17,9 @@ from workspace.fixing.history import History, RenamedDocuments
 from workspace.fixing.mend import Change
 from workspace.fixing.operation import FixDocuments
 from workspace.plan import Mode, Status
+from workspace.policy.rules import Protected
+from workspace.proposals import Author, KnownBy
+from workspace.proposing import Actor
 from workspace.validation.listing import of_commit
 from workspace.validation.run import Selection
 
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from docyard.console import Progress
+    from workspace.edits import Operation
     from workspace.fixing.mend import Left, Mended
+    from workspace.proposals import Proposal
     from workspace.snapshot import Snapshot
     from workspace.validation.files import Files
     from workspace.workspace import Workspace
@@ -37,7 +42,8 @@ class Repair(NamedTuple):
 
     `links` counts the links that followed the mends, `left` is what was not mended. `unwritten` counts the
     files that could not be written, `uncommitted` the documents whose files nobody looked at, where nothing
-    was found in what is committed.
+    was found in what is committed. `proposal` is the id of the one that holds the commit, where the policy
+    lets only a proposal change these documents.
     """
 
     changes: Sequence[Change] = ()
@@ -46,6 +52,7 @@ class Repair(NamedTuple):
     commit: str | None = None
     unwritten: int = 0
     uncommitted: int = 0
+    proposal: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,10 @@ def write(asked: Asked, progress: Progress | None) -> Repair:
 
 
 def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repair:
-    """Mends the documents of the served branch, in one commit. Raises what `Workspace.write` does."""
+    """Mends the documents of the served branch, in one commit; a proposal where the policy asks for one.
+
+    Raises what `Workspace.write` and `Proposing.propose` do.
+    """
     git = asked.workspace.git
     tip = asked.workspace.tip()
     if tip is None:
@@ -105,19 +115,31 @@ def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repa
         if not paths:
             return Repair()
 
+    mended: dict[str, Sequence[Mended]] = {}
+
     def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
         at = snapshot.commit
-        return _mended(asked, of_commit(git, at), snapshot, paths, progress) if at else ()
+        if at is None:
+            return ()
+        if at not in mended:  # a proposal begins at the same commit
+            mended[at] = _mended(asked, of_commit(git, at), snapshot, paths, progress)
+        return mended[at]
 
-    written = asked.workspace.write(
-        [FixDocuments(mend=mend, paths=paths)],
-        mode=Mode.ALL,
-        tool="fix",
-        client="command line",
-        message=message,
-    )
-    repair = _committed(written)
+    repair = _committed(*_written(asked.workspace, FixDocuments(mend=mend, paths=paths), message))
     return repair if repair.changes else repair._replace(uncommitted=_uncommitted(asked, paths))
+
+
+def _written(
+    workspace: Workspace, operation: Operation, message: str | None
+) -> tuple[Written, Proposal | None]:
+    """What became of an operation: written to the served branch, or to a proposal where that is protected."""
+    tool, client = "fix", "command line"
+    try:
+        return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
+    except Protected:
+        actor = Actor(Author(*workspace.author(), KnownBy.GIT), tool, client)
+        proposed = workspace.proposing().propose([operation], actor, mode=Mode.ALL, message=message)
+        return proposed.written, proposed.proposal
 
 
 def _uncommitted(asked: Asked, paths: Sequence[str]) -> int:
@@ -154,7 +176,7 @@ def _mended(
     return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
 
 
-def _committed(written: Written) -> Repair:
+def _committed(written: Written, proposal: Proposal | None) -> Repair:
     step = written.steps[0]
     if step.error is not None:
         raise step.error
@@ -173,4 +195,5 @@ def _committed(written: Written) -> Repair:
         cast("Sequence[Left]", answer["left"]),
         cast("int", answer.get("links_rewritten", 0)),
         written.commit if written.is_committed else None,
+        proposal=proposal.id if proposal is not None else None,
     )

@@ -22,17 +22,19 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 def tools_page() -> str:
     """The reference of every tool: what it does, its input, and how it is called."""
-    from tools.registry import DEFAULT_TOOLSETS, FAMILIES
+    from tools.registry import DEFAULT_TOOLSETS, FAMILIES, REVIEW_TOOLSET
 
     lines = [
         "# Tools",
         "",
         "Made from the tools themselves by `make docs`. "
         "Fields that are not marked as required may be left out.",
-        f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served unless `--toolsets` "
-        "says otherwise.",
+        f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served, and "
+        f"`{REVIEW_TOOLSET}` where `docyard.toml` protects documents, unless `--toolsets` says otherwise.",
         "Every answer also has `commit`, the commit that was read or made, "
         "and `next_step`, a call that follows from it.",
+        "Where the remote lacks commits, or stands apart, it has `unpushed` and `sync` too "
+        "([remotes.md](remotes.md)).",
         "An error has `error`, `code`, `fix`, `usage` and an `example` that would have worked.",
     ]
     for toolset, family in FAMILIES.items():

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
 
-from index.spawning import settle, start
+from workspace.spawning import settle, start
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import stat
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from workspace.git import Signature
 
 NAME, EMAIL = "Ada", "ada@example.org"
+
+_GIT_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
+"""After each commit git would ask a process of its own whether there is something to tidy up."""
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_EDITOR": "true",
+    "LC_ALL": "C",
+    "GIT_CONFIG_COUNT": str(len(_GIT_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{number}": key for number, key in enumerate(_GIT_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_GIT_SETTINGS.values())},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +39,7 @@ class Repo:
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Run git there, without the user's own configuration, and return what it printed."""
-        env = {
-            **os.environ,
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_SYSTEM": os.devnull,
-            "GIT_EDITOR": "true",
-            "LC_ALL": "C",
-        }
+        env = {**os.environ, **_ENVIRONMENT}
         done = subprocess.run(
             ["git", *arguments], cwd=self.path, env=env, capture_output=True, text=True, check=False
         )
@@ -45,10 +56,13 @@ class Repo:
 
     def commit(self, files: Mapping[str, str | bytes], message: str = "A person's commit") -> str:
         """Write files, commit everything, and return the commit's id."""
+        self._commit(files, message)
+        return self.head()
+
+    def _commit(self, files: Mapping[str, str | bytes], message: str) -> None:
         self.write(files)
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
-        return self.head()
 
     def head(self) -> str:
         """The id of the commit that HEAD names."""
@@ -70,31 +84,46 @@ FILES: Mapping[str, str] = {
 }
 
 
-def unborn(path: Path, *options: str) -> Repo:
-    """A repository without a commit, on the branch `main`."""
-    path.mkdir(parents=True, exist_ok=True)
-    repo = Repo(path)
-    repo.git("init", "-q", "-b", "main", *options)
+@cache
+def _empty() -> Path:
+    """What `git init` makes, less the examples of hooks; it is made once, and copied."""
+    folder = tempfile.TemporaryDirectory(prefix="repository-")
+    atexit.register(folder.cleanup)
+    repo = Repo(Path(folder.name))
+    repo.git("init", "-q", "-b", "main")
     repo.git("config", "user.name", NAME)
     repo.git("config", "user.email", EMAIL)
+    for example in (repo.path / ".git" / "hooks").iterdir():
+        example.unlink()
+    return repo.path / ".git"
+
+
+def unborn(path: Path, *options: str) -> Repo:
+    """A repository without a commit, on the branch `main`; the options are those of `git init`."""
+    path.mkdir(parents=True, exist_ok=True)
+    repo = Repo(path)
+    if options or (path / ".git").exists():
+        repo.git("init", "-q", "-b", "main", *options)
+        repo.git("config", "user.name", NAME)
+        repo.git("config", "user.email", EMAIL)
+    else:
+        shutil.copytree(_empty(), path / ".git")
     return repo
 
 
 def normal(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """A repository with one commit of these files on the branch `main`, checked out."""
     repo = unborn(path)
-    repo.commit(files, "First")
+    repo._commit(files, "First")
     return repo
 
 
 def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """A bare repository with the same commit."""
     source = normal(path.with_name(path.name + "-source"), files)
-    source.git("clone", "-q", "--bare", ".", str(path))
-    repo = Repo(path)
-    repo.git("config", "user.name", NAME)
-    repo.git("config", "user.email", EMAIL)
-    return repo
+    person = ("-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}")
+    source.git("clone", "-q", "--bare", *person, ".", str(path))
+    return Repo(path)
 
 
 def detached(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:

@@ -1,4 +1,4 @@
-"""Every sentence of the contract of search has a test, and every test that is named for one exists."""
+"""Every sentence of a contract has a test, and every test that is named for one exists."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
-TABLE = ROOT / "tests" / "cases" / "contract_search.md"
-SENTENCES = 166
+SENTENCES = {"contract_search.md": 166, "contract_proposals.md": 98, "contract_page.md": 81}
 
 _ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<sentence>.+) \| (?P<shown>[^|]+) \|$", re.MULTILINE)
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -28,9 +29,15 @@ class Row(NamedTuple):
         return _TEST.findall(self.shown)
 
 
-ROWS = [
-    Row(int(row["number"]), row["sentence"], row["shown"]) for row in _ROW.finditer(TABLE.read_text("utf-8"))
-]
+every_table = pytest.mark.parametrize("table", SENTENCES)
+
+
+def text_of(table: str) -> str:
+    return (ROOT / "tests" / "cases" / table).read_text(encoding="utf-8")
+
+
+def rows_of(table: str) -> list[Row]:
+    return [Row(int(row["number"]), row["sentence"], row["shown"]) for row in _ROW.finditer(text_of(table))]
 
 
 @cache
@@ -41,20 +48,23 @@ def names_in(file: str) -> frozenset[str]:
     return frozenset(node.name for node in functions if node.name.startswith("test_"))
 
 
-def test_the_sentences_are_counted() -> None:
-    assert [row.number for row in ROWS] == [*range(1, SENTENCES + 1)]
-    lines = [line for line in TABLE.read_text("utf-8").splitlines() if re.match(r"\| *\d", line)]
-    assert len(lines) == SENTENCES
+@every_table
+def test_the_sentences_are_counted(table: str) -> None:
+    assert [row.number for row in rows_of(table)] == [*range(1, SENTENCES[table] + 1)]
+    lines = [line for line in text_of(table).splitlines() if re.match(r"\| *\d", line)]
+    assert len(lines) == SENTENCES[table]
 
 
-def test_no_sentence_is_without_a_test() -> None:
-    for row in ROWS:
+@every_table
+def test_no_sentence_is_without_a_test(table: str) -> None:
+    for row in rows_of(table):
         assert row.tests
         assert ", ".join(f"`{file}::{name}`" for file, name in row.tests) == row.shown
 
 
-def test_every_test_that_is_named_exists() -> None:
-    named = sorted({test for row in ROWS for test in row.tests})
+@every_table
+def test_every_test_that_is_named_exists(table: str) -> None:
+    named = sorted({test for row in rows_of(table) for test in row.tests})
     missing = [
         f"{file}::{name}" for file, name in named if not (ROOT / file).exists() or name not in names_in(file)
     ]

@@ -43,6 +43,7 @@ _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "NOT_A_COMMIT": ("ref",),
     "BEFORE_HISTORY": ("ref",),
     "AMBIGUOUS_ID": ("ref",),
+    "NO_PROPOSED_COMMIT": ("ref",),
 }
 
 
@@ -75,11 +76,13 @@ def failure(
     moves: Callable[[], Moves] | None = None,
     *,
     offered: Container[str],
+    at: str | None = None,
 ) -> Data:
     """An error with its code and cure, the tool's specification, and a call that would have worked.
 
     `texts` is the room for texts of documents, `commit` the one that such a text is read at. `moves` tells
-    where something is now that was named by an address of before. `offered` are the tools of the caller.
+    where something is now that was named by an address of before. `offered` are the tools of the caller, `at`
+    the proposal that the call writes to, if `given` does not name it.
     """
     from tools.lists import with_list
     from tools.moved import redirected
@@ -88,8 +91,9 @@ def failure(
     data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
     shown = (texts or Texts(None)).of(error)
     is_cut = "truncated" in shown
-    ref = given.get("ref")  # of a tool that writes, it is where something is to come from
-    read_at = ref if isinstance(ref, str) and not tool.writes else None
+    # Of a tool that writes, `ref` is where something is to come from.
+    ref = given.get("proposal" if tool.writes else "ref") or at
+    read_at = ref if isinstance(ref, str) else None
     if fix := with_list(fix_of(error, is_cut=is_cut), error.among, offered, read_at):
         data["fix"] = _bounded(visible(fix))
     data.update({key: _bounded(value) for key, value in details_of(error).items()})
@@ -113,10 +117,23 @@ def failure(
         data["example"] = {**data["example"], "slug": candidates[0]}
     if commit is not None and needs_commit(error, is_cut=is_cut):
         data["example"] = {**data["example"], "base_commit": commit}
+    proposal = given.get("proposal")
+    if tool.writes and isinstance(proposal, str) and "proposal" not in data["example"]:
+        data["example"] = {**data["example"], **_in_proposal(proposal, error)}
     if tool.writes and given.get("dry_run") in (True, "true"):
         # Whoever only wanted to look, and copies the example, must not find that it was done.
         data["example"] = {**data["example"], "dry_run": True}
     return data
+
+
+def _in_proposal(proposal: str, error: WorkspaceError) -> Data:
+    """Where an example writes: in the caller's proposal; elsewhere, if it cannot be, nothing is written."""
+    if error.code == "PROPOSAL_ENDED":
+        return {"dry_run": True}
+    found = error.details.get("candidates")
+    if error.code != "PROPOSAL_NOT_FOUND" or not isinstance(found, list) or not found:
+        return {"proposal": proposal}
+    return {"proposal": found[0], "dry_run": True}
 
 
 def visible(text: str) -> str:
@@ -145,7 +162,7 @@ def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Ma
         name: "" if name in texts and not isinstance(value, str) else value for name, value in given.items()
     }
     field = error.details.get("field")
-    if field == "operation":
+    if field in ("operation", "action"):
         return meant  # the tool finds the nearest
     if isinstance(field, str) and field in meant and field not in tool.arguments.model_fields:
         value = meant.pop(field)

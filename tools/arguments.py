@@ -6,7 +6,6 @@ send `null` for what is left out, arrays as JSON strings, and numbers as strings
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = "operations"
 
-REF = "Branch, tag, commit, @{2026-01-31}"
+REF = "Branch, tag, commit, proposal, @{date}"
 """What every tool that reads says of its field `ref`; docs/refs.md says the rest."""
 
 # What models call fields that are named otherwise here.
@@ -121,6 +120,11 @@ def without_nulls(given: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in given.items() if value is not None}
 
 
+def asked_of(given: Mapping[str, object]) -> dict[str, object]:
+    """What a call asks for, beside where it is to be written; nothing where it only wants to know how."""
+    return {name: value for name, value in without_nulls(given).items() if name != "proposal"}
+
+
 def read(model: type[Model], given: Mapping[str, object], others: Sequence[str] | None = None) -> Model:
     """Validates arguments. Raises InvalidArguments with the field, and the nearest to an unknown one.
 
@@ -165,6 +169,8 @@ def explain(
 
 def nearest_field(field: str, known: Sequence[str]) -> list[str]:
     """The declared fields that are most like one that is not: by another word for it, then by spelling."""
+    import difflib  # late: a server answers its first questions without it
+
     synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known]
     close = difflib.get_close_matches(field[:80], known, n=3, cutoff=0.5)
     return list(dict.fromkeys([*synonyms, *close]))

@@ -81,7 +81,7 @@ def complete_address(context: Context, typed: str, given: Mapping[str, str]) -> 
 
 
 def complete_ref(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """HEAD, branches, tags and remote branches."""
+    """HEAD, branches, tags, remote branches, and the ids of open proposals."""
     from workspace.refs import ref_names
 
     return ranked(ref_names(context.workspace.git), typed)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from index.service import SearchIndex
     from workspace.document import Document, Section
+    from workspace.policy.people import Person
     from workspace.sight import Sight
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -20,7 +21,8 @@ Progress = Callable[[int, int, str], None]
 class Context:
     """The workspace and its index, who is asking, where progress is reported, and which tools are offered.
 
-    `sight` is the memory of the client that asks; None where clients cannot be told apart.
+    `sight` is the memory of the client that asks; None where clients cannot be told apart. `person` is whose
+    token came with the call: nobody's over stdio, where agent and person look alike.
     """
 
     workspace: Workspace
@@ -29,6 +31,7 @@ class Context:
     progress: Progress | None = None
     tools: frozenset[str] = field(default_factory=frozenset)
     sight: Sight | None = None
+    person: Person | None = None
 
     def offers(self, tool: str) -> bool:
         """Whether the client has this tool, so that a next step may name it."""

@@ -17,20 +17,29 @@ _SHOWN_PATHS = 20
 
 
 class Pinned(NamedTuple):
-    """A context at one snapshot. `ref` is as the caller gave it; None at the tip of the served branch."""
+    """A context at one snapshot. `ref` is as the caller gave it; None at the tip of the served branch.
+
+    `proposal` is the open proposal that the ref names, if it names one.
+    """
 
     context: Context
     snapshot: Snapshot
     ref: str | None
+    proposal: str | None = None
 
     @classmethod
     def at(cls, context: Context, ref: str | None) -> Pinned:
         """What a ref names; the tip without one, or if it is blank. Raises as `Workspace.at` does."""
-        return cls(context, context.snapshot(ref), ref if ref and ref.strip() else None)
+        named = ref if ref and ref.strip() else None
+        return cls(context, context.snapshot(ref), named, _open_proposal(context, named) if named else None)
 
     def writes(self, tool: str) -> bool:
-        """Whether a tool that writes may be proposed: nothing is written at a ref."""
-        return self.ref is None and self.context.offers(tool)
+        """Whether a tool that writes may be named: at the tip and in an open proposal, at no other ref."""
+        return (self.ref is None or self.proposal is not None) and self.context.offers(tool)
+
+    def change(self, tool: str, **arguments: object) -> str:
+        """A call of a tool that writes, as a next step names it: in the proposal that is read, if any."""
+        return call(tool, **arguments, **({"proposal": self.proposal} if self.proposal else {}))
 
     def call(self, tool: str, **arguments: object) -> str:
         """A call of a tool that reads, as a next step names it, at the same ref."""
@@ -50,3 +59,19 @@ class Pinned(NamedTuple):
                 "next_step": f"Call with the file of one; {self.call('list_documents')} shows them all",
             }
         )
+
+
+def _open_proposal(context: Context, ref: str) -> str | None:
+    """The id of the proposal that a ref names, if it can still be written to."""
+    # Imported here because most calls name no ref.
+    from workspace.proposals.ids import read_id
+
+    if context.workspace.read_only or read_id(ref) is None:
+        return None
+    from workspace.errors import WorkspaceError
+
+    try:
+        proposal = context.workspace.proposing().one(ref)
+    except WorkspaceError:  # such as a branch with a name like an id
+        return None
+    return proposal.id if proposal.is_open else None

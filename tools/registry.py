@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tools import documents, history, reading, search, tasks
+from tools import documents, history, proposals, reading, search, tasks
 from tools.answers import Answer, failure, visible
 from tools.arguments import InvalidArguments
 from tools.context import Context, Progress
 from tools.schema import input_schema
+from tools.standing import with_standing
+from tools.within import keeping_to
 from workspace.addresses import nearest
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
     from tools.tool import Tool
+    from workspace.policy.person import Person
     from workspace.sight import Sight
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -29,9 +31,12 @@ FAMILIES: Mapping[str, tuple[Tool, ...]] = {
     "search": search.FAMILY,
     "reading": reading.FAMILY,
     "history": history.FAMILY,
+    "proposals": proposals.FAMILY,
 }
 TOOLSETS = tuple(FAMILIES)
 DEFAULT_TOOLSETS = ("documents", "tasks", "search")
+REVIEW_TOOLSET = "proposals"
+"""What is served with the defaults where the workspace's policy asks for review."""
 
 # With --read-only and nothing else said: what a reader needs beside searching and reading.
 _READ_ONLY_TOOLSETS = ("search", "reading")
@@ -104,7 +109,10 @@ class Served:
 
 
 class Toolbox:
-    """The tools that one server offers; `toolsets` None are the defaults, read-only keeps what only reads."""
+    """The tools that one server offers; `toolsets` None are the defaults, read-only keeps what only reads.
+
+    To the defaults come those of proposals, from when the policy of the served branch asks for review.
+    """
 
     def __init__(
         self, workspace: Workspace, index: SearchIndex, toolsets: Iterable[str] | None, read_only: bool
@@ -112,19 +120,21 @@ class Toolbox:
         self._last = Served(workspace, index)
         self._current: Callable[[], Served] = lambda: self._last
         self._latest = self._current
+        self._may_grow = toolsets is None and not read_only
         named: tuple[str, ...] = ()
         if toolsets is None:
             toolsets, named = (
                 (_READ_ONLY_TOOLSETS, _READ_ONLY_TOOLS) if read_only else (DEFAULT_TOOLSETS, named)
             )
         chosen = set(toolsets)
-        tools = [
-            tool
+        self._tools: Mapping[str, Tool] = {
+            tool.name: tool
             for tool in all_tools()
             if (tool.toolset in chosen or tool.name in named) and not (read_only and tool.writes)
-        ]
-        self._tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+        }
+        self._schemas: dict[str, dict[str, Any]] = {}
         self._told: list[dict[str, Any]] = []
+        self.answered: Callable[[], object] = lambda: None
 
     @classmethod
     def following(
@@ -142,24 +152,22 @@ class Toolbox:
         toolbox._latest = lambda: _served(latest())
         return toolbox
 
-    @cached_property
-    def _schemas(self) -> Mapping[str, dict[str, Any]]:
-        return {name: input_schema(tool.arguments) for name, tool in self._tools.items()}
-
     def definitions(self) -> list[dict[str, Any]]:
         """The tools as a client is told them, in the same order; one object as long as it says the same."""
-        context = self._context(self._listed(), "")
+        served = self._listed()
+        self._grow(served)
+        context = self._context(served, "")
         found = [
             {
                 "name": tool.name,
                 "title": tool.title,
                 "description": tool.describe(context) if tool.describe else tool.description,
-                "inputSchema": tool.schema(context, self._schemas[name])
+                "inputSchema": tool.schema(context, self._schema(tool))
                 if tool.schema
-                else self._schemas[name],
+                else self._schema(tool),
                 "annotations": tool.annotations(),
             }
-            for name, tool in self._tools.items()
+            for tool in self._tools.values()
         ]
         if found != self._told:
             self._told = found
@@ -184,11 +192,15 @@ class Toolbox:
         client: str,
         progress: Progress | None = None,
         sight: Sight | None = None,
+        person: Person | None = None,
     ) -> Answer:
         """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised.
 
-        `sight` is what the client has seen so far, and is told what this answer shows it.
+        `sight` is what the client has seen so far, and is told what this answer shows it. `person` is whose
+        token came with the call.
         """
+        if name not in self._tools:
+            self._grow(self._listed())
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(name, nearest(name, self._tools))
@@ -196,12 +208,16 @@ class Toolbox:
         served = None
         try:
             served = self._current()
-            context = self._context(served, client, progress, sight)
+            context = self._context(served, client, progress, sight, person)
             if arguments is not None and not isinstance(arguments, Mapping):
                 raise InvalidArguments("the arguments are no object", fix="Send an object of fields.")
-            return tool.run(context, given)
+            answer = keeping_to(given.get("proposal"), tool, tool.run(context, given))
         except WorkspaceError as error:
-            return self._failure(tool, error, given, served)
+            answer = self._failure(tool, error, given, served)
+        if served is not None:
+            answer = with_standing(answer, served.workspace)
+        self.answered()
+        return answer
 
     def context(self, client: str = "") -> Context:
         """What a request reads from that is no call of a tool: whatever serves when it begins.
@@ -213,7 +229,9 @@ class Toolbox:
     def _failure(
         self, tool: Tool, error: WorkspaceError, given: Mapping[str, object], served: Served | None
     ) -> Answer:
-        snapshot = _snapshot(served.workspace, given.get("ref")) if served else None
+        # Of a tool that writes, `ref` is where something is to come from, if it is no proposal that is meant.
+        ref = (given.get("proposal") if tool.writes else None) or given.get("ref")
+        snapshot = _snapshot(served.workspace, ref) if served else None
         moves = served.workspace.moves if served else None
         data = failure(error, tool, given, snapshot, moves=moves, offered=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
@@ -222,6 +240,30 @@ class Toolbox:
         text = visible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
+    def _grow(self, served: Served) -> None:
+        """Offers the tools of proposals too, if nobody chose otherwise and the policy asks for review.
+
+        They stay while the server runs: a client that knows them must not lose them.
+        """
+        if not self._may_grow:
+            return
+        snapshot = _snapshot(served.workspace)
+        try:
+            grows = snapshot is not None and bool(snapshot.config.protect)
+        except WorkspaceError:  # a call will say what is wrong with the settings
+            return
+        if grows:
+            self._may_grow = False
+            chosen = {*self._tools, *(tool.name for tool in FAMILIES[REVIEW_TOOLSET])}
+            self._tools = {tool.name: tool for tool in all_tools() if tool.name in chosen}
+
+    def _schema(self, tool: Tool) -> dict[str, Any]:
+        """The schema of a tool's input, made once."""
+        found = self._schemas.get(tool.name)
+        if found is None:
+            found = self._schemas[tool.name] = input_schema(tool.arguments)
+        return found
+
     def _listed(self) -> Served:
         """What the list of tools tells of: what serves now, else what served when it was listed last."""
         with suppress(WorkspaceError):
@@ -229,9 +271,16 @@ class Toolbox:
         return self._last
 
     def _context(
-        self, served: Served, client: str, progress: Progress | None = None, sight: Sight | None = None
+        self,
+        served: Served,
+        client: str,
+        progress: Progress | None = None,
+        sight: Sight | None = None,
+        person: Person | None = None,
     ) -> Context:
-        return Context(served.workspace, served.index, client, progress, frozenset(self._tools), sight)
+        return Context(
+            served.workspace, served.index, client, progress, frozenset(self._tools), sight, person
+        )
 
 
 def _served(index: SearchIndex) -> Served:

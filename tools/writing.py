@@ -20,6 +20,9 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
+from tools.dry_runs import dry_run_data
+from tools.following import follow
+from tools.proposed import Home, became, home_in, proposed
 from tools.retries import kept, repeat, request_of
 from tools.texts import Texts
 from workspace.errors import WorkspaceError
@@ -31,12 +34,16 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.moves import Moves
     from workspace.plan import Plan
+    from workspace.requests import Request
     from workspace.writing import Written
 
-_MAX_DIFF = 50_000
 _MAX_HINTS = 8
 _MAX_MOVED = 20  # operations that failed whose addresses are looked for in the history
 _SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
+_NOT_DONE: Mapping[Status, str] = {
+    Status.UNDONE: "taken back: another operation failed",
+    Status.NOT_RUN: "not run: an operation before it failed",
+}
 _MAX_EXAMPLE = 200
 _MAX_EXAMPLE_ITEMS = 10
 
@@ -44,11 +51,12 @@ _MAX_EXAMPLE_ITEMS = 10
 class WriteFields(Arguments):
     """What every tool that writes takes beside its operations."""
 
-    operations: Objects | None = Field(None, description="Batch of these")
-    mode: Literal["each", "all"] = Field("each", description="all: all or none")
+    operations: Objects | None = Field(None, description="Batch")
+    mode: Literal["each", "all"] | None = Field(None, description="all: all or none")
     dry_run: Boolean = Field(False, description="Diff only")
-    message: str | None = Field(None, description="Commit message")
-    base_commit: str | None = Field(None, description="Commit you read")
+    message: str | None = Field(None, description="Of the commit")
+    base_commit: str | None = Field(None, description="Commit read")
+    proposal: str | None = Field(None, description="Its id")
     idempotency_key: str | None = Field(None, description="For retries")
 
 
@@ -60,6 +68,7 @@ class _Options(Arguments):
     dry_run: Boolean = False
     message: str | None = Field(None, max_length=10_000)
     base_commit: str | None = None
+    proposal: str | None = None
     idempotency_key: str | None = None
 
 
@@ -93,27 +102,65 @@ class Writer:
             request = request_of(key, self.tool(), given, items if is_batch else None, result)
         # What a retry names may be gone since, and its first answer is given all the same.
         keeps_errors = is_batch or request is not None
-        written = context.workspace.write(
-            [self._operation(context, each, is_batch=is_batch, keeps_errors=keeps_errors) for each in items],
-            mode=Mode(options.mode),
-            tool=self.tool().name,
-            client=context.client,
-            message=options.message,
-            dry_run=options.dry_run,
-            base_commit=options.base_commit,
-            sight=context.sight,
-            request=request,
-        )
-        hints = _follow(context) if written.is_committed or written.repeated else []
+        home = Home(context, context)
+        if options.proposal is not None:
+            home = home_in(context, options.proposal, None if options.dry_run else request)
+        operations = [
+            self._operation(home.context, each, is_batch=is_batch, keeps_errors=keeps_errors)
+            for each in items
+        ]
+        home, written = self._written(home, operations, options, request)
+        answer = self._told(home, written, items, options, is_batch=is_batch)
+        return home.finished(answer)
+
+    def _written(
+        self,
+        home: Home,
+        operations: Sequence[Operation | WorkspaceError],
+        options: _Options,
+        request: Request | None,
+    ) -> tuple[Home, Written]:
+        """The operations committed where they are allowed: here, or in a proposal of their own."""
+        from workspace.policy.rules import Protected
+
+        if home.written is not None:
+            return home, home.written
+        context, tool = home.context, self.tool().name
+        fields: dict[str, Any] = {
+            "mode": Mode(options.mode),
+            "message": options.message,
+            "dry_run": options.dry_run,
+            "base_commit": options.base_commit,
+            "sight": context.sight,
+            "request": request,
+        }
+        if home.proposal is None and not options.dry_run and became(context, request):
+            return proposed(context, (), operations, tool, fields)
+        try:
+            written = context.workspace.write(
+                operations, tool=tool, client=context.client, person=context.person, **fields
+            )
+        except Protected as error:
+            return proposed(context, error.paths, operations, tool, fields)
+        return home, written
+
+    def _told(
+        self, home: Home, written: Written, items: Sequence[Given], options: _Options, *, is_batch: bool
+    ) -> Answer:
+        """The answer to what was written."""
+        context = home.context
+        is_new = written.is_committed or written.repeated is not None
+        # A proposal is searched at its ref, beside the index.
+        hints = follow(context) if is_new and home.proposal is None else []
         if written.repeated:
             return repeat(context, written.repeated, self.tool(), items, hints)
         if is_batch:
             data, is_error = self._batch(context, written, items, Mode(options.mode))
         else:
-            data, is_error = self._single(context, written, item)
+            data, is_error = self._single(context, written, items[0])
         data["commit"] = written.commit
         if options.dry_run:
-            data |= {"dry_run": True, "diff": diff(written)}
+            data |= dry_run_data(home, written)
             if not is_batch and "example" in data:
                 # Whoever only wanted to look, and copies it, must not find that it was done.
                 data["example"] = {**data["example"], "dry_run": True}
@@ -162,8 +209,12 @@ class Writer:
         texts: Texts,
         moves: Callable[[], Moves] | None,
     ) -> Data:
-        snapshot, tools = written.plan.snapshot, context.tools
-        return failure(error, self.tool(), item, snapshot, texts, written.commit, moves, offered=tools)
+        from workspace.proposals.ids import id_of_branch
+
+        snapshot, at = written.plan.snapshot, id_of_branch(context.workspace.branch or "")
+        return failure(
+            error, self.tool(), item, snapshot, texts, written.commit, moves, offered=context.tools, at=at
+        )
 
     def _answer(self, written: Written, step: Step) -> Data:
         assert step.outcome is not None
@@ -207,26 +258,10 @@ class Writer:
                         del result["example"]
                     taught.add(lesson)
                     results.append(result)
-                case Status.UNDONE:
-                    results.append(
-                        {
-                            "success": False,
-                            "status": "undone",
-                            "error": "taken back: another operation failed",
-                            "code": "UNDONE",
-                            "fix": _SEND_AGAIN,
-                        }
-                    )
-                case Status.NOT_RUN:
-                    results.append(
-                        {
-                            "success": False,
-                            "status": "not_run",
-                            "error": "not run: an operation before it failed",
-                            "code": "NOT_RUN",
-                            "fix": _SEND_AGAIN,
-                        }
-                    )
+                case Status.UNDONE | Status.NOT_RUN as status:
+                    why = _NOT_DONE[status]
+                    told = {"status": status.value, "error": why, "code": status.name, "fix": _SEND_AGAIN}
+                    results.append({"success": False, **told})
         failed = [step for step in written.steps if step.status is Status.FAILED]
         is_error = bool(failed) if mode is Mode.ALL else len(failed) == len(written.steps)
         data: Data = {"batch_results": results}
@@ -238,36 +273,6 @@ class Writer:
 def _hints(steps: Sequence[Step]) -> list[str]:
     hints = [hint for step in steps if step.outcome for hint in step.outcome.hints]
     return list(dict.fromkeys(hints))[:_MAX_HINTS]
-
-
-def _follow(context: Context) -> list[str]:
-    """Brings the index to the new commit, so that what was written is found at once."""
-    try:
-        if context.index.follow() == context.workspace.tip():
-            return []
-        reason = "another call or process is bringing the search index up to date"
-    except WorkspaceError as error:
-        reason = error.message
-    return [f"Committed, but not searchable yet: {reason}"]
-
-
-def diff(written: Written) -> str:
-    """What a commit would change, as a unified diff; cut where it would fill a conversation."""
-    import difflib
-
-    lines: list[str] = []
-    for path, data in sorted(written.changes.items()):
-        entry = written.plan.snapshot.entry(path)
-        before = written.plan.snapshot.git.blob(entry.id) if entry else b""
-        old, new = (
-            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, data or b"")
-        )
-        names = f"a/{path}" if entry else "/dev/null", f"b/{path}" if data is not None else "/dev/null"
-        lines += (
-            line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, *names)
-        )
-    text = "".join(lines)
-    return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff goes on)\n"
 
 
 def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:

@@ -6,13 +6,24 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from workspace.anchors import AnchorForm
 from workspace.errors import WorkspaceError
 from workspace.globs import Glob
 from workspace.links.rules import Folder, LinkRules
 from workspace.paths import is_nameable
+from workspace.policy.settings import Protection, listed
+from workspace.remotes.forge_settings import ForgeSettings
+from workspace.remotes.settings import RemoteSettings
 from workspace.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
 from workspace.toml import InvalidToml, load_toml
 from workspace.validation.settings import Validation
@@ -171,6 +182,9 @@ class WorkspaceConfig(_Settings):
     taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
     limits: Limits = Limits()
     links: LinkRules = LinkRules()
+    remote: RemoteSettings = RemoteSettings()
+    forge: ForgeSettings | None = None
+    protect: Annotated[tuple[Protection, ...], BeforeValidator(listed)] = ()
     # pydantic has a method of the name that the file uses.
     validation: Validation = Field(default=Validation(), alias="validate")
 
@@ -198,7 +212,8 @@ class WorkspaceConfig(_Settings):
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(_visible(str(part)[:_SHOWN]) for part in first["loc"] if part != "[key]")
-            known = ", ".join(setting.alias or name for name, setting in cls.model_fields.items())
+            fields = (Protection if first["loc"][:1] == ("protect",) else cls).model_fields
+            known = ", ".join(setting.alias or name for name, setting in fields.items())
             if first["type"] == "extra_forbidden":
                 raise InvalidConfig(
                     f"{CONFIG_PATH}: there is no setting '{field}'",
@@ -206,6 +221,7 @@ class WorkspaceConfig(_Settings):
                     field=field,
                 ) from error
             reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            reason = reason.replace("Tuple should have", "must have")
             reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
             raise InvalidConfig(
                 f"{CONFIG_PATH}: {field}: {reason.replace('valid tuple', 'list of strings')}",

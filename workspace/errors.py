@@ -7,18 +7,29 @@
     ├── reading      DocumentNotFound (NotCommitted, NotADocument, NotAFile), NotText, InvalidAddress,
     │                SectionNotFound, AmbiguousSection, TaskNotFound, AmbiguousAddress, InvalidFrontMatter,
     │                TooManyFiles,
-    │                RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoHistory
+    │                RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit,
+    │                NoHistory
     ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
     │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict,
     │                NotAtRef, ParentGone, NotInHistory, MergeCommit
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
     │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked (AnotherWriter), CannotWrite,
     │                UnknownJournal
+    ├── policy       Protected, InvalidToken, InvalidPerson, TokenExists, UnknownToken, UnsafeTokens,
+    │                DamagedTokens
+    ├── proposing    InvalidWords, ProposalNotFound, ProposalEnded, ProposalMoved, InvalidTarget, NeedsPerson,
+    │                OwnProposal, NothingProposed, MergeBlocked, NotChanged
+    ├── merging      UnrelatedHistories, ShallowHistory, MergeConflict (ConflictChanged), InvalidResolution
     ├── searching    EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor,
     │                ChunkNotFound, InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
     ├── indexing     BaseMoved, NotIndexed, GenerationGone
     ├── artifacts    NotAnArtifact, ArtifactDamaged, UnsupportedArtifact, InvalidKeyFile, EmptyCorpus,
     │                UnreadableFolder, OutOccupied, BuildBusy, ArtifactUnwritable
+    ├── remotes      NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
+    │                RemoteUnreachable, RemoteTooSlow, RemoteTooLarge, RemoteDenied, RemoteDamaged,
+    │                HostNotTrusted, PushRejected (RemoteMoved), SyncConflict
+    ├── forges       ForgeError (NotAForge, NoForgeToken, ForgeDenied, ForgeNotFound, ForgeConflict,
+    │                ForgeRefused, ForgeLimited, ForgeFailed, ForgeUnreachable), NotAnnounced
     ├── validating   UnreadableFile
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
     └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
@@ -33,6 +44,7 @@ No error names a tool or a command: it does not know who asks. Where a list woul
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
@@ -68,3 +80,15 @@ class WorkspaceError(Exception):
         self.fix = fix
         self.among = among
         self.details: dict[str, Any] = details
+
+    def __reduce__(self) -> tuple[Callable[..., WorkspaceError], tuple[object, ...]]:
+        # Errors are pickled by what they were made of, which subclasses do not keep.
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(
+    kind: type[WorkspaceError], args: tuple[object, ...], state: Mapping[str, object]
+) -> WorkspaceError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error

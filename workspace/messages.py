@@ -30,15 +30,20 @@ def commit_message(
     The last paragraph holds the trailers and nothing that a caller could have worded; the values of
     `trailers` are lines of visible ASCII.
     """
+    subject, body = what_was_done(summaries, paths=paths, message=message)
+    told = {"Docyard-Tool": tool, "Docyard-Client": client_name(client), **(trailers or {})}
+    last = "\n".join(f"{name}: {value}" for name, value in told.items())
+    return "\n\n".join(part for part in (_short(subject), body, last) if part) + "\n"
+
+
+def what_was_done(summaries: Sequence[str], *, paths: Sequence[str], message: str | None) -> tuple[str, str]:
+    """What a commit's message says first, however long, and a list of what was done, which may be empty."""
     words = _clean(message or "").strip()[:MAX_MESSAGE]
     single = len(summaries) == 1
     place = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
     subject = words or (summaries[0] if single else f"{place} {len(summaries)} changes")
     listed = [] if single and not words else [f"- {summary}" for summary in summaries]
-    body = "\n".join(_clean(line) for line in listed)
-    told = {"Docyard-Tool": tool, "Docyard-Client": client_name(client), **(trailers or {})}
-    last = "\n".join(f"{name}: {value}" for name, value in told.items())
-    return "\n\n".join(part for part in (_short(subject), body, last) if part) + "\n"
+    return subject, "\n".join(_clean(line) for line in listed)
 
 
 def read_trailers(message: str) -> dict[str, str]:

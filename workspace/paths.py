@@ -98,6 +98,11 @@ def twin_key(name: str) -> str:
     return unicodedata.normalize("NFD", decomposed.casefold())
 
 
+def is_git_folder(name: str) -> bool:
+    """Whether some system takes a name for that of Git's own folder."""
+    return _GIT_FOLDER.fullmatch(_IGNORED_BY_HFS.sub("", name)) is not None
+
+
 def _fault(part: str) -> str | None:
     if not part:
         return "it has an empty part"
@@ -107,7 +112,7 @@ def _fault(part: str) -> str | None:
         return "a part of it ends with a dot or a space"
     if len(part.encode()) > _MAX_PART:
         return f"a part of it is longer than {_MAX_PART} bytes"
-    if _GIT_FOLDER.fullmatch(_IGNORED_BY_HFS.sub("", part)):
+    if is_git_folder(part):
         return "it leads into Git's own folder"
     if _DEVICES.fullmatch(part.split(".")[0].rstrip(" ")):
         return "a part of it is a device's name on Windows"

@@ -2,6 +2,7 @@
 
     main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, what is checked out
     3f2a91c                           a commit's id, or at least four characters of its beginning
+    k7m2q9xa                          a proposal: the tip of its branch, or what of it was merged
     main~2  HEAD^  v1.2^2             counted back from one: first parents, or a merge's second
     @{2026-01-31}                     the served branch as it was at the end of that day, UTC
     @{2026-01-31T12:00}               ... at that moment; seconds and a Z may follow
@@ -32,13 +33,14 @@ MAX_REF = 1_000
 """Characters; Git itself cannot store a ref's name that is much longer."""
 
 FORMS = (
-    "A ref is a branch, a tag, a commit's id, HEAD, one counted back from these (main~2, main^), or a date: "
-    "@{2026-01-31}, @{2026-01-31T12:00}."
+    "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, one counted back from these (main~2, "
+    "main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
 )
 
 _SHOWN = 100
 _KEPT = 100  # dates, each of which is looked for along the history
 _LISTED = 5  # names, where none is near
+_ID = 8  # characters of a proposal's id
 _STEPS = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
 _WITHIN = re.compile(r"\^\{(?!commit\}|\})", re.ASCII)
 _STEP = re.compile(r"([~^])(\d*)(\{?)", re.ASCII)
@@ -69,7 +71,7 @@ class BeforeHistory(WorkspaceError):
 def find_ref(workspace: Workspace, ref: str) -> str:
     """The id of the commit that a ref names.
 
-    Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, DamagedRepository.
+    Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.
     """
     return resolve_ref(workspace.git, ref, workspace.tip(), workspace.dated)
 
@@ -98,8 +100,11 @@ def resolve_ref(
 
 
 def ref_names(git: GitReader) -> tuple[str, ...]:
-    """Every name that may be given as a ref: HEAD, the branches, the tags and the remote branches."""
-    return ("HEAD", *(name for name in git.ref_names() if name.isprintable()))
+    """Every name that may be given as a ref: HEAD, branches, tags, remote branches, and open proposals."""
+    from workspace.proposal_refs import proposals_with_branches
+
+    names = (name for name in git.ref_names() if name.isprintable())
+    return ("HEAD", *names, *proposals_with_branches(git))
 
 
 def _parted(ref: str) -> tuple[str, str]:
@@ -111,7 +116,8 @@ def _parted(ref: str) -> tuple[str, str]:
             f"{_shown(ref)} names something within a commit, or searches for one",
             fix="Put the commit alone into the ref; a path is named beside it.",
         )
-    if not base or (steps and _STEPS.fullmatch(steps) is None):
+    # libgit2 would read a name as far as its first NUL.
+    if not base or "\0" in ref or (steps and _STEPS.fullmatch(steps) is None):
         raise RefNotFound(f"{_shown(ref)} is no ref", fix=FORMS)
     return base, steps
 
@@ -150,8 +156,15 @@ def _named(git: GitReader, name: str) -> str:
         if found is None:
             raise _nothing_yet()
         return found
+    # An id comes before branches and tags: one that is named so must not stand in for the proposal.
+    proposed = _proposed(git, name) if len(name) == _ID else None
+    if proposed is not None:
+        return proposed
     id = git.find_object(name)
     if id is None:
+        proposed = _proposed(git, name)
+        if proposed is not None:
+            return proposed
         raise _not_found(git, name)
     kind, found = git.peeled(id)
     if kind != "commit":
@@ -162,6 +175,14 @@ def _named(git: GitReader, name: str) -> str:
             kind=kind,
         )
     return found
+
+
+def _proposed(git: GitReader, name: str) -> str | None:
+    """The commit of a proposal, which is named by its id or as its branch was; None for another name."""
+    # Imported here because most refs are none.
+    from workspace.proposal_refs import commit_of
+
+    return commit_of(git, name)
 
 
 def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
@@ -223,8 +244,11 @@ def _nothing_yet() -> RefNotFound:
 
 def _not_found(git: GitReader, name: str) -> RefNotFound:
     names = ref_names(git)
-    close = nearest(name, names)
-    if _BARE_DAY.match(name):
+    proposals = _open_proposals(git, name)
+    close = nearest(name, proposals or names) or list(proposals[:_LISTED])
+    if proposals:
+        fix = f"No proposal has this id; the open ones are {', '.join(proposals[:_LISTED])}. {FORMS}"
+    elif _BARE_DAY.match(name):
         fix = f"A date is written in braces: @{{{name[:10]}}}."
     elif close:
         fix = f"Did you mean '{close[0]}'? {FORMS}"
@@ -234,6 +258,17 @@ def _not_found(git: GitReader, name: str) -> RefNotFound:
         fix += " This clone is shallow: git fetch --unshallow brings the rest."
     message = f"{_shown(name)} names no branch, tag or commit of the repository"
     return RefNotFound(message, fix=fix, refs=close or list(names[:_LISTED]))
+
+
+def _open_proposals(git: GitReader, name: str) -> tuple[str, ...]:
+    """The open proposals, if a name can only have been meant for one."""
+    from workspace.proposals.ids import read_id
+
+    if read_id(name) is None:
+        return ()
+    from workspace.proposal_refs import open_proposals
+
+    return open_proposals(git)
 
 
 def _before(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:

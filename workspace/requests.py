@@ -61,12 +61,7 @@ class Request:
     result: Callable[[Plan], Mapping[str, object]]
 
     def __post_init__(self) -> None:
-        if not _IS_KEY.fullmatch(self.key):
-            raise InvalidKey(
-                "'idempotency_key' is not 1 to 200 visible ASCII characters",
-                fix="Make one up for each call, such as a UUID, and send it again only to retry that call.",
-                field="idempotency_key",
-            )
+        check_key(self.key)
 
     def trailers(self, plan: Plan) -> dict[str, str]:
         """What the commit of a plan says of this request. Raises LimitExceeded for too long a result."""
@@ -154,6 +149,16 @@ class RequestLog:
             return commit in (self._git.common_dir / "shallow").read_text("ascii").split()
         except (FileNotFoundError, UnicodeDecodeError):
             return False
+
+
+def check_key(key: str) -> None:
+    """Raises InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
+    if not _IS_KEY.fullmatch(key):
+        raise InvalidKey(
+            "'idempotency_key' is not 1 to 200 visible ASCII characters",
+            fix="Make one up for each call, such as a UUID, and send it again only to retry that call.",
+            field="idempotency_key",
+        )
 
 
 def digest_of(tool: str, arguments: Mapping[str, object]) -> str:

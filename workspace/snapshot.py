@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 NOTHING_YET = "Nothing is committed yet: commit a document first."
 """What to do where no document can be named."""
 
-_CACHED_BYTES = 32_000_000
+_CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_SIZE = 1024
+
+_settings = lru_cache(maxsize=8)(WorkspaceConfig.read)
+"""The settings of a file's bytes: most commits leave them as they are, and many rules take a while."""
 
 
 class DocumentNotFound(WorkspaceError):
@@ -119,6 +122,10 @@ class Snapshot:
         listed = previous is None or "_listing" in vars(previous)
         self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
 
+    def at(self, commit: str) -> Snapshot:
+        """Another commit of the same repository; what is parsed of one is kept for the other."""
+        return Snapshot(self.git, commit, self._cache)
+
     def entry(self, path: str) -> Entry | None:
         """What stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
         return trees.find(self.git, self.tree, path) if self.tree and path else None
@@ -127,7 +134,7 @@ class Snapshot:
     def config(self) -> WorkspaceConfig:
         """The settings in force at this commit. Raises InvalidConfig."""
         entry = self.entry(CONFIG_PATH)
-        return WorkspaceConfig.read(bytes_of(self.git, entry.id) if entry and entry.is_blob else None)
+        return _settings(bytes_of(self.git, entry.id) if entry and entry.is_blob else None)
 
     @cached_property
     def documents(self) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.git import Entry, GitReader, GitStore
@@ -21,6 +21,12 @@ class PathBlocked(WorkspaceError):
         super().__init__(
             f"`{path}` is {kind}, so this cannot be written", fix="Choose another path.", path=path
         )
+
+
+class Whole(NamedTuple):
+    """What is to stand at a path, of any kind and mode: an entry of another tree; None clears the path."""
+
+    entry: Entry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +88,11 @@ def changes(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeCh
         stack.extend(reversed(folders))
 
 
-def rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | None]) -> str:
+def rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | Whole | None]) -> str:
     """Write the tree that has these blobs at these paths (None removes one), and return its id.
 
     An existing file keeps its mode; folders that become empty vanish; removing what is not there is nothing.
+    What is given as `Whole` takes the place of a file, a link or a submodule.
 
     Raises:
         PathBlocked: a link, a submodule or a folder is where a file should be, or a file where a folder.
@@ -93,9 +100,11 @@ def rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | None]
     return _rewrite(store, tree, changes, "") or store.put_tree(())
 
 
-def _rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | None], prefix: str) -> str | None:
-    here: dict[str, str | None] = {}
-    below: dict[str, dict[str, str | None]] = {}
+def _rewrite(
+    store: GitStore, tree: str | None, changes: Mapping[str, str | Whole | None], prefix: str
+) -> str | None:
+    here: dict[str, str | Whole | None] = {}
+    below: dict[str, dict[str, str | Whole | None]] = {}
     for path, id in changes.items():
         name, slash, rest = path.partition("/")
         if slash:
@@ -106,27 +115,34 @@ def _rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | None
     before = {name: store.entry(tree, name) if tree else None for name in names}
     after = dict(before)
     # Removals come first, so that a file may give way to a folder of its name in one batch, and the reverse.
-    for name in [name for name, id in here.items() if id is None]:
+    for name in [name for name, id in here.items() if _removes(id)]:
         entry = after[name]
-        if entry is not None and entry.is_blob:
+        if entry is not None and (entry.is_blob or (here[name] is not None and not entry.is_tree)):
             after[name] = None
         elif entry is not None and not entry.is_tree:
             raise PathBlocked(prefix + name, entry)
     for name, inner in below.items():
         entry = after[name]
         if entry is not None and not entry.is_tree:
-            if all(id is None for id in inner.values()):
+            if all(map(_removes, inner.values())):
                 continue
             raise PathBlocked(prefix + name, entry)
         folder = _rewrite(store, entry.id if entry else None, inner, f"{prefix}{name}/")
         after[name] = Entry(name, folder, TREE_MODE) if folder else None
     for name, id in here.items():
-        if id is None:
+        if id is None or _removes(id):
             continue
         entry = after[name]
-        if entry is not None and not entry.is_blob:
+        if entry is not None and (entry.is_tree or (isinstance(id, str) and not entry.is_blob)):
             raise PathBlocked(prefix + name, entry)
-        after[name] = Entry(name, id, entry.mode if entry else FILE_MODE)
+        if isinstance(id, str):
+            after[name] = Entry(name, id, entry.mode if entry else FILE_MODE)
+        elif id.entry is not None:
+            after[name] = Entry(name, id.entry.id, id.entry.mode)
     if after == before:
         return tree
     return store.edit_tree(tree, after)
+
+
+def _removes(change: str | Whole | None) -> bool:
+    return change is None or (isinstance(change, Whole) and change.entry is None)

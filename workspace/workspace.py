@@ -2,62 +2,76 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from contextlib import contextmanager, suppress
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.addresses import nearest
-from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitReader, GitStore
 from workspace.objects import Head
+from workspace.presence import check_branch, check_named, check_there, deleted
 from workspace.snapshot import DocumentCache, Snapshot
+from workspace.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from workspace.edits import Operation
+    from workspace.errors import WorkspaceError
     from workspace.history import History
     from workspace.links.inbound import Inbound
     from workspace.moves import Moves
     from workspace.plan import Mode
+    from workspace.policy.person import Person
+    from workspace.proposing import Announced, Proposal, Proposing
     from workspace.publishing import Recovered
+    from workspace.remotes.standing import Standing
     from workspace.requests import Request, RequestLog
+    from workspace.reviewing import Reviewing
     from workspace.sight import Sight
+    from workspace.trees import Whole
     from workspace.writing import Written
 
+    Guard = Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]
+
 FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
-_PATIENCE = 30.0  # seconds to wait for the writers of this process
+_OTHERS = 64  # branches beside the served one whose workspaces are kept
 
 
-class BranchNotFound(WorkspaceError):
-    """The repository has no branch of this name, or no longer. `branches` are the nearest that it has."""
+@dataclass(slots=True)
+class _Made:
+    """What is made when it is first asked for, and is the same for all branches of a repository."""
 
-    code = "BRANCH_NOT_FOUND"
-
-
-class RepositoryGone(WorkspaceError):
-    """The repository, or the linked work tree of it that is served, is not where it was opened."""
-
-    code = "REPOSITORY_GONE"
+    requests: RequestLog | None = None
+    moves: Moves | None = None
+    history: History | None = None
+    inbound: Inbound | None = None
+    proposing: Proposing | None = None
+    reviewing: Reviewing | None = None
 
 
 class Workspace:
-    """A served branch: the one that was named, else whichever is checked out. Safe in several threads."""
+    """A served branch: the one that was named, else whichever is checked out. Safe in several threads.
+
+    Each of `guards` is asked in a writer's turn, beside the policy, about changes on top of a commit.
+    """
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         self.git = git
         self.durable = durable
         self._named = branch
+        self.turn = Turn()  # of this process; `write` takes it by itself
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
-        self._requests: RequestLog | None = None
-        self._moves: Moves | None = None
-        self._history: History | None = None
-        self._inbound: Inbound | None = None
+        self._made = _Made()
+        self._origin: Workspace | None = None  # see `on`
+        self._others: OrderedDict[str, Workspace] = OrderedDict()
+        self._standing: Standing | None = None
+        self.announcer: Callable[[Proposal], Announced | None] | None = None  # of who knows forges
+        self.guards: list[Guard] = [lambda snapshot, changes: self.standing().guard(snapshot, changes)]
         self.dated: dict[tuple[str, int], str] = {}  # see `refs.resolve_ref`
         self._born: set[str] = set()  # the branches that were seen to have a commit
 
@@ -73,16 +87,7 @@ class Workspace:
         git = GitReader(path) if read_only else GitStore(path)
         if branch is not None:
             branch = branch.removeprefix("refs/heads/")
-            if branch != git.head().branch and git.tip(branch) is None:
-                branches = git.branches()
-                if branch in branches:
-                    raise BranchNotFound(
-                        f"'{branch}' is only another name (a symbolic ref) for a branch",
-                        fix="Name the branch that it leads to.",
-                    )
-                close = nearest(branch, branches)
-                fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
-                raise BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
+            check_named(git, branch)
         workspace = cls(git, branch=branch, durable=durable)
         with suppress(DamagedRepository):  # a torn branch is opened, and told to who reads it
             workspace.tip()
@@ -113,15 +118,16 @@ class Workspace:
         try:
             head = self.git.head() if wanted is None else Head(wanted, self.git.tip(wanted))
         except DamagedRepository:
-            self._check_there()
+            check_there(self.git)
             raise
         if head.commit is not None:
             if head.branch is not None:
                 self._born.add(head.branch)
             return head.commit
-        self._check_there()
+        check_there(self.git)
         if head.branch is not None and head.branch in self._born:
-            raise self._deleted(head.branch)
+            is_served = self._origin is None
+            raise deleted(self.git, head.branch, is_named=head.branch == self._named, is_served=is_served)
         return None
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
@@ -164,6 +170,22 @@ class Workspace:
         """Name and address that commits carry: Git's configured identity, else Docyard's own."""
         return self.git.identity() or FALLBACK_AUTHOR
 
+    def on(self, branch: str) -> Workspace:
+        """Another branch of the repository, with the same caches and turn. Raises BranchNotFound."""
+        origin = self._origin or self
+        check_branch(self.git, branch)
+        with origin._lock:
+            other = origin._others.pop(branch, None)
+            if other is None:
+                other = Workspace(self.git, branch=branch, durable=self.durable)
+                other._cache, other._latest, other._made = origin._cache, origin._latest, origin._made
+                other.turn, other._origin = origin.turn, origin
+            origin._others[branch] = other
+            if len(origin._others) > _OTHERS:
+                origin._others.popitem(last=False)
+        other.tip()
+        return other
+
     def recover(self) -> Recovered | None:
         """Mends what a writer that died in the middle of a commit left; each write does so first, too.
 
@@ -185,105 +207,93 @@ class Workspace:
         base_commit: str | None = None,
         sight: Sight | None = None,
         request: Request | None = None,
+        person: Person | None = None,
     ) -> Written:
         """Runs operations over the tip and commits what they change, as one commit.
 
-        Words are overwritten only if they stood there in `base_commit`, or if they are in `sight`, the memory
-        of the client; with neither, none are. What is committed is entered there. Addresses mean what they
-        mean in `base_commit`.
+        Words are overwritten only if they stood there in `base_commit`, or are in `sight`, the memory of the
+        client, in which what is committed is entered. Addresses mean what they mean in `base_commit`.
 
         A `request` that this branch's history holds is not done again; its record is answered. A dry run
-        neither looks for one nor leaves one.
+        neither looks for one nor leaves one. The author is the `person` that a token has proved, else Git's.
 
-        Raises ReadOnly, DetachedHead, SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and
-        what `Publication` raises.
+        Raises Protected for what only a proposal may change, what a guard raises, ReadOnly, DetachedHead,
+        SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and what `Publication` raises.
         """
         from workspace.writing import Call
 
-        call = Call(
-            workspace=self,
-            operations=operations,
-            mode=mode,
-            tool=tool,
-            client=client,
-            message=message,
-            dry_run=dry_run,
-            base_commit=base_commit,
-            sight=sight,
-            request=request,
-        )
-        with self._turn():
-            return call.write()
+        with self.turn:
+            return Call(
+                workspace=self,
+                operations=operations,
+                mode=mode,
+                tool=tool,
+                client=client,
+                message=message,
+                dry_run=dry_run,
+                base_commit=base_commit,
+                sight=sight,
+                request=request,
+                person=person,
+            ).write()
 
     def requests(self) -> RequestLog:
         """The log of keyed requests, made when the first key is used: reading it is not free."""
         from workspace.requests import RequestLog
 
-        if self._requests is None:
-            self._requests = RequestLog(self.git)
-        return self._requests
+        if self._made.requests is None:
+            self._made.requests = RequestLog(self.git)
+        return self._made.requests
 
     def moves(self) -> Moves:
         """Where old addresses lead, made when the first is asked for: the history is read for it."""
         from workspace.moves import Moves
 
-        if self._moves is None:
-            self._moves = Moves(self.git)
-        return self._moves
+        if self._made.moves is None:
+            self._made.moves = Moves(self.git)
+        return self._made.moves
 
     def history(self) -> History:
         """What changed a document or section, made when it is first asked for. Raises NoHistory."""
         from workspace.history import History
 
-        if self._history is None:
-            self._history = History(self.git)
-        return self._history
+        if self._made.history is None:
+            self._made.history = History(self.git)
+        return self._made.history
+
+    def proposing(self) -> Proposing:
+        """What one does with the proposals of the repository, made when it is first asked for."""
+        from workspace.proposing import Proposing
+
+        if self._made.proposing is None:
+            self._made.proposing = Proposing(self._origin or self)
+        return self._made.proposing
+
+    def reviewing(self) -> Reviewing:
+        """What a reviewer sees of proposals, made when it is first asked for."""
+        from workspace.reviewing import Reviewing
+
+        if self._made.reviewing is None:
+            self._made.reviewing = Reviewing(self._origin or self)
+        return self._made.reviewing
+
+    def standing(self) -> Standing:
+        """How the branch stands to its remote, as that was last seen; made when it is first asked for."""
+        from workspace.remotes.standing import Standing
+
+        if self._standing is None:
+            self._standing = Standing(self)
+        return self._standing
 
     @property
     def inbound(self) -> Inbound:
         """What tells which documents may link to a path: a look at all of them, unless another is set."""
-        if self._inbound is None:
+        if self._made.inbound is None:
             from workspace.links.inbound import ScannedInbound
 
-            self._inbound = ScannedInbound()
-        return self._inbound
+            self._made.inbound = ScannedInbound()
+        return self._made.inbound
 
     @inbound.setter
     def inbound(self, inbound: Inbound) -> None:
-        self._inbound = inbound
-
-    def _check_there(self) -> None:
-        """Raises RepositoryGone where the Git folders have no HEAD, which Git always has there."""
-        if not os.path.lexists(self.git.common_dir / "HEAD"):
-            raise RepositoryGone(
-                "the repository is gone: its Git folder was moved, unmounted or deleted",
-                fix="Bring it back to its place and send the same call again, or restart the server where it "
-                "is now.",
-            )
-        if not os.path.lexists(self.git.git_dir / "HEAD"):
-            raise RepositoryGone(
-                "the linked work tree that is served is gone: it was removed from the repository",
-                fix="Make it again with git worktree add, or restart the server in another work tree.",
-            )
-
-    def _deleted(self, branch: str) -> BranchNotFound:
-        if branch == self._named:
-            state = "is served"
-            fix = "Restart the server with the --branch that is meant, or make it again with git branch."
-        else:
-            state = "is checked out"
-            fix = "Switch to the one that is meant with git switch, or make a first commit with git commit."
-        message = f"the branch '{branch}', which {state}, was deleted or renamed"
-        return BranchNotFound(message, fix=fix, branches=nearest(branch, self.git.branches()))
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """One writer of this process at a time. Raises Busy."""
-        if not self._writing.acquire(timeout=_PATIENCE):
-            from workspace.writing import Busy
-
-            raise Busy("other calls are being written, one after the other")
-        try:
-            yield
-        finally:
-            self._writing.release()
+        self._made.inbound = inbound

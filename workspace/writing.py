@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workspace.document import Document
     from workspace.edits import Operation
     from workspace.plan import Mode, Step
+    from workspace.policy.person import Person
     from workspace.requests import Recorded, Request
     from workspace.sight import Sight
     from workspace.snapshot import Snapshot
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 4
 _RETRY_AFTER = 500  # milliseconds
+
+PERSON = "Docyard-Person"
+"""The trailer that names the token by which it was known who asked for a commit."""
+
+HAND = "Docyard-Hand"
+"""The trailer of a commit whose author is known by Git alone, and has decided what it says."""
 
 
 class DetachedHead(WorkspaceError):
@@ -91,7 +98,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What one call asks to be written, and what it knows. The fields are those of `Workspace.write`."""
+    """What one call asks to be written, and what it knows. The fields are those of `Workspace.write`.
+
+    One that `is_free` is not asked at the gate: it is run only to see what it would change.
+    """
 
     workspace: Workspace
     operations: Sequence[Operation | WorkspaceError]
@@ -103,6 +113,8 @@ class Call:
     base_commit: str | None
     sight: Sight | None
     request: Request | None
+    person: Person | None = None
+    is_free: bool = False
 
     def write(self) -> Written:
         """Plans, and publishes what changes. Raises what `Workspace.write` does.
@@ -114,6 +126,7 @@ class Call:
         store, branch = self._writable()
         written = self._planned(branch, None)
         if self.dry_run:
+            self._ask(branch, written)
             return written
         if not written.changes:
             # A call that was cut short behind its commit point, and is sent again, changes nothing now.
@@ -126,6 +139,7 @@ class Call:
                     written = self._planned(branch, first)
                 if not written.changes:
                     return written
+                self._ask(branch, written)
                 try:
                     commit = publication.publish(self._batch(branch, written))
                 except BranchMoved:
@@ -149,12 +163,26 @@ class Call:
             recorded = self.workspace.requests().repeated(snapshot.commit, self.request)
             if recorded is not None:
                 return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
+            if snapshot.config.protect and not is_for_proposal(branch):
+                self.workspace.proposing().check_not_proposed(self.request)
         style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
         proof = Proof(self._base(), self.sight, first)
         planned = plan(snapshot, self.operations, self.mode, style, proof, self.workspace.inbound)
         if planned.changes and not self.dry_run:
-            self._check_signing(snapshot)
+            check_signing(snapshot)
         return Written(snapshot.commit, False, planned)
+
+    def _ask(self, branch: str, written: Written) -> None:
+        """Raises what the policy refuses, but not for a proposal, which is there for that, or a guard."""
+        if not written.changes or (self.is_free and self.dry_run):
+            return
+        # Imported here because a server answers its first questions without it.
+        from workspace.policy.rules import check_direct
+
+        if not is_for_proposal(branch):
+            check_direct(written.plan.snapshot, written.changes)
+        for guard in self.workspace.guards:
+            guard(written.plan.snapshot, written.changes)
 
     def _base(self) -> Snapshot | None:
         name = self.base_commit
@@ -162,19 +190,18 @@ class Call:
 
     def _batch(self, branch: str, written: Written) -> Batch:
         """A plan as what one commit will change."""
-        now = datetime.now().astimezone()
-        offset = now.utcoffset()
-        name, email = self.workspace.author()
         text = commit_message(
             written.plan.summaries,
             paths=sorted(written.changes),
             message=self.message,
             tool=self.tool,
             client=self.client,
-            trailers=self.request.trailers(written.plan) if self.request else {},
+            trailers={
+                **trailers_of(branch, self.person),
+                **(self.request.trailers(written.plan) if self.request else {}),
+            },
         )
-        minutes = int(offset.total_seconds() // 60) if offset else 0
-        author = Signature(name, email, int(now.timestamp()), minutes)
+        author = author_now(self.workspace, self.person)
         return Batch(branch, written.commit, written.changes, text, author)
 
     def _writable(self) -> tuple[GitStore, str]:
@@ -193,9 +220,45 @@ class Call:
             )
         return git, branch or ""
 
-    def _check_signing(self, snapshot: Snapshot) -> None:
-        if snapshot.config.signing != "off" and self.workspace.git.config_flag("commit.gpgsign"):
-            raise SigningRequired(
-                "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",
-                fix='Set signing = "off" in docyard.toml if unsigned commits are acceptable here.',
-            )
+
+def is_for_proposal(branch: str) -> bool:
+    """Whether a branch is a proposal's, where what the policy protects may be changed."""
+    # Imported here because proposals are events, and to add one is to write.
+    from workspace.proposals.ids import id_of_branch
+
+    return id_of_branch(branch) is not None
+
+
+def trailers_of(branch: str, person: Person | None) -> dict[str, str]:
+    """What a commit says of the proposal whose branch it is on, and of the token that proved its author."""
+    # Imported here because proposals are events, and to add one is to write.
+    from workspace.proposals.ids import id_of_branch
+
+    trailers = {PERSON: person.token} if person is not None else {}
+    id = id_of_branch(branch)
+    if id is None:
+        return trailers
+    from workspace.proposals.landing import TRAILER
+
+    return {TRAILER: id, **trailers}
+
+
+def author_now(workspace: Workspace, person: Person | None = None) -> Signature:
+    """The author of a commit that is made at this moment, in the time zone of this machine.
+
+    It is the person that a token has proved, else Git's configured identity.
+    """
+    now = datetime.now().astimezone()
+    offset = now.utcoffset()
+    minutes = int(offset.total_seconds() // 60) if offset else 0
+    who = (person.name, person.email) if person is not None else workspace.author()
+    return Signature(*who, int(now.timestamp()), minutes)
+
+
+def check_signing(snapshot: Snapshot) -> None:
+    """Raises SigningRequired if no unsigned commit may be made on top of this one."""
+    if snapshot.git.config_flag("commit.gpgsign") and snapshot.config.signing != "off":
+        raise SigningRequired(
+            "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",
+            fix='Set signing = "off" in docyard.toml if unsigned commits are acceptable here.',
+        )

@@ -7,6 +7,8 @@ settings.py      programs, files and hooks that the repository itself names
 storage.py       a history that is cut off, borrowed or replaced; when `git gc` is due
 documents.py     the documents of the served commit
 worktree.py      the work tree in which the branch is checked out
+proposals.py     tokens, the words of proposals, and their branches
+remote.py        how the branch stands to its remote
 taxonomy.py      manifests, and the values to filter by
 index.py         the search index
 disks.py         room on the disks, and whether they are mounted for writing

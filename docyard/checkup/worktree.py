@@ -18,6 +18,7 @@ AREA = "repository"
 
 def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
     """What keeps a commit from being followed by the files of a work tree that has its branch checked out."""
+    from workspace.objects import FILE_MODE
     from workspace.publishing.batch import FileChange
     from workspace.publishing.files import WorkFiles
 
@@ -74,7 +75,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             flagged.append(path)
             continue
         same = entry is not None and staged is not None and staged.id == entry.id
-        if not same or not files.unchanged(FileChange(path, entry, None)):
+        if not same or not files.unchanged(FileChange(path, entry, None, entry.mode if entry else FILE_MODE)):
             changed.append(path)
     if changed:
         yield Finding(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from docyard.demo.story import Step
     from docyard.protocol.client import Connection
 
-_TOOLSETS = "documents,tasks,search,history"
+_TOOLSETS = "documents,tasks,search,history,proposals"
 
 # A signature needs a person; the demonstration has none.
 _SETTINGS = 'signing = "off"\n\n[corpus]\ndescription = "specifications of a search service"\n'
@@ -94,8 +94,10 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
     screen.title("git log --stat")
     screen.plain(person.history(folder, variables))
     screen.title("All as expected")
+    page = shlex.join(environment.own_command("serve", "--http", "127.0.0.1:0"))
     screen.plain(
-        f"The repository is left for you. Look around:\n    cd {shlex.quote(str(folder))}\n    git log -p"
+        f"The repository is left for you. Look around:\n    cd {shlex.quote(str(folder))}\n    git log -p\n"
+        f"On a page, whose address is printed:\n    {page}"
     )
     return True
 

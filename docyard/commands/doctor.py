@@ -107,6 +107,8 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
     """Every finding, in the order repository, index, environment."""
     from docyard.checkup.damage import check_damage
     from docyard.checkup.index import check_index
+    from docyard.checkup.proposals import check_proposals
+    from docyard.checkup.remote import check_remote
     from docyard.checkup.repository import check_repository, refusal
     from docyard.checkup.surroundings import check_surroundings
 
@@ -120,6 +122,8 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
     for part in (
         check_damage(workspace),
         check_repository(workspace, partial(_writable, folder, branch), progress),
+        check_proposals(workspace.git),
+        check_remote(workspace),
         check_index(workspace),
     ):
         try:

@@ -76,8 +76,9 @@ def command(
     """Mend what `docyard validate` finds and what is safe to mend, in the documents at PATHS or in all.
 
     The mends are applied to the served branch, and become one commit; a file with changes of your own among
-    them refuses it. Words, titles and levels stay. --anchors adds an explicit anchor to each heading that has
-    none, so that its address stays when its words change.
+    them refuses it. Where only a proposal may change them, the commit is in one that is opened for it. Words,
+    titles and levels stay. --anchors adds an explicit anchor to each heading that has none, so that its
+    address stays when its words change.
 
     \b
     Example:
@@ -128,6 +129,7 @@ def _data(repair: Repair) -> dict[str, object]:
     """The repair as data for programs."""
     return {
         "commit": repair.commit,
+        **({"proposal": repair.proposal} if repair.proposal else {}),
         "documents": [
             {
                 "path": change.path,
@@ -190,4 +192,10 @@ def _summary(repair: Repair, *, is_done: bool) -> str:
         told.append(f"{repair.links:,} link{'' if repair.links == 1 else 's'} to them")
     files = f"{len(repair.changes):,} document{'' if len(repair.changes) == 1 else 's'}"
     where = f" (commit {repair.commit[:12]})" if repair.commit else ""
-    return f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(told)}{where}."
+    done = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(told)}{where}."
+    if repair.proposal is None:
+        return done
+    return (
+        f"{done}\nOnly a proposal may change some of it, so all of it is in the proposal {repair.proposal}: "
+        f"`docyard proposals submit {repair.proposal}` asks for a review."
+    )

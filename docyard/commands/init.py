@@ -12,6 +12,7 @@ from docyard import console, environment
 from docyard.commands import options
 from docyard.exits import CannotError, Exit
 from docyard.hosts import HostConfiguration, host_configurations
+from docyard.workflows import KINDS, REQUIREMENT, workflow, write_workflow
 
 SETTINGS = """\
 # Settings of this Docyard workspace, read from the commit that is served.
@@ -70,6 +71,24 @@ SETTINGS = """\
 # missing-anchor = "off"
 
 # Other levels where a glob matches stand below [[validate.override]]; docs/validate.md shows how.
+
+[remote]
+# How often a server fetches from the remote and pushes to it: "30s", "5m", "1h". Unless it is set: never.
+# every = "5m"
+
+# "commit": a server pushes after each commit. docs/remotes.md says how a remote is reached.
+# push = "commit"
+
+# Where this table stands, a proposal that is submitted becomes a pull request on the forge of the remote:
+# "github", "gitlab" or "gitea". docs/forges.md says more.
+# [forge]
+# kind = "github"
+
+# What changes only by a proposal that people approve; docs/policy.md has all that a rule can say.
+# [[protect]]
+# paths = ["specs/**"]
+# approvals = 1
+# approvers = ["ana"]
 """
 
 
@@ -80,8 +99,30 @@ SETTINGS = """\
 @click.option(
     "--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent; change nothing."
 )
+@click.option(
+    "--workflow",
+    "forge",
+    type=click.Choice(KINDS),
+    help="Only write the file by which a forge checks pull requests, to be looked at and committed.",
+)
+@click.option(
+    "--docyard",
+    "requirement",
+    metavar="REQUIREMENT",
+    default=REQUIREMENT,
+    show_default=True,
+    help="What that file installs, as pip takes it.",
+)
 @options.as_json
-def command(path: Path | None, repo: Path | None, branch: str | None, only_hosts: bool, as_json: bool) -> int:
+def command(
+    path: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    only_hosts: bool,
+    forge: str | None,
+    requirement: str,
+    as_json: bool,
+) -> int:
     """Make a folder a workspace: a Git repository with a commented docyard.toml, committed.
 
     A folder without a repository gets one. What is there stays as it is. Afterwards the configuration of
@@ -91,8 +132,13 @@ def command(path: Path | None, repo: Path | None, branch: str | None, only_hosts
     Example:
         docyard init ~/specs
         docyard init --hosts -C ~/specs
+        docyard init --workflow github
     """
+    if only_hosts and forge:
+        raise click.UsageError("--hosts and --workflow exclude each other: run them one after the other")
     folder = options.folder(path or repo)
+    if forge is not None:
+        return _write_workflow(folder, forge, requirement, as_json)
     created = False if only_hosts else prepare(folder, branch)
     commit = None if only_hosts else commit_settings(folder, branch, SETTINGS)
     hosts = host_configurations(environment.own_command("serve", "-C", str(folder.resolve())))
@@ -166,6 +212,27 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
         workspace.branch, snapshot.commit, {CONFIG_PATH: data}, "Set up a Docyard workspace\n", author
     )
     return publish(git, batch, durable=True)
+
+
+def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -> int:
+    """Write what a forge runs into the work tree of a repository; nothing is committed."""
+    from workspace.git import GitReader
+
+    root = GitReader(folder).worktree
+    if root is None:
+        raise CannotError(
+            "a bare repository has no files to write to", fix="Run this in a clone of it, and push."
+        )
+    made = workflow(forge, requirement)
+    is_new = write_workflow(root, made)
+    if as_json:
+        console.print_json({"workflow": made.path, "written": is_new})
+    elif is_new:
+        click.echo(f"Wrote {made.path}. Look at it, then:")
+        click.echo(f'    git add {made.path} && git commit -m "Check documents in pull requests"')
+    else:
+        click.echo(f"{made.path} says this already; it was left as it is.")
+    return Exit.DONE
 
 
 def _tell(created: bool, changed: bool, commit: str | None, hosts: tuple[HostConfiguration, ...]) -> None:

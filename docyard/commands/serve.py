@@ -1,14 +1,11 @@
-"""`docyard serve`: the MCP server over standard input and output, of a repository or of an artifact."""
+"""`docyard serve`: a repository or an artifact, over standard input and output, or over HTTP with pages."""
 
 from __future__ import annotations
 
 import logging
 import sys
-import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,21 +14,22 @@ from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.exits import Exit
 from docyard.startup import ImportsKept
-from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from index.artifacts.frozen import FrozenIndex
-    from tools.registry import Toolbox
-    from workspace.workspace import Workspace
-
-    Progress = Callable[[int, int, str], None]
-
-log = logging.getLogger("docyard")
-
-_INTERVAL = 1.0  # seconds between two lines of progress
+    from docyard.http.settings import HttpSettings
+    from docyard.serving import Served
 
 
-@click.command(name="serve", short_help="Serve a repository to an MCP host over stdio.")
+_OF_HTTP = {
+    "allow_hosts": "--allow-host",
+    "token_file": "--token-file",
+    "no_token": "--no-token",
+    "mermaid": "--mermaid",
+    "math": "--math",
+}
+
+
+@click.command(name="serve", short_help="Serve a repository to an MCP host, or to people as pages.")
 @options.repository
 @options.branch
 @click.option(
@@ -47,12 +45,18 @@ _INTERVAL = 1.0  # seconds between two lines of progress
     shell_complete=completing.toolsets,
     envvar=environment.TOOLSETS,
     show_envvar=True,
-    help="Which tools to offer. [default: documents,tasks,search; with --read-only: to search and view]",
+    help="Which tools to offer. [default: documents,tasks,search, and proposals where docyard.toml protects "
+    "documents; with --read-only: to search and view]",
 )
 @click.option(
     "--no-fsync",
     is_flag=True,
     help="Do not wait for the disk after a commit: faster, and a power loss may undo the last ones.",
+)
+@click.option(
+    "--no-sync",
+    is_flag=True,
+    help="Do not speak with the remote, whatever docyard.toml says; `docyard sync` still does.",
 )
 @click.option(
     "--index",
@@ -68,6 +72,37 @@ _INTERVAL = 1.0  # seconds between two lines of progress
     help="The key that OUT was built with. Without it, its index is built from its documents at the first "
     "start.",
 )
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Serve pages for people, and MCP at /mcp, over HTTP. Port 0 is any that is free. [default: MCP over "
+    "standard input and output]",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="NAME[:PORT]",
+    multiple=True,
+    help="Another name by which the server is reached, such as a proxy's. Can be repeated.",
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A file of mode 600 with the token that lets somebody in. [default: another token for each start]",
+)
+@click.option(
+    "--no-token",
+    is_flag=True,
+    help="Let everybody in: on this machine alone, or with --read-only.",
+)
+@click.option(
+    "--mermaid",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Draw diagrams on pages with this script, a mermaid.min.js of your own. [default: shown as text]",
+)
+@click.option("--math", is_flag=True, help="Set formulas on pages. [default: shown as text]")
 @click.pass_context
 def command(
     context: click.Context,
@@ -76,18 +111,29 @@ def command(
     read_only: bool,
     toolsets: str | None,
     no_fsync: bool,
+    no_sync: bool,
     artifact: Path | None,
     key: Path | None,
+    http: str | None,
+    allow_hosts: tuple[str, ...],
+    token_file: Path | None,
+    no_token: bool,
+    mermaid: Path | None,
+    math: bool,
 ) -> int:
-    """Serve a repository to an MCP host over standard input and output.
+    """Serve a repository to an MCP host over standard input and output, or over HTTP.
 
     A host starts this command; `docyard init --hosts` prints what to put into its configuration. Only the
     protocol goes to standard output; what happens is logged to standard error.
+
+    With --http it serves pages on which people read, review and merge, and MCP at /mcp. The address to open
+    is printed as soon as it listens; it carries the token of this start.
 
     \b
     Example:
         docyard serve -C ~/specs --branch main --toolsets documents,search
         docyard serve --index site-index --read-only --key ~/site.key
+        docyard serve -C ~/specs --http 127.0.0.1:8000
     """
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="docyard %(levelname)s %(name)s: %(message)s"
@@ -100,12 +146,27 @@ def command(
             chosen = choose_toolsets(toolsets, read_only=read_only)
         except ToolsetUnknown as error:
             raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
-    if artifact is not None:
-        return _serve_artifact(options.folder(artifact), options.folder(key) if key else None, chosen)
+    settings = _http_settings(context)
     with ImportsKept():
-        durable = False if no_fsync else None
-        workspace = options.open_workspace(repo, branch, read_only=read_only, durable=durable)
-    return _serve_repository(workspace, chosen, read_only)
+        from docyard.serving import of_artifact, of_repository
+
+    if artifact is not None:
+        key = options.folder(key) if key else None
+        served = of_artifact(options.folder(artifact), key, chosen)
+    else:
+        with ImportsKept():
+            durable = False if no_fsync else None
+            workspace = options.open_workspace(repo, branch, read_only=read_only, durable=durable)
+        syncs = not (read_only or no_sync)
+        served = of_repository(workspace, chosen, read_only=read_only, syncs=syncs)
+    try:
+        if settings is None:
+            _over_stdio(served)
+        else:
+            _over_http(served, settings, mermaid, math=math)
+    finally:
+        served.close()
+    return Exit.DONE
 
 
 def _check_usage(context: click.Context) -> None:
@@ -115,118 +176,53 @@ def _check_usage(context: click.Context) -> None:
         for name in context.params
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
+    if context.params["http"] is None:
+        for name, flag in _OF_HTTP.items():
+            if name in given:
+                raise click.UsageError(f"{flag} belongs to --http HOST:PORT: a host over stdio needs none")
     if context.params["artifact"] is None:
         if "key" in given:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
         return
     if not context.params["read_only"]:
         raise click.UsageError("--index needs --read-only: nothing can be written to an artifact")
-    for name, flag in (("repo", "-C"), ("branch", "--branch"), ("no_fsync", "--no-fsync")):
+    for name, flag in (
+        ("repo", "-C"),
+        ("branch", "--branch"),
+        ("no_fsync", "--no-fsync"),
+        ("no_sync", "--no-sync"),
+    ):
         if name in given:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
 
 
-def _serve_repository(workspace: Workspace, toolsets: tuple[str, ...] | None, read_only: bool) -> int:
-    with ImportsKept():
-        from index.service import SearchIndex
-        from tools.registry import Toolbox
+def _http_settings(context: click.Context) -> HttpSettings | None:
+    """What is asked for over HTTP; None over stdio. Raises click.UsageError, CannotError."""
+    given = context.params
+    if given["http"] is None:
+        return None
+    from docyard.http.settings import WrongUsage, http_settings
 
-        _check_settings(workspace)
-        index = SearchIndex(workspace)
-        workspace.inbound = index
-        toolbox = Toolbox(workspace, index, toolsets, read_only)
-
-    def load() -> None:
-        # What cannot be opened is mended as the branch is followed, or the reason is given there.
-        with suppress(WorkspaceError), ImportsKept():
-            index.warm()
-
-    def warm(progress: Progress) -> None:
-        load()
-        try:
-            workspace.recover()
-        except WorkspaceError as error:  # each write recovers first, and is told
-            log.warning("what a crash left is not mended yet: %s", error.message)
-        index.follow(progress)
-        index.links.begin(workspace.snapshot())
-
-    return _run(toolbox, not read_only, load, warm, index.close)
-
-
-def _serve_artifact(folder: Path, key: Path | None, toolsets: tuple[str, ...] | None) -> int:
-    """Serve an artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
-    with ImportsKept():
-        from index.artifacts.key_file import read_key
-        from index.artifacts.swapping import Artifacts
-        from tools.registry import Toolbox
-
-        artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged())
-        toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets)
-    index = artifacts.latest()
-    _check_settings(index.workspace)
-    if index.metadata().embedding is not None:
-        log.warning("the artifact names an embedding; docyard searches it by its words")
-    if not index.artifact.trusted:
-        reason = _distrust(index, key)
-        log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
-
-    def load() -> None:
-        with suppress(WorkspaceError), ImportsKept():  # whoever asks will be told
-            artifacts.current()
-
-    def warm(progress: Progress) -> None:
-        load()
-        artifacts.current().follow(progress)
-
-    return _run(toolbox, False, load, warm, artifacts.close)
-
-
-def _distrust(index: FrozenIndex, key: Path | None) -> str:
-    from index.location import SCHEMA
-
-    if key is None:
-        return "no --key was given"
-    if index.artifact.manifest.schema != SCHEMA:
-        return "another version of docyard made it"
-    return "it does not carry the seal of this key"
-
-
-def _check_settings(workspace: Workspace) -> None:
-    """Raises InvalidConfig for settings that no call could be answered with."""
-    from workspace.config import InvalidConfig
-
+    file = given["token_file"]
     try:
-        workspace.snapshot().config  # noqa: B018
-    except InvalidConfig:
-        raise
-    except WorkspaceError:  # what is damaged is told to who reads it
-        return
+        return http_settings(
+            given["http"],
+            given["allow_hosts"],
+            None if file is None else options.folder(file),
+            no_token=given["no_token"],
+            read_only=given["read_only"],
+        )
+    except WrongUsage as error:
+        raise click.UsageError(str(error)) from None
 
 
-def _logged() -> Progress:
-    """What tells the log how far work is that takes its time."""
-    last = time.monotonic()
-
-    def report(done: int, total: int, message: str) -> None:
-        nonlocal last
-        if (now := time.monotonic()) - last >= _INTERVAL:
-            last = now
-            log.warning("%s: %s of %s", message, f"{done:,}", f"{total:,}")
-
-    return report
+def _over_http(served: Served, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
+    with ImportsKept():
+        from docyard.http.starting import start
+    start(served, settings, mermaid=None if mermaid is None else options.folder(mermaid), math=math)
 
 
-def _refused(error: WorkspaceError) -> None:
-    log.warning("the artifact that took its place is not served: %s. %s", error.message, error.fix)
-
-
-def _run(
-    toolbox: Toolbox,
-    writes: bool,
-    load: Callable[[], object],
-    warm: Callable[[Any], object],
-    close: Callable[[], object],
-) -> int:
+def _over_stdio(served: Served) -> None:
     with ImportsKept():
         from docyard.protocol.server import run_stdio
     if is_terminal(sys.stdin):
@@ -235,8 +231,4 @@ def _run(
             "prints how to connect one)",
             err=True,
         )
-    try:
-        run_stdio(toolbox, version=__version__, writes=writes, load=load, warm=warm)
-    finally:
-        close()
-    return Exit.DONE
+    run_stdio(served.toolbox, version=__version__, writes=served.writes, load=served.load, warm=served.warm)

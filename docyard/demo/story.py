@@ -6,9 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workspace.proposals.ids import id_for
+
 Data = Mapping[str, Any]
 
 DOCUMENT = "search-api.md"
+_KEY = "demo-proposal"
+PROPOSAL = id_for(_KEY)
+"""The proposal of the story: its id follows from the idempotency key."""
+
 PERSONS_SECTION = (
     "\n## Rate Limiting\n\n"
     "A leaky bucket of 20 requests stands before each key; over it the answer is 429 with Retry-After.\n"
@@ -174,5 +180,45 @@ STORY: Sequence[Step | PersonCommits] = (
         "restore_document",
         {"undo": "HEAD"},
         lambda data, _: data["commit"] != data["undo"],
+    ),
+    Step(
+        "Propose a change, on a branch of its own",
+        "create_proposal",
+        {
+            "title": "Promise a shorter latency",
+            "description": "The new index answers within 120 ms.",
+            "idempotency_key": _KEY,
+        },
+        lambda data, _: data["proposal"] == PROPOSAL,
+    ),
+    Step(
+        "Write to the proposal; the branch that is served stays as it is",
+        "edit_document",
+        {
+            "operation": "replace_text",
+            "file": DOCUMENT,
+            "old": "200 ms",
+            "new": "120 ms",
+            "proposal": PROPOSAL,
+        },
+        lambda data, _: data["proposal"] == PROPOSAL and data["overlaps"] == [],
+    ),
+    Step(
+        "Ask for a review",
+        "update_proposal",
+        {"proposal": PROPOSAL, "action": "submit"},
+        lambda data, _: data["state"] == "open",
+    ),
+    Step(
+        "See what a reviewer sees",
+        "view_proposal",
+        {"proposal": PROPOSAL},
+        lambda data, text: data["missing"] == [] and "120 ms" in text,
+    ),
+    Step(
+        "Merge it; where docyard.toml protects a document, a person has to",
+        "update_proposal",
+        {"proposal": PROPOSAL, "action": "merge"},
+        lambda data, _: data["state"] == "merged",
     ),
 )

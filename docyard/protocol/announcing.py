@@ -25,11 +25,20 @@ class Announcer:
     """Compares the list that the client was told last with what it would be told now.
 
     `definitions` gives that list; it runs in a worker, and never holds up an answer. `bus` carries what the
-    stateless era listens to.
+    stateless era listens to. Where several clients share a server, there is only the bus: whichever list was
+    told first is compared, until another was announced to all who listen.
     """
 
-    def __init__(self, definitions: Callable[[], object], workers: Workers, bus: SubscriptionBus) -> None:
+    def __init__(
+        self,
+        definitions: Callable[[], object],
+        workers: Workers,
+        bus: SubscriptionBus,
+        *,
+        is_shared: bool = False,
+    ) -> None:
         self._definitions = definitions
+        self._is_shared = is_shared
         self._workers = workers
         self._bus = bus
         self._told: object = None
@@ -38,8 +47,11 @@ class Announcer:
 
     def told(self, definitions: object, session: ServerSession) -> None:
         """Note which list a client was given. One that was given none is told of no change."""
-        self._told = definitions
-        self._session = session
+        if not self._is_shared:
+            self._told = definitions
+            self._session = session
+        elif self._told is None:
+            self._told = definitions
         self.ask()  # it may have changed while it was on its way
 
     def ask(self) -> None:
@@ -58,12 +70,13 @@ class Announcer:
                 log.debug("a change of the tools could not be announced", exc_info=True)
 
     async def _compare(self) -> None:
-        if self._session is None:
+        if self._told is None:
             return
         now = await self._workers.run(self._definitions)
         if now == self._told:
             return
         self._told = now
         # The SDK sends the first to clients of the handshake era alone, and only the others can listen.
-        await self._session.send_tool_list_changed()
+        if self._session is not None:
+            await self._session.send_tool_list_changed()
         await self._bus.publish(ToolsListChanged())

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.from_thread
@@ -23,6 +23,9 @@ from tools.answers import Answer
 from tools.registry import Toolbox, UnknownTool
 from workspace.errors import WorkspaceError
 from workspace.sight import Sight
+
+if TYPE_CHECKING:
+    from workspace.policy.person import Person
 
 log = logging.getLogger("docyard")
 
@@ -47,7 +50,7 @@ class ServerClosing(Exception):
 class Calls:
     """Runs the calls of one server in its workers, never on the event loop.
 
-    `sight` is the memory of the one client that a server over stdio has.
+    `sight` is the memory of the one client that a server over stdio has; over HTTP there is none.
     """
 
     def __init__(self, toolbox: Toolbox, workers: Workers, sight: Sight | None = None) -> None:
@@ -61,16 +64,27 @@ class Calls:
         self._closing.set()
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], client: str, reporter: Reporter | None
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        client: str,
+        reporter: Reporter | None,
+        person: Person | None = None,
     ) -> CallToolResult:
         """The result of one call, which runs to its end even if the client hangs up.
 
-        Errors: UnknownTool. Any other exception is a bug, answered with an apology and a reference.
+        `person` is whose token came with it. Errors: UnknownTool. Any other exception is a bug, answered
+        with an apology and a reference.
         """
         if reporter is None:
-            return await self._workers.run(partial(self._run, name, arguments, client, None))
-        async with _reporting(reporter) as progress:
-            return await self._workers.run(partial(self._run, name, arguments, client, progress))
+            result = await self._workers.run(partial(self._run, name, arguments, client, None, person))
+        else:
+            async with _reporting(reporter) as progress:
+                run = partial(self._run, name, arguments, client, progress, person)
+                result = await self._workers.run(run)
+        if isinstance(result, UnknownTool):  # raised here, since it would leave a task group in a group
+            raise result
+        return result
 
     async def background(self, work: Callable[[Progress], object]) -> None:
         """Run work that no client asked for. It is stopped when the server closes."""
@@ -92,13 +106,20 @@ class Calls:
         await anyio.to_thread.run_sync(run)
 
     def _run(
-        self, name: str, arguments: Mapping[str, Any], client: str, progress: Progress | None
-    ) -> CallToolResult:
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        client: str,
+        progress: Progress | None,
+        person: Person | None,
+    ) -> CallToolResult | UnknownTool:
         try:
-            answer = self._toolbox.call(name, arguments, client=client, progress=progress, sight=self._sight)
+            answer = self._toolbox.call(
+                name, arguments, client=client, progress=progress, sight=self._sight, person=person
+            )
             return result_of(answer)
-        except UnknownTool:
-            raise
+        except UnknownTool as error:
+            return error
         except Exception:
             reference = secrets.token_hex(4)
             log.exception("%s failed, reference %s", name, reference)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -39,6 +39,10 @@ from docyard.protocol.workers import Workers
 from tools.registry import Toolbox, UnknownTool
 from workspace.sight import Sight
 
+if TYPE_CHECKING:
+    from docyard.http.caller import Caller
+    from workspace.policy.person import Person
+
 Context = ServerRequestContext[Any, Any]
 
 _LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
@@ -47,6 +51,7 @@ _WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for
 _VALUES_WITHIN = 2.0  # seconds in which the first list of tools waits for the values of a declared taxonomy
 _WORKERS = 8
 _CLIENT_LENGTH = 100
+_PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 _READING = (
     "Markdown documents in a Git repository. Find: search_docs {query} → get_doc {chunk_id}. "
@@ -71,12 +76,14 @@ def build_server(
     version: str,
     writes: bool,
     listed: anyio.Event,
-    indexed: Callable[[], Awaitable[None]],
+    indexed: Callable[[], Awaitable[object]],
+    is_shared: bool = False,
 ) -> Server[Any]:
     """A server whose tools are the toolbox's; `listed` is set when a client has asked for them.
 
     `indexed` returns when there is an index. The first list waits for it a little, where a taxonomy is
-    declared whose values nobody knows yet: many hosts ask once.
+    declared whose values nobody knows yet: many hosts ask once. `is_shared` says that requests come from
+    several clients, of which nobody can be told anything but in answer to a request.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
@@ -104,7 +111,11 @@ def build_server(
         reporter = context.session if wanted else None
         try:
             return await calls.call(
-                params.name, params.arguments or {}, client_name(context.session), reporter
+                params.name,
+                params.arguments or {},
+                client_name(context),
+                reporter,
+                person_of(context),
             )
         except UnknownTool as error:
             raise unknown_tool(error) from None
@@ -130,8 +141,8 @@ def build_server(
         on_list_resources=resources.list,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
-        on_subscribe_resource=watching.subscribe,
-        on_unsubscribe_resource=watching.unsubscribe,
+        on_subscribe_resource=None if is_shared else watching.subscribe,
+        on_unsubscribe_resource=None if is_shared else watching.unsubscribe,
         on_subscriptions_listen=watching.listen,
         on_list_prompts=prompts.list,
         on_get_prompt=prompts.get,
@@ -154,16 +165,31 @@ def unknown_tool(error: UnknownTool) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
 
 
-def client_name(session: ServerSession) -> str:
+def client_name(context: Context) -> str:
     """What the client calls itself, in one line of at most 100 characters; "unknown" if it does not say.
 
-    The handshake era says it once, the stateless era with each request; the session knows both.
+    The handshake era says it once, the stateless era with each request; the session knows both. Where a
+    handshake is not remembered, the product in `User-Agent` (RFC 9110 §10.1.5) stands in for it.
     """
-    parameters = session.client_params
+    parameters = context.session.client_params
     name = parameters.client_info.name if parameters else ""
     # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
     plain = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
-    return " ".join(plain.split())[:_CLIENT_LENGTH].strip() or "unknown"
+    told = " ".join(plain.split())[:_CLIENT_LENGTH].strip()
+    return told or _product(context) or "unknown"
+
+
+def _product(context: Context) -> str:
+    headers: Mapping[str, str] = getattr(context.request, "headers", {})
+    found = _PRODUCT.match(headers.get("user-agent", ""))
+    return found[0][:_CLIENT_LENGTH] if found else ""
+
+
+def person_of(context: Context) -> Person | None:
+    """Whose named token came with a request over HTTP; nobody's over standard input and output."""
+    state = getattr(context.request, "state", None)
+    caller: Caller | None = getattr(state, "caller", None)
+    return None if caller is None else caller.person
 
 
 async def serve_stdio(

@@ -41,16 +41,21 @@ _GATHERED = 0.05  # seconds in which several calls are looked at once
 
 
 class Watching:
-    """The subscriptions of one server's client; `bus` carries what the stateless era listens to."""
+    """The subscriptions of one server's client; `bus` carries what the stateless era listens to.
 
-    def __init__(self, requests: Requests, bus: SubscriptionBus) -> None:
+    Where several clients share a server, there is only the bus, and nobody's session is kept.
+    """
+
+    def __init__(self, requests: Requests, bus: SubscriptionBus, *, is_shared: bool = False) -> None:
         self._requests = requests
+        self._is_shared = is_shared
         self._bus = bus
         self._stream = ListenHandler(bus)
         self._session: ServerSession | None = None
         self._subscribed: set[str] = set()
         self._listening = 0
         self._is_used = False
+        self._is_told = False
         self._asked = anyio.Event()
 
     @cached_property
@@ -62,6 +67,8 @@ class Watching:
 
     def told(self, snapshot: Snapshot, session: ServerSession) -> None:
         """Note which documents a client knows of. One that was told of none is told of no change."""
+        if self._is_shared:  # who listens says so, and from then on every change is told
+            return
         self._session = session
         self._watch.told(snapshot)
         self.ask()
@@ -103,7 +110,8 @@ class Watching:
         added = await self._requests.run(lambda: watch.add_all(uris)) if uris else []
         self._listening += 1
         try:
-            if wanted.resources_list_changed:
+            if wanted.resources_list_changed and not (self._is_shared and self._is_told):
+                self._is_told = True
                 watch.told(await self._requests.answer(_tip))
             self.ask()
             heard = wanted.model_copy(update={"resource_subscriptions": added or None})
@@ -111,6 +119,10 @@ class Watching:
         finally:
             self._listening -= 1
             watch.discard(added)
+
+    def close(self) -> None:
+        """End the streams of those who listen."""
+        self._stream.close()
 
     async def run(self) -> None:
         """Tell of changes as long as the server runs."""

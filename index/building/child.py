@@ -20,7 +20,7 @@ from index.integrity import Stamp, Sum
 from index.page import Page, Unreadable
 from index.port import Source
 from index.segments.segment import Segment
-from index.spawning import settle, start
+from workspace.spawning import settle, start
 
 Block = tuple[str, ...]
 """The paths of neighbouring documents."""

@@ -54,8 +54,10 @@ def outgoing(world: World, document: Document) -> list[Linked]:
     return list(_linked(world, document.path, (reference(document, link) for link in links)))
 
 
-def backlinks(world: World, document: Document, records: Iterable[tuple[str, Record]]) -> list[Linked]:
-    """The links to a document, or to its sections, from it and from the documents of some records.
+def backlinks(
+    world: World, document: Document, records: Iterable[tuple[str, Record]], *, own: bool = True
+) -> list[Linked]:
+    """The links to a document, or to its sections, from the documents of some records and, if `own`, from it.
 
     In order of paths and places, but its own come first.
     """
@@ -64,7 +66,7 @@ def backlinks(world: World, document: Document, records: Iterable[tuple[str, Rec
     def leads_there(link: Linked) -> bool:
         return link.path == path and link.status is Status.OK
 
-    found = list(filter(leads_there, outgoing(world, document)))
+    found = list(filter(leads_there, outgoing(world, document))) if own else []
     may_name = naming(path)
     for source, record in records:
         if source != path:

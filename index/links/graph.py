@@ -13,10 +13,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from index.files import IndexUnwritable
 from index.integrity import IndexDamaged
+from index.links.standing import Standing
 from index.locking import IndexBusy
 from index.port import BaseMoved, Progress
 from workspace.errors import WorkspaceError
@@ -26,9 +28,10 @@ from workspace.snapshot import changed_documents
 
 if TYPE_CHECKING:
     from index.home import Home
+    from index.links.likely import LongRecords
     from index.links.place import Place
     from index.links.record import Record
-    from index.links.store import Found, LinkStore, Row, Standing
+    from index.links.store import Found, LinkStore, Row
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -59,6 +62,18 @@ class LinkGraph:
         self._is_closing = False
         self._stood: Snapshot | None = None
 
+    @cached_property
+    def _long(self) -> LongRecords:
+        from index.links.likely import LongRecords
+
+        return LongRecords()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether every document is being read in a thread that `begin` started."""
+        reader = self._reader
+        return reader is not None and reader.is_alive()
+
     def follow(
         self, snapshot: Snapshot, progress: Progress | None = None, *, is_waited_for: bool = True
     ) -> None:
@@ -69,12 +84,12 @@ class LinkGraph:
         """
 
         def bring(place: Place) -> None:
-            standing, wanted = place.store.standing(), _standing(snapshot)
-            if _is_same(standing, wanted) or self._advance(place.store, standing, snapshot):
+            standing, wanted = place.store.standing(), Standing.of(snapshot)
+            if wanted.is_same(standing) or self._advance(place.store, standing, snapshot):
                 return
             with place.alone(progress):
                 if place.store.standing() != standing:
-                    raise _moved()
+                    raise BaseMoved("another process was first", fix="Look at it again.", commit=None)
                 rows = self._rows(snapshot, progress, is_waited_for)
                 place.store.replace(wanted, rows, standing)
 
@@ -110,17 +125,19 @@ class LinkGraph:
     def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, Record]] | None:
         """The links of each document that may link to a file or folder, in order of paths.
 
-        None where too many documents have to be read first, as `follow` does. Raises IndexBusy.
+        Of a long document they are those that may lead there. None where too many documents have to be read
+        first, as `follow` does. Raises IndexBusy.
         """
         from index.links.reading import Reading
-        from index.links.record import Record
         from index.links.spelled import keys_of_path
 
-        known = self._known(snapshot, (path,))
+        rules = Standing.of(snapshot).rules
+        known = self._known(snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long)
         if known is None or len(known[1]) > _FEW:
             return None
         reading = Reading.of(snapshot)
-        records = [(item.path, Record.read(item.record)) for item in known[0]]
+        likely = partial(self._long.likely, rules, path, reading.record)
+        records = [(item.path, likely(item)) for item in known[0]]
         keys = set(keys_of_path(path))
         for source, blob in known[1].items():
             record = reading.record(source, blob)
@@ -159,7 +176,7 @@ class LinkGraph:
             self._home.leave()
 
     def _known(
-        self, snapshot: Snapshot, paths: Collection[str]
+        self, snapshot: Snapshot, paths: Collection[str], has: Callable[[str, str], bool] | None = None
     ) -> tuple[list[Found], Mapping[str, str]] | None:
         """What the graph knows of links to some paths, and the documents that are not as it knows them.
 
@@ -171,8 +188,8 @@ class LinkGraph:
 
         def ask(place: Place) -> tuple[list[Found], Mapping[str, str]] | None:
             self._catch_up(place.store, snapshot)
-            standing, found = place.store.linking(keys)
-            if _is_same(standing, _standing(snapshot)):
+            standing, found = place.store.linking(keys, has)
+            if Standing.of(snapshot).is_same(standing):
                 return found, {}
             changes = self._changes(standing, snapshot)
             if changes is None:
@@ -185,7 +202,7 @@ class LinkGraph:
     def _catch_up(self, store: LinkStore, snapshot: Snapshot) -> None:
         """Take in a few changed documents of the tip, unless another thread does so."""
         standing = store.standing()
-        if standing is None or _is_same(standing, _standing(snapshot)):
+        if standing is None or Standing.of(snapshot).is_same(standing):
             return
         if snapshot.commit == self._workspace.tip() and self._following.acquire(blocking=False):
             try:
@@ -206,13 +223,13 @@ class LinkGraph:
         reading = Reading.of(snapshot)
         rows = [reading.row(path, blob) for path, blob in changes.items() if blob is not None]
         gone = [path for path, blob in changes.items() if blob is None]
-        store.apply(standing, _standing(snapshot), rows, gone)
+        store.apply(standing, Standing.of(snapshot), rows, gone)
         self._stood = snapshot
         return True
 
     def _changes(self, standing: Standing | None, snapshot: Snapshot) -> dict[str, str | None] | None:
         """The blobs of the documents that differ from those that the graph knows; None if that is unknown."""
-        if standing is None or standing.rules != _standing(snapshot).rules or standing.commit is None:
+        if standing is None or standing.rules != Standing.of(snapshot).rules or standing.commit is None:
             return None
         stood = self._stood
         try:
@@ -275,24 +292,7 @@ class LinkGraph:
                     discard(place.location)
 
 
-def _standing(snapshot: Snapshot) -> Standing:
-    from index.links.store import Standing
-
-    config = snapshot.config
-    rules = f"{config.limits.document_bytes} {config.links.model_dump_json()}"
-    return Standing(snapshot.commit, snapshot.tree, rules)
-
-
 def _is_document(snapshot: Snapshot, path: str) -> bool:
     """Whether a document stands at a path; the commit need not be listed for it."""
     entry = snapshot.entry(path)
     return entry is not None and entry.is_blob and snapshot.config.is_document(path)
-
-
-def _is_same(standing: Standing | None, wanted: Standing) -> bool:
-    """Whether a graph stands for the same documents: two commits may have one tree."""
-    return standing is not None and standing[1:] == wanted[1:]
-
-
-def _moved() -> BaseMoved:
-    return BaseMoved("another process was first", fix="Look at the link graph again.", commit=None)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LONGEST = 4_096
 """Characters of a destination that are kept. A document with a longer one may link to anything."""
 
+_KINDS = {kind.value: kind for kind in LinkKind}
+
 
 class Reference(NamedTuple):
     """A link as the graph remembers it: the key of the section that it stands in (None: of none), its line
@@ -55,13 +57,16 @@ class Record(NamedTuple):
     def read(cls, data: bytes) -> Record:
         """The record that was written. Raises ValueError."""
         is_open, rows = json.loads(data)
-        return cls(
-            tuple(
-                Reference(section, line, LinkKind(kind), is_image, destination)
-                for section, line, kind, is_image, destination in rows
-            ),
-            is_open,
-        )
+        try:
+            return cls(
+                tuple(
+                    Reference(section, line, _KINDS[kind], is_image, destination)
+                    for section, line, kind, is_image, destination in rows
+                ),
+                is_open,
+            )
+        except KeyError as error:
+            raise ValueError(f"no link is a {error}") from error
 
 
 OPEN = Record(is_open=True)

@@ -45,19 +45,40 @@ def keys_of_link(kind: LinkKind, destination: str, source: str, rules: LinkRules
 
 def naming(path: str) -> Callable[[str], bool]:
     """A quick look at destinations: whether one may name a document, so that it is worth to be resolved."""
-    *folders, name = path.lower().split("/")
-    stem = _without_endings(name)
-    names = {"", ".", "..", stem}
-    if stem in INDEX_STEMS:
-        names.update(folders[-1:])
+    names = names_meaning(path)
+    # What is left of a name without its endings begins it; to take them off takes longer than this look.
+    begins = tuple(names - {""})
 
     def may_name(destination: str) -> bool:
-        written = destination.partition("#")[0].partition("?")[0]
-        last = written.rstrip("/").rpartition("/")[2].lower()
-        is_odd = "%" in last or last != last.strip() or not written.isprintable()
+        last, is_odd = _last_of(destination)
+        if not is_odd and last and not last.startswith(begins):
+            return False
         return is_odd or _without_endings(last) in names
 
     return may_name
+
+
+def names_meaning(path: str) -> frozenset[str]:
+    """What `name_in` gives for destinations that may name a document."""
+    *folders, name = path.lower().split("/")
+    stem = _without_endings(name)
+    return frozenset({"", ".", "..", stem, *(folders[-1:] if stem in INDEX_STEMS else ())})
+
+
+def name_in(destination: str) -> str | None:
+    """The name that a destination ends with, in lower case and without endings.
+
+    None where it is written so oddly that it may be any name.
+    """
+    last, is_odd = _last_of(destination)
+    return None if is_odd else _without_endings(last)
+
+
+def _last_of(destination: str) -> tuple[str, bool]:
+    """The last part of a destination's path in lower case, and whether it is written oddly."""
+    written = destination.partition("#")[0].partition("?")[0]
+    last = written.rstrip("/").rpartition("/")[2].lower()
+    return last, "%" in last or last != last.strip() or not written.isprintable()
 
 
 def _bare(path: str) -> str:

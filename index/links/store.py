@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from zlib import crc32
 
 from index.integrity import IndexDamaged
 from index.links.sqlite import connect, noticing
+from index.links.standing import Standing
 from index.port import BaseMoved
 
 _TABLES = """
@@ -44,14 +45,6 @@ _PAIRS = """
 _COLUMNS = "id, path, blob, record, keys, crc"
 
 
-class Standing(NamedTuple):
-    """What the graph stands for: a commit (None: of a tree without one), its tree, and how links are read."""
-
-    commit: str | None
-    tree: str | None
-    rules: str
-
-
 class Row(NamedTuple):
     """A document of the graph: the bytes of its record, and the keys of its links."""
 
@@ -62,11 +55,14 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A document that was asked for. Its record holds all its links, not only those that were asked for."""
+    """A document that was asked for. Its record holds all its links, not only those that were asked for.
+
+    The record is None where the caller has it.
+    """
 
     path: str
     blob: str
-    record: bytes
+    record: bytes | None
 
 
 class _State(NamedTuple):
@@ -145,15 +141,31 @@ class LinkStore:
                 documents, total = documents + 1, total + self._insert(None, row, "documents", "inbound")
             self._write(_State(standing, documents, total))
 
-    def linking(self, keys: Collection[int]) -> tuple[Standing | None, list[Found]]:
-        """What the graph stands for, and each document with a link of one of these keys, by paths."""
+    def linking(
+        self, keys: Collection[int], has: Callable[[str, str], bool] | None = None
+    ) -> tuple[Standing | None, list[Found]]:
+        """What the graph stands for, and each document with a link of one of these keys, by paths.
+
+        `has` tells of a path and a blob that their record need not be fetched.
+        """
         marks = ",".join("?" * len(keys))
         chosen = f"SELECT document FROM inbound WHERE key IN ({marks})"
         with self._lock, noticing(), self._reading():
             state = self._state()
-            rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({chosen})", keys)
-            found = sorted(Found(_text(path), blob, record) for _, path, blob, record, *_ in _checked(rows))
-        return (state.standing if state else None), found
+            if has is None:
+                rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({chosen})", keys)
+                found = [Found(_text(path), blob, record) for _, path, blob, record, *_ in _checked(rows)]
+            else:
+                named = list(self._ask(f"SELECT id, path, blob FROM documents WHERE id IN ({chosen})", keys))
+                found = [self._found(id, path, blob, has) for id, path, blob in named]
+        return (state.standing if state else None), sorted(found, key=lambda item: item.path)
+
+    def _found(self, id: object, path: object, blob: object, has: Callable[[str, str], bool]) -> Found:
+        if isinstance(path, bytes) and isinstance(blob, str) and has(_text(path), blob):
+            return Found(_text(path), blob, None)
+        rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [id])
+        _, data, held, record, *_ = next(_checked(rows))
+        return Found(_text(data), held, record)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

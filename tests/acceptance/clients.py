@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import Implementation, ResourceListChangedNotification, ResourceUpdatedNotification
 
+from tests import warm
 from tests.acceptance.server import CLIENT, Era, surroundings
 
 PATIENCE = 30.0  # seconds in which what must come has come
@@ -51,8 +51,8 @@ async def connected(
         if heard is not None and isinstance(message, ResourceListChangedNotification):
             heard.hear(LIST)
 
-    command = ["-m", "docyard", "serve", *map(str, options)]
-    parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(surroundings(home)))
+    command = [*warm.python(), "-m", "docyard", "serve", *map(str, options)]
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(surroundings(home)))
     me = Implementation(name=CLIENT, version="1")
     handler = receive if era == "legacy" else None
     async with Client(stdio_client(parameters), mode=era, client_info=me, message_handler=handler) as client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from typing import Any, Literal
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import Implementation, TextContent
+
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = "acceptance"
@@ -66,8 +67,8 @@ def serving_artifact(
 
 @contextmanager
 def _started(options: Sequence[str], home: Path, era: Era) -> Iterator[Server]:
-    command = ["-m", "docyard", "serve", *options]
-    parameters = StdioServerParameters(command=sys.executable, args=command, env=surroundings(home))
+    command = [*warm.python(), "-m", "docyard", "serve", *options]
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(surroundings(home)))
     me = Implementation(name=CLIENT, version="1")
     with (
         start_blocking_portal() as portal,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.acceptance.server import Server, serving, serving_artifact, surroundings
 from tests.repositories import Repo, normal
 
@@ -72,7 +72,7 @@ def queries(number: int) -> list[dict[str, Any]]:
 
 def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "docyard", *map(str, arguments)],
+        [*warm.python(), "-m", "docyard", *map(str, arguments)],
         env=surroundings(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from index.artifacts.manifest import read, write
 from index.metadata import parse_metadata
+from tests import warm
 from tests.acceptance.server import Server, serving_artifact, surroundings
 from tests.repositories import Repo, normal
 from workspace.archive import Archive
@@ -30,7 +30,7 @@ FILES = {
 def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command line as a user with an empty home does."""
     return subprocess.run(
-        [sys.executable, "-m", "docyard", *arguments],
+        [*warm.python(), "-m", "docyard", *arguments],
         env=surroundings(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.acceptance.server import Era, Reply, Server, serving, serving_artifact, surroundings
 from tests.repositories import Repo, normal
 
@@ -150,7 +150,7 @@ def test_what_a_repository_answers_leads_on(repo: Repo, home: Path, toolsets: st
 
 def test_what_an_artifact_answers_leads_on(repo: Repo, home: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    command = [*warm.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     done = subprocess.run(command, env=surroundings(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with serving_artifact(out, home, "--toolsets", ALL) as server:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import TextResourceContents
 
+from tests import warm
 from tests.acceptance.clients import LIST, Heard, connected, watching
 from tests.acceptance.server import Era, surroundings
 from tests.acceptance.wire import Wire, line_of
@@ -218,7 +218,7 @@ async def test_another_artifact_is_told_of(repo: Repo, home: Path, tmp_path: Pat
 
 
 def build(repo: Repo, home: Path, out: Path) -> None:
-    command = [sys.executable, "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    command = [*warm.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     done = subprocess.run(command, env=surroundings(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -6,12 +6,12 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests import warm
 from tests.acceptance.server import CLIENT, surroundings
 
 PATIENCE = 30.0  # seconds in which what must come has come
@@ -117,7 +117,7 @@ class Wire:
 
 def server_command(repo: Path, *options: str) -> list[str]:
     """The command of a server, as a host starts it."""
-    return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+    return [*warm.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def handshake() -> tuple[bytes, bytes]:

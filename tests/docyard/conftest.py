@@ -14,18 +14,34 @@ import pytest
 Git = Callable[..., str]
 
 
+@pytest.fixture(scope="session")
+def new_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `git init` copies: its folders, without a dozen examples of hooks."""
+    folder = tmp_path_factory.mktemp("new-repository")
+    (folder / "hooks").mkdir()
+    (folder / "info").mkdir()
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, new_repository: Path
+) -> Path:
     folder = tmp_path_factory.mktemp("home")
     (folder / ".gitconfig").write_text(
-        "[user]\n  name = Ann Author\n  email = ann@example.com\n[init]\n  defaultBranch = main\n"
+        "[user]\n  name = Ann Author\n  email = ann@example.com\n"
+        f"[init]\n  defaultBranch = main\n  templateDir = {new_repository}\n"
+        # After each commit git would ask a process of its own whether there is something to tidy up.
+        "[gc]\n  auto = 0\n[maintenance]\n  auto = false\n"
     )
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(folder / name.lower()))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for name in ("DOCYARD_REPO", "DOCYARD_BRANCH", "DOCYARD_READ_ONLY", "DOCYARD_TOOLSETS", "GIT_DIR"):
+    for name in ("REPO", "BRANCH", "READ_ONLY", "TOOLSETS", "REMOTE_TOKEN", "REMOTE_USER", "CREDENTIALS"):
+        monkeypatch.delenv(f"DOCYARD_{name}", raising=False)
+    for name in ("DOCYARD_SSH_KEY", "SSH_AUTH_SOCK", "GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "GIT_DIR"):
         monkeypatch.delenv(name, raising=False)
     import pygit2
 

@@ -35,6 +35,7 @@ class OddToolbox:
         client: str,
         progress: Any = None,
         sight: Any = None,
+        person: Any = None,
     ) -> Answer:
         match name:
             case "slow":

@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import Implementation, ToolListChangedNotification
 
+from tests import warm
 from tests.docyard.conftest import Git
 from tests.docyard.test_stdio import ODD_SERVER, ByHand, Era, client, environment, serving
 
@@ -134,7 +135,7 @@ async def test_another_process_s_values_are_told_and_announced(repo: Path, git: 
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
         subprocess.run(
-            [*serving(repo)[:3], "index", "rebuild", "-C", str(repo)],
+            [*warm.python(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
             check=True,
             capture_output=True,
             env=environment(),

@@ -27,6 +27,8 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 ALL = dict(commands())
+WITHOUT = ("demo", "completion", "index", "tokens", "proposals")
+"""What takes no repository, or is a group whose commands take it."""
 
 
 @pytest.mark.smoke
@@ -41,7 +43,7 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert "Example:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in ("demo", "index", "completion")])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in WITHOUT])
 def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
     options = {option for parameter in ALL[name].params for option in parameter.opts}
     assert {"-C", "--repo"} <= options
@@ -164,6 +166,13 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
             "import workspace.edits",
             ("markdown_it", "yaml", "ruamel", "workspace.links.reading", "workspace.links.resolving"),
         ),
+        (
+            "import tools.registry",
+            (
+                *("numpy", "yaml", "ruamel", "sqlite3", "markdown_it", "pygments", "rich", "whoosh"),
+                *("workspace.proposing", "workspace.reviewing", "workspace.merging", "workspace.differing"),
+            ),
+        ),
     ],
 )
 def test_commands_import_nothing_heavy_before_they_run(statement: str, late: tuple[str, ...]) -> None:
@@ -178,3 +187,15 @@ def test_no_command_shows_the_help_and_no_error(capsys: pytest.CaptureFixture[st
     assert shown.out == ""
     assert shown.err.startswith("Usage: docyard")
     assert "fix:" not in shown.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("serch x", "search"), ("proposals mereg x", "merge"), ("tokens lst", "list")]
+)
+def test_an_unknown_command_is_answered_with_the_nearest(
+    wrong: str, right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(wrong.split()) == 2
+    said = capsys.readouterr()
+    assert f"did you mean '{right}'?" in said.err
+    assert (said.out, "--help`." in said.err) == ("", True)

@@ -17,10 +17,8 @@ from tests.docyard.conftest import Git
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def demo(folder: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-    if path is not None:
-        variables["PATH"] = path
+def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
     command = (sys.executable, "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
@@ -28,7 +26,9 @@ def demo(folder: Path, path: str | None = None) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize("with_git", [True, False])
 def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
     folder = tmp_path / "demo"
-    done = demo(folder, None if with_git else str(tmp_path))
+    # What stands in the environment is for other repositories.
+    others = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
+    done = demo(folder, **others) if with_git else demo(folder, PATH=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("✓ as expected") == len(
         [step for step in STORY if not isinstance(step, PersonCommits)]
@@ -38,8 +38,9 @@ def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -
     assert "All as expected" in done.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
-    # Settings, create, batch, complete, tag, the person, and the last task: one commit each.
-    assert git("rev-list", "--count", "HEAD", cwd=folder) == "8"
+    # Settings, create, batch, complete, tag, the person, the last task, and what took it back: one commit
+    # each; then the proposal's, and its merge.
+    assert git("rev-list", "--count", "HEAD", cwd=folder) == "10"
     assert git("log", "--format=%an", f"--grep={person.MESSAGE}", cwd=folder) == person.NAME
     assert "leaky bucket" in (folder / DOCUMENT).read_text()
 
@@ -47,12 +48,3 @@ def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -
 def test_a_folder_that_is_not_empty_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--keep", str(repo)]) == 3
     assert "not empty" in capsys.readouterr().err
-
-
-def test_what_stands_in_the_environment_is_for_other_repositories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DOCYARD_READ_ONLY", "1")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    done = demo(tmp_path / "demo")
-    assert done.returncode == 0, done.stdout + done.stderr

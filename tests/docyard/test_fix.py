@@ -251,3 +251,24 @@ def test_a_repository_without_a_commit_has_nothing_to_mend(
 
 def test_the_help_names_the_rules_that_have_mends() -> None:
     assert set(RULES) == MENDED
+
+
+def test_what_is_protected_is_mended_in_a_proposal(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "docyard.toml").write_text('[[protect]]\npaths = ["doc.md"]\n')
+    committed(repo, git, doc=WRONG, free=WRONG)
+    before = git("rev-parse", "HEAD")
+    code, out, _ = run(capsys, repo, "--message", "Mend it", "--json")
+    told = json.loads(out)
+    assert (code, git("rev-parse", "HEAD")) == (0, before)
+    branch = f"proposals/{told['proposal']}-mend-it"
+    assert git("rev-parse", branch) == told["commit"]
+    assert git("show", f"{branch}:doc.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
+    assert git("show", f"{branch}:free.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
+    code, out, _ = run(capsys, repo, "free.md")
+    assert "Fixed in 1 document" in out
+    assert "proposal" not in out
+    code, out, _ = run(capsys, repo, "doc.md")
+    assert "`docyard proposals submit " in out
+    assert git("status", "--porcelain") == ""

@@ -115,7 +115,7 @@ def test_every_host_starts_the_same_command() -> None:
 def test_the_settings_show_the_defaults_and_every_setting() -> None:
     assert WorkspaceConfig.read(SETTINGS.encode()) == WorkspaceConfig()
     uncommented = "\n".join(
-        line.removeprefix("# ") if " = " in line and line.startswith("# ") else line
+        line.removeprefix("# ") if " = " in line or line.startswith("# [") else line
         for line in SETTINGS.splitlines()
     )
     shown = tomllib.loads(uncommented)
@@ -123,5 +123,6 @@ def test_the_settings_show_the_defaults_and_every_setting() -> None:
     assert set(shown) == set(fields)
     settings = WorkspaceConfig.read(uncommented.encode())
     defaults = WorkspaceConfig()
-    for name in set(shown) - {"exclude", "corpus", "taxonomy", "links", "validate"}:
+    examples = {"exclude", "corpus", "taxonomy", "links", "validate", "remote", "forge", "protect"}
+    for name in set(shown) - examples:
         assert getattr(settings, fields[name]) == getattr(defaults, fields[name])

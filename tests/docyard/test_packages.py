@@ -58,3 +58,15 @@ from mcp.server import MCPServer
 assert "mcp.client" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_a_write_asks_for_a_branch_without_all_that_proposals_are() -> None:
+    code = """
+import sys
+from workspace.writing import is_for_proposal, trailers_of
+assert not is_for_proposal("main") and trailers_of("main", None) == {}
+assert not {"workspace.proposals.proposal", "workspace.history"} & sys.modules.keys()
+from workspace.proposals import Proposals, State
+assert "workspace.proposals.proposal" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from docyard.cli import main
 from docyard.exits import Exit
 from index.artifacts.manifest import manifest_name
+from tests import warm
 
 Served = Callable[..., tuple[int, str]]
 
@@ -40,7 +40,7 @@ def served(tmp_path: Path) -> Served:
 
     def run(*options: str) -> tuple[int, str]:
         done = subprocess.run(
-            [sys.executable, "-m", "docyard", "serve", *options],
+            [*warm.python(), "-m", "docyard", "serve", *options],
             cwd=here,
             stdin=subprocess.DEVNULL,
             capture_output=True,

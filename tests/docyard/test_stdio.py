@@ -17,6 +17,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
 
+from tests import warm
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,12 @@ def environment() -> dict[str, str]:
 
 
 def serving(repo: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+    return [*warm.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+
+
+def serving_cold(repo: Path) -> list[str]:
+    """The same, with a start that makes its imports itself."""
+    return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
 @asynccontextmanager
@@ -57,7 +63,7 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
 
 
 async def test_a_document_is_written_and_found(repo: Path, git: Git, era: Era) -> None:
-    async with client(serving(repo), era) as connected:
+    async with client(serving_cold(repo), era) as connected:
         assert connected.protocol_version == VERSIONS[era]
         assert connected.server_info is not None
         assert connected.server_info.name == "docyard"
@@ -132,7 +138,7 @@ async def test_read_only_has_no_writers(repo: Path, git: Git, era: Era) -> None:
 async def test_the_clients_name_cannot_forge_a_trailer(
     tmp_path: Path, era: Era, name: str, cleaned: str
 ) -> None:
-    async with client([sys.executable, ODD_SERVER, str(tmp_path)], era, name) as connected:
+    async with client([*warm.python(), ODD_SERVER, str(tmp_path)], era, name) as connected:
         assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
@@ -148,7 +154,7 @@ async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
     async def progress(done: float, total: float | None, message: str | None) -> None:
         seen.append((done, total, message))
 
-    async with client([sys.executable, ODD_SERVER, str(tmp_path)], era) as connected:
+    async with client([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
         assert data_of(result) == {"done": True}
     assert len(seen) > 3
@@ -158,9 +164,8 @@ async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
 
 async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era: Era) -> None:
     log = tmp_path / "log"
-    parameters = StdioServerParameters(
-        command=sys.executable, args=[ODD_SERVER, str(tmp_path)], env=environment()
-    )
+    command = [*warm.python(), ODD_SERVER, str(tmp_path)]
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment())
     with log.open("w") as stream:
         async with Client(stdio_client(parameters, errlog=stream), mode=era) as connected:
             result = await connected.call_tool("broken", {})
@@ -176,7 +181,7 @@ async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era:
 
 
 async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era) -> None:
-    async with client([sys.executable, ODD_SERVER, str(tmp_path)], era) as connected:
+    async with client([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
         result = await connected.call_tool("surrogate", {})
         assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
@@ -263,7 +268,7 @@ def test_a_long_string_is_refused_by_the_tool_and_a_longer_line_by_the_server(re
 
 
 def test_a_call_runs_to_its_end_when_the_client_hangs_up(tmp_path: Path) -> None:
-    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.end()
@@ -274,7 +279,7 @@ def test_a_call_runs_to_its_end_when_the_client_hangs_up(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_a_call_run_to_its_end(tmp_path: Path, number: signal.Signals) -> None:
-    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
@@ -284,7 +289,7 @@ def test_a_signal_lets_a_call_run_to_its_end(tmp_path: Path, number: signal.Sign
 
 
 def test_warming_up_waits_for_the_first_list_and_ends_with_the_server(tmp_path: Path) -> None:
-    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     started = time.monotonic()
@@ -301,7 +306,7 @@ def test_what_a_search_needs_is_loaded_after_the_first_answer(tmp_path: Path) ->
 
 
 def test_warming_up_never_begins_while_a_question_waits(tmp_path: Path) -> None:
-    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
+    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
@@ -311,7 +316,7 @@ def test_warming_up_never_begins_while_a_question_waits(tmp_path: Path) -> None:
 
 
 def test_a_client_that_leaves_at_once_is_no_error(repo: Path) -> None:
-    done = subprocess.run(serving(repo), input=b"", capture_output=True, env=environment(), timeout=20)
+    done = subprocess.run(serving_cold(repo), input=b"", capture_output=True, env=environment(), timeout=20)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

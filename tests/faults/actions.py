@@ -8,6 +8,10 @@ from pathlib import Path
 
 from templates import builtin_types
 from tests import repositories
+from tests.faults.merging import diverge, merge
+from tests.faults.proposing import act, prepare
+from tests.faults.saying import say
+from tests.faults.syncing import apart, sync
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.plan import Mode
@@ -95,7 +99,14 @@ def recover(path: Path, arm: Arm) -> Mapping[str, object]:
     return {}
 
 
-ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {"write": write, "recover": recover}
+ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
+    "write": write,
+    "recover": recover,
+    "say": say,
+    "merge": merge,
+    "act": act,
+    "sync": sync,
+}
 
 
 def warm(folder: Path) -> None:
@@ -104,6 +115,12 @@ def warm(folder: Path) -> None:
     for durable in (True, False):
         write(repo.path, lambda: None, durable=durable)
     recover(repo.path, lambda: None)
+    say(repo.path, lambda: None)
+    repo = repositories.normal(folder / "diverged", {})
+    merge(repo.path, lambda: None, theirs=diverge(repo), durable=True)
+    act(prepare(folder / "proposal", "merge").path, lambda: None, act="merge")
+    apart(folder / "apart")
+    sync(folder / "apart" / "here", lambda: None)
 
 
 def _refused(error: WorkspaceError) -> Mapping[str, object]:

@@ -26,10 +26,16 @@ FAULTS = {
 KINDS = pytest.mark.parametrize("kind", ["checked-out", "bare"])
 
 
-def steps(sample: int) -> pytest.MarkDecorator:
-    """Every point in the slow tests, one of so many in the quick ones."""
-    every = pytest.param(1, marks=pytest.mark.slow)
-    return pytest.mark.parametrize("step", [sample, every], ids=["sample", "every"])
+def steps(sample: int, slow: int = 1) -> pytest.MarkDecorator:
+    """Every point in the slow tests, one of so many in the quick ones.
+
+    Where there are hundreds of points, the slow ones take one of so many too, and the soak takes all.
+    """
+    points = [pytest.param(sample, id="sample")]
+    if slow > 1:
+        points.append(pytest.param(slow, id="some", marks=pytest.mark.slow))
+    points.append(pytest.param(1, id="every", marks=pytest.mark.soak if slow > 1 else pytest.mark.slow))
+    return pytest.mark.parametrize("step", points)
 
 
 class Matrix:

@@ -143,7 +143,8 @@ def work_folders(repo: Repo) -> set[str]:
 def check_nothing_left(git_dir: Path) -> None:
     """Raises Wrong where a lock of Git's or anything of a publication's own is left."""
     locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")} - {
-        "docyard/write.lock"
+        "docyard/write.lock",
+        "docyard/sync.lock",
     }
     _same("the locks", locks, set())
     pending = git_dir / "docyard" / "pending"

@@ -43,7 +43,7 @@ def test_after_each_fault_all_is_old_or_new(
     judge(tell, f"{fault}, {kind}, fsync {'on' if durable else 'off'}", count, wrong)
 
 
-@steps(20)
+@steps(20, 3)
 @KINDS
 def test_the_next_write_recovers_by_itself(
     server: ForkServer, scenes: dict[str, Scene], place: Path, tell: Tell, kind: str, step: int

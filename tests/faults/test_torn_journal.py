@@ -50,7 +50,7 @@ def lengths(crashed: Path, step: int) -> list[int]:
     return sorted({*range(0, size, step), size - 1, size})
 
 
-@steps(96)
+@steps(96, 6)
 def test_what_is_ours_goes_and_the_next_write_commits(
     server: ForkServer,
     scenes: dict[str, Scene],
@@ -70,7 +70,7 @@ def test_what_is_ours_goes_and_the_next_write_commits(
     tell(f"the journal cut off: {len(found)} lengths")
 
 
-@steps(96)
+@steps(96, 6)
 def test_a_lock_of_another_program_stays(server: ForkServer, crashed: Path, place: Path, step: int) -> None:
     for length in lengths(crashed, 3 * step)[:-1]:
         torn(crashed, place, length)

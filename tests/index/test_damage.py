@@ -18,6 +18,7 @@ from index.location import Location, make_private
 from index.metadata import read_metadata
 from index.segments.store import Store
 from index.service import SearchIndex
+from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -52,10 +53,10 @@ def test_every_flipped_bit_and_every_cut_is_seen(open_index: Open, repo: Repo) -
     for file in files(repo):
         whole = file.read_bytes()
         for data in spoilt(whole):
-            file.write_bytes(data)
+            put(file, data)
             with pytest.raises(IndexDamaged):
                 Store(folder).read()
-        file.write_bytes(whole)
+        put(file, whole)
     Store(folder).read()
 
 
@@ -71,11 +72,9 @@ def test_what_is_damaged_is_built_anew(open_index: Open, repo: Repo, harm: str) 
             file.unlink()
         elif harm == "exchanged":
             other = others[0] if others else next(other for other in files(repo) if other != file)
-            file.write_bytes(other.read_bytes())
+            put(file, other.read_bytes())
         else:
-            file.write_bytes(
-                {"flipped": flipped(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[harm]
-            )
+            put(file, {"flipped": flipped(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[harm])
         assert open_index().status().damaged
         index = open_index()
         assert is_true(index, repo)
@@ -89,7 +88,7 @@ def change_last_byte(repo: Repo) -> None:
     time.sleep(0.02)  # file times are coarse
     [segment] = built(repo).glob("*.flat")
     data = segment.read_bytes()
-    segment.write_bytes(flipped(data, len(data) - 1, 1))
+    put(segment, flipped(data, len(data) - 1, 1))
 
 
 def test_a_running_server_sees_that_its_files_were_changed(index: SearchIndex, repo: Repo) -> None:
@@ -201,7 +200,7 @@ def test_random_harm_while_commits_come(open_index: Open, repo: Repo) -> None:
         if chance.random() < 0.3:
             file.unlink()
         else:
-            file.write_bytes(flipped(data, chance.randrange(len(data)), chance.randrange(8)))
+            put(file, flipped(data, chance.randrange(len(data)), chance.randrange(8)))
 
 
 FULL = """

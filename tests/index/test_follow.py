@@ -19,6 +19,7 @@ from index.location import index_name
 from index.locking import locked
 from index.segments.store import Store
 from index.service import SearchIndex
+from tests.index.harm import put
 from tests.index.lists import built, home
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
 from workspace.workspace import Workspace
@@ -206,7 +207,7 @@ def test_a_harmed_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> N
     else:
         for file in built(repo).iterdir():
             data = file.read_bytes()
-            file.write_bytes(data[: len(data) // 2] if harm == "cut files" else b"")
+            put(file, data[: len(data) // 2] if harm == "cut files" else b"")
     index = open_index()
     assert ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
     assert ids(index, "quagga") == []

@@ -10,7 +10,8 @@ import pytest
 from index.location import candidates
 from index.service import SearchIndex
 from tests.repositories import Repo
-from workspace.workspace import BranchNotFound, RepositoryGone, Workspace
+from workspace.presence import BranchNotFound, RepositoryGone
+from workspace.workspace import Workspace
 
 
 @pytest.mark.parametrize("is_open", [True, False])

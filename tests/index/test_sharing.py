@@ -16,6 +16,7 @@ from index.cursors import StaleCursor
 from index.locking import IndexBusy, is_locked, locked
 from index.segments.store import Store
 from index.service import SearchIndex
+from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -99,7 +100,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
     monkeypatch.setattr("index.turns.PATIENCE", 0.05)
     open_index().follow()
     for file in built(repo).glob("*.flat"):
-        file.write_bytes(file.read_bytes()[:-1])
+        put(file, file.read_bytes()[:-1])
     told: list[str] = []
     pages = []
     index = open_index()
@@ -123,7 +124,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
     assert "Indexing documents" in told
 
     for file in built(repo).glob("*.flat"):
-        file.write_bytes(b"")
+        put(file, b"")
     monkeypatch.setattr("index.turns.FIRST_PATIENCE", 0.05)
     with locked(home(repo) / "lock", 0), pytest.raises(IndexBusy):
         open_index().search("jitter")

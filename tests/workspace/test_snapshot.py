@@ -82,6 +82,15 @@ def test_settings_say_what_is_a_document(repo: Repo) -> None:
         snapshot(repo).document("README.md")
 
 
+def test_settings_that_a_commit_leaves_as_they_are_are_not_read_again(repo: Repo) -> None:
+    repo.commit({"docyard.toml": 'root = "guides"\n'})
+    before = snapshot(repo).config
+    repo.commit({"guides/setup.md": "# Anew\n"})
+    assert snapshot(repo).config is before
+    repo.commit({"docyard.toml": 'root = "other"\n'})
+    assert snapshot(repo).config.root == "other"
+
+
 def test_settings_that_cannot_be_read_are_said(repo: Repo) -> None:
     repo.commit({"docyard.toml": "root = ["})
     with pytest.raises(InvalidConfig):

@@ -14,7 +14,7 @@ from tests import repositories
 from workspace import trees
 from workspace.git import Entry, GitStore
 from workspace.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
-from workspace.trees import PathBlocked
+from workspace.trees import PathBlocked, Whole
 
 WHO = repositories.signature()
 # Few names, in which one file's name begins another's, so that Git's odd order of folders matters.
@@ -92,6 +92,26 @@ def test_modes_are_kept_and_links_refused(store: GitStore) -> None:
             trees.rewrite(store, tree, {path: blob})
     with pytest.raises(PathBlocked):
         trees.rewrite(store, tree, {"link.md": None})
+
+
+def test_what_is_taken_whole_has_any_kind_and_mode(store: GitStore) -> None:
+    blob, other = store.put_blob(b"x"), store.put_blob(b"y")
+    link, run = Whole(Entry("any", blob, LINK_MODE)), Whole(Entry("any", blob, EXECUTABLE_MODE))
+    tree = trees.rewrite(store, None, {"a": other, "b/c": link, "d": run})
+    assert [(path, *entry[1:]) for path, entry in trees.walk(store, tree)] == [
+        ("a", other, FILE_MODE),
+        ("b/c", blob, LINK_MODE),
+        ("d", blob, EXECUTABLE_MODE),
+    ]
+    changed = trees.rewrite(store, tree, {"a": link, "b/c": Whole(None), "b": run, "d": Whole(None)})
+    assert [(path, entry.mode) for path, entry in trees.walk(store, changed)] == [
+        ("a", LINK_MODE),
+        ("b", EXECUTABLE_MODE),
+    ]
+    assert trees.rewrite(store, tree, {"nothing": Whole(None), "b": Whole(None)}) == tree
+    for path in ("b", "a/below"):
+        with pytest.raises(PathBlocked):
+            trees.rewrite(store, tree, {path: run})
 
 
 def test_files_and_folders_give_way_to_each_other(store: GitStore) -> None:

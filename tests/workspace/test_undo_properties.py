@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from templates import builtin_types
@@ -148,6 +148,11 @@ def test_what_a_batch_did_is_taken_back_whole(first: Path, batch: Sequence[Opera
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6), st.sampled_from([A, B]), st.booleans())
+@example(
+    [MoveSection(file=B, slug="errors/deep", to_file=B, before="setup"), RemoveSection(file=B, slug="setup")],
+    B,
+    False,
+)
 def test_what_others_wrote_elsewhere_meanwhile_stays(
     first: Path, batch: Sequence[Operation], file: str, is_append: bool
 ) -> None:

@@ -27,8 +27,9 @@ from workspace.edits.operation import Operation, Outcome, Taken
 from workspace.errors import WorkspaceError
 from workspace.overlay import Overlay
 from workspace.plan import Mode, Status
+from workspace.presence import BranchNotFound
 from workspace.publishing import locks
-from workspace.workspace import BranchNotFound, Workspace
+from workspace.workspace import Workspace
 from workspace.writing import DetachedHead, ReadOnly, SigningRequired, Written
 
 pytestmark = pytest.mark.smoke

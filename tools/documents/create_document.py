@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer, call
-from tools.arguments import InvalidArguments, read, without_nulls
+from tools.arguments import InvalidArguments, asked_of, read
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
 
@@ -59,7 +59,7 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 
 def _run(context: Context, given: Given) -> Answer:
-    asked = without_nulls(given)
+    asked = asked_of(given)
     if not asked:
         return _discovery(context)
     if set(asked) == {"doc_type"}:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import Field, create_model
 
 from tools.answers import Answer, call
-from tools.arguments import read, without_nulls
+from tools.arguments import asked_of, read
 from tools.documents import operations
 from tools.documents.placeholders import PLACEHOLDERS, completed, with_words
 from tools.targets import target
@@ -32,7 +32,7 @@ _DESCRIPTIONS = {
         f"{name}: {operations.in_brief(operation).removeprefix('file, ')}"
         for name, operation in operations.by_name().items()
     ),
-    "file": "Document path",
+    "file": "Path",
     "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
     "content": "Markdown; deeper headings become subsections",
     "parent_slug": "Parent; default: top level",
@@ -43,8 +43,8 @@ _DESCRIPTIONS = {
     "old": "Exact text",
     "new": "Replacement",
     "count": "Matches; default 1",
-    "metadata": "Front matter keys; null removes",
-    "to_slug": "Section or task it goes into",
+    "metadata": "null removes a key",
+    "to_slug": "New parent",
 }
 
 
@@ -87,7 +87,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    asked = without_nulls(given)
+    asked = asked_of(given)
     if not asked:
         return Answer(
             {

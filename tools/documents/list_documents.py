@@ -40,11 +40,11 @@ class ListDocumentsArguments(Arguments):
     """The input of list_documents."""
 
     path: str = Field(".", description="Folder or document")
-    type: str | None = Field(None, description="Only this type")
-    tag: str | None = Field(None, description="Only this tag")
+    type: str | None = Field(None, description="Filter")
+    tag: str | None = Field(None, description="Filter")
     has_open_tasks: Boolean | None = Field(None, description="true: some open; false: none")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
-    cursor: str | None = Field(None, description="next_cursor of the last page")
+    cursor: str | None = Field(None, description="next_cursor")
     ref: str | None = Field(None, description=REF)
 
 
@@ -169,7 +169,7 @@ def _next_step(place: Pinned, found: list[Data], has_documents: bool) -> str:
     if has_documents:
         return "Nothing matches: leave out type, tag or has_open_tasks"
     if place.writes("create_document"):
-        return "Begin with create_document {}"
+        return f"Begin with {place.change('create_document')}"
     return "Nothing is written here yet" if place.ref is None else "See what there is now: list_documents {}"
 
 

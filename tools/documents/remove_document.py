@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer, call
-from tools.arguments import InvalidArguments, read, without_nulls
+from tools.arguments import InvalidArguments, asked_of, read
 from tools.examples import with_removable
 from tools.targets import target
 from tools.tool import Tool
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class RemoveDocumentArguments(WriteFields):
     """The input of remove_document."""
 
-    path: str | None = Field(None, description="Document to remove")
-    file: str | None = Field(None, description="Or: document of the section")
-    slug: str | None = Field(None, description="Section to remove")
+    path: str | None = Field(None, description="Document")
+    file: str | None = Field(None, description="Or: of the section")
+    slug: str | None = Field(None, description="Section")
 
 
 def _usage(given: Given) -> Mapping[str, object]:
@@ -46,7 +46,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not without_nulls(given):
+    if not asked_of(given):
         return Answer(
             {
                 "usage": dict(_usage(given)),

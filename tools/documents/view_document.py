@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call, failure
+from tools.answers import Answer, Data, failure
 from tools.arguments import (
     OPERATIONS,
     REF,
@@ -45,7 +45,7 @@ MAX_VIEWS = 50
 class ViewDocumentArguments(Arguments):
     """The input of view_document."""
 
-    file: str | None = Field(None, description="Document path")
+    file: str | None = Field(None, description="Path")
     slug: str | None = Field(None, description="Section or task address; else the outline")
     include_subsections: Boolean = Field(False, description="With all below it")
     offset: Natural | None = Field(None, description="Character to go on from")
@@ -171,12 +171,12 @@ def _outline(place: Pinned, document: Document) -> Data:
         (address for view in data["sections"].values() for address in view.get("active", ())), None
     )
     if open_task and place.writes("complete_task"):
-        view = call("view_document", file=document.path, slug=open_task)
+        view = place.call("view_document", file=document.path, slug=open_task)
         data["next_step"] = f"Work on {open_task}: {view}"
     elif first:
         data["next_step"] = f"Read a section: {place.call('view_document', file=document.path, slug=first)}"
     elif place.writes("edit_document"):
-        add = call("edit_document", operation="add_section", file=document.path, title="…")
+        add = place.change("edit_document", operation="add_section", file=document.path, title="…")
         data["next_step"] = f"Add a section: {add}"
     else:
         data["next_step"] = f"Look at others with {place.call('list_documents')}: this document is empty"
@@ -221,12 +221,12 @@ def _after(place: Pinned, document: Document, section: Section, *, whole: bool) 
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
     if open_task and place.writes("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
-        return f"Finish a task: {call('complete_task', file=document.path, slug=slug)}"
+        return f"Finish a task: {place.change('complete_task', file=document.path, slug=slug)}"
     children = document.children(section) if section.level else ()
     if children and not whole:
         return f"Go deeper: {place.call('view_document', file=document.path, slug=children[0].key)}"
     if place.writes("edit_document"):
-        return "Change it: " + call(
+        return "Change it: " + place.change(
             "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"
         )
     following = next((item for item in document.sections if item.position == section.position + 1), None)
@@ -247,7 +247,8 @@ def _task(place: Pinned, document: Document, slug: str) -> Data:
         view = place.call("view_document", file=document.path, slug=section.key)
         return {**data, "next_step": f"See its section: {view}"}
     address = f"{section.key}[{task.index}]"
-    step = f"{'Reopen' if task.is_done else 'Finish'} it: {call(verb, file=document.path, slug=address)}"
+    change = place.change(verb, file=document.path, slug=address)
+    step = f"{'Reopen' if task.is_done else 'Finish'} it: {change}"
     return {**data, "next_step": step}
 
 
@@ -256,7 +257,7 @@ TOOL = Tool(
     title="View a document or section",
     toolset="documents",
     description="A document's outline with task progress ({file}), or the source of a section or task "
-    "({file, slug}). get_doc reads with neighbours.",
+    "({file, slug}).",
     arguments=ViewDocumentArguments,
     run=_run,
     usage=_usage,

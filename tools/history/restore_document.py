@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer, call
-from tools.arguments import InvalidArguments, read, without_nulls
+from tools.arguments import InvalidArguments, asked_of, read, without_nulls
 from tools.examples import with_sections
 from tools.targets import target
 from tools.tool import Tool
@@ -77,7 +77,7 @@ _REF_ERRORS = frozenset(
 
 def _run(context: Context, given: Given) -> Answer:
     fields = without_nulls(given)
-    if not fields:
+    if not asked_of(given):
         history = call("view_history", file="FILE") if context.offers("view_history") else "git log"
         return Answer(
             {

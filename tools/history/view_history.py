@@ -171,7 +171,7 @@ def _after_changes(place: Pinned, there: Found, changes: Sequence[Change]) -> st
         return f"See who wrote its lines: {place.call('view_history', **_asked(there), blame=True)}"
     was = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
     if newest.kind == "removed" and place.writes("restore_document"):
-        return f"Bring it back: {call('restore_document', **was, ref=newest.parent)}"
+        return f"Bring it back: {place.change('restore_document', **was, ref=newest.parent)}"
     if place.context.offers("view_document"):
         return f"Read it as it was before: {call('view_document', **was, ref=newest.parent)}"
     return f"See what was before: {call('view_history', **was, ref=newest.parent)}"

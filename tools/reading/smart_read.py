@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
+from tools.answers import Answer, Data
 from tools.arguments import (
     LEAST_BUDGET,
     MOST_BUDGET,
@@ -153,7 +153,9 @@ def _after_full(place: Pinned, opened: Opened) -> str:
     text, outline, _, _ = opened
     slug = outline.entries[-1].address if outline.entries else ""
     if text.document is not None and place.writes("edit_document") and 0 < len(slug) <= MAX_ADDRESS:
-        change = call("edit_document", operation="append_content", file=text.path, slug=slug, content="…")
+        change = place.change(
+            "edit_document", operation="append_content", file=text.path, slug=slug, content="…"
+        )
         return f"Add to it: {change}"
     listed = place.call("list_sections", file_path=text.path)
     return f"See the addresses of its sections with {listed}"

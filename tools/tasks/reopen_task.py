@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer
-from tools.arguments import read, without_nulls
+from tools.arguments import asked_of, read
 from tools.examples import with_task
 from tools.tasks.task_fields import named_task, next_step_after, progress_after
 from tools.tool import Tool
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ReopenTaskArguments(WriteFields):
     """The input of reopen_task."""
 
-    file: str | None = Field(None, description="Document path")
+    file: str | None = Field(None, description="Path")
     slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
 
 
@@ -40,7 +40,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not without_nulls(given):
+    if not asked_of(given):
         step = "view_document {file} shows a document's tasks"
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer, call
-from tools.arguments import Boolean, InvalidArguments, Strings, read, without_nulls
+from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read
 from tools.examples import with_document
 from tools.targets import target
 from tools.tool import Tool
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class TagDocumentArguments(WriteFields):
     """The input of tag_document."""
 
-    file: str | None = Field(None, description="Document path")
-    tags: Strings | None = Field(None, description="Tags to add")
+    file: str | None = Field(None, description="Path")
+    tags: Strings | None = Field(None, description="To add")
     remove: Boolean | None = Field(None, description="Remove these instead")
     replace: Boolean | None = Field(None, description="Keep only these")
 
@@ -48,7 +48,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not without_nulls(given):
+    if not asked_of(given):
         step = "list_documents {} shows documents with their tags"
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)

@@ -1,6 +1,7 @@
 """The operations, one file each. To add one, write its file and name it here.
 
-EDIT_OPERATIONS are those that `edit_document` offers, in the order in which a client sees them.
+EDIT_OPERATIONS are those that `edit_document` offers, in the order in which a client sees them; RewriteText
+is what a form sends.
 """
 
 from workspace.edits.add_section import AddSection
@@ -20,6 +21,7 @@ from workspace.edits.reopen_task import ReopenTask
 from workspace.edits.replace_text import ReplaceText
 from workspace.edits.restore_document import RestoreDocument
 from workspace.edits.restore_section import RestoreSection
+from workspace.edits.rewrite_text import RewriteText
 from workspace.edits.set_metadata import SetMetadata
 from workspace.edits.tag_document import TagDocument
 from workspace.edits.undo import Undo
@@ -62,6 +64,7 @@ __all__ = [
     "ReplaceText",
     "RestoreDocument",
     "RestoreSection",
+    "RewriteText",
     "SetMetadata",
     "TagDocument",
     "Undo",

@@ -6,6 +6,9 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     reader.py         what can be read; it has no method that writes
     object_reader.py  its objects; comparing.py tells how two trees differ
     commit_graph.py   trees, parents and times of commits, where Git keeps them in one file
+    merge_bases.py    where two lines of history part
+    remotes.py        fetching and pushing, imported by who does; remote_calls.py is one exchange,
+                      remote_process.py where it runs, local_push.py a push into a folder
     revisions.py      what names and the beginnings of ids stand for
     files.py          which files Git ignores or has staged
     store.py          objects are added, never a ref moved, and what a checkout needs
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 from workspace.git.index_file import IndexEntry, IndexFile, PathTaken, SplitIndex
 from workspace.git.loose import BROKEN_OBJECTS
+from workspace.git.merge_bases import ShallowHistory
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, initialise
 from workspace.git.store import GitStore, durable_objects
@@ -39,6 +43,7 @@ __all__ = [
     "IndexFile",
     "NotARepository",
     "PathTaken",
+    "ShallowHistory",
     "Signature",
     "SplitIndex",
     "UnsupportedRepository",

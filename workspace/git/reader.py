@@ -12,8 +12,9 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import ReferenceType
 
-from workspace import worktrees
+from workspace import objects, worktrees
 from workspace.git.commit_graph import CommitGraph
+from workspace.git.merge_bases import Ancestor, Ancestry, best_common_ancestors
 from workspace.git.object_reader import ObjectReader
 from workspace.git.repository import DamagedRepository, open_repository
 from workspace.git.revisions import object_named, short_names
@@ -74,12 +75,43 @@ class GitReader(ObjectReader):
         with self._lock:
             return self._target(_HEADS + branch)
 
+    def commit_at(self, ref: str) -> str | None:
+        """What a ref of this whole name holds, read afresh; None if there is none, or it is symbolic."""
+        with self._lock:
+            return self._target(ref)
+
+    def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
+        """The best common ancestors of two commits (git-merge-base), the youngest first; none if unrelated.
+
+        Raises ShallowHistory, DamagedRepository.
+        """
+        return best_common_ancestors(one, other, self._ancestry())
+
     def is_branch_name(self, branch: str) -> bool:
         """Whether Git accepts this as a branch's name (git-check-ref-format)."""
         try:
             return not branch.startswith("-") and pygit2.reference_is_valid_name(_HEADS + branch)
         except ValueError:
             return False
+
+    def _ancestry(self) -> Ancestry:
+        loose, table = self.loose_folders(), self.commit_graph
+
+        def read(id: str) -> Ancestor:
+            row = table.find(id) if table is not None else None
+            if row is not None:
+                return Ancestor(row.parents, row.time)
+            commit = objects.parse_commit(id, self.commit_data(id, loose))
+            return Ancestor(commit.parents, commit.committer.time)
+
+        return Ancestry(read, self.boundary())
+
+    def boundary(self) -> frozenset[str]:
+        """The commits whose parents a shallow clone left out (gitformat-shallow)."""
+        try:
+            return frozenset((self.common_dir / "shallow").read_text("ascii").split())
+        except FileNotFoundError:
+            return frozenset()
 
     @property
     def is_shallow(self) -> bool:
@@ -135,6 +167,17 @@ class GitReader(ObjectReader):
                 return self._repo.config.get_bool(name)
             except (KeyError, ValueError, pygit2.GitError):
                 return default
+
+    def remotes(self) -> dict[str, str]:
+        """The URL of each remote of Git's settings, by name. It may hold a password."""
+        found: dict[str, str] = {}
+        with self._lock:
+            for entry in self._repo.config:
+                section, _, rest = entry.name.partition(".")
+                name, _, last = rest.rpartition(".")
+                if (section, last) == ("remote", "url") and name and entry.value:
+                    found.setdefault(name, entry.value)
+        return found
 
     def identity(self) -> tuple[str, str] | None:
         """The configured `user.name` and `user.email`, or None unless both are set."""

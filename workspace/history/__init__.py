@@ -9,6 +9,7 @@ steps.py         what one commit did, and which of its parents are followed
 trail.py         a walk, as far as it was asked for
 change.py        a change, as it is told
 told.py          what a commit says of itself
+brought.py       which proposal a commit came with that does not say so
 matching.py      which lines two versions share
 blame.py         who wrote each line
 section_diff.py  two versions as a unified diff

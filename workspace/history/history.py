@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.addresses import SectionNotFound, read_fragment, resolve_section, section_not_found
 from workspace.errors import WorkspaceError
 from workspace.history.blame import Blame, BlamedLine
+from workspace.history.brought import with_proposals
 from workspace.history.graph import Graph
 from workspace.history.places import Place, Versions, absent
 from workspace.history.steps import Station, Steps
@@ -92,15 +93,17 @@ class History:
         *,
         after: str | None = None,
         limit: int = 20,
+        looked_at: int | None = None,
         progress: Callable[[int, int, str], None] | None = None,
     ) -> Changes:
         """What changed a document, or a section with its subsections, from the snapshot's commit backward.
 
+        It ends when so many commits were looked at; the same call again goes on from there.
         What is not there any more begins with its removal. A task's address stands for its section.
         Raises DocumentNotFound, SectionNotFound where nothing ever stood at the address, AmbiguousAddress,
         LimitExceeded, NotADocument.
         """
-        limit = max(1, min(limit, MOST))
+        limit, looked_at = max(1, min(limit, MOST)), looked_at or LOOKED_AT
         if snapshot.commit is None:
             raise snapshot.not_found(path)
         self._graph.look()
@@ -109,17 +112,18 @@ class History:
         passed = int(after) if after and after.isdecimal() else 0
         with trail.lock:
             while trail.seen < passed and not trail.is_done:
-                trail.walk(len(trail.found) + limit, LOOKED_AT, known, progress)
+                trail.walk(len(trail.found) + limit, looked_at, known, progress)
             first = sum(found.seen <= passed for found in trail.found)
-            trail.walk(first + limit, LOOKED_AT, known, progress)
+            trail.walk(first + limit, looked_at, known, progress)
             page = trail.found[first : first + limit]
             more = len(trail.found) > first + limit or not trail.is_done
             is_early = more and len(page) < limit
             seen = page[-1].seen if len(page) == limit else trail.seen
         if not page and not more and not first and not place.is_there and not trail.unread:
             raise self._unknown(snapshot, path, fragment)
+        entries = with_proposals([found.change for found in page], self._git, self._graph, snapshot.commit)
         return Changes(
-            tuple(found.change for found in page),
+            entries,
             str(seen) if more else None,
             not is_early,
             () if more else self._notes(trail),

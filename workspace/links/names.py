@@ -124,5 +124,12 @@ def _explicit(document: Document) -> Iterator[tuple[str, int]]:
     if not _MAY_BE_NAMED.search(document.data):
         return
     for anchor in links_of(document).anchors:
-        if not any(item.start <= anchor.offset < item.body for item in of_headings.get(anchor.name, ())):
+        # The sections are in order of place, and there may be many of one name.
+        sections = of_headings.get(anchor.name, [])
+        above = bisect_right(sections, anchor.offset, key=_start) - 1
+        if above < 0 or anchor.offset >= sections[above].body:
             yield anchor.name, anchor.offset
+
+
+def _start(section: Section) -> int:
+    return section.start

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import AnotherWriter, CannotWrite, Locked
+from workspace.publishing.making import Make, publish_made
 from workspace.publishing.publish import BranchMoved, Publication, publish
 from workspace.publishing.recovery import Recovered, mend, recover
 from workspace.publishing.refs import InvalidBranch, RefConflict
@@ -16,6 +17,7 @@ __all__ = [
     "CannotWrite",
     "InvalidBranch",
     "Locked",
+    "Make",
     "Publication",
     "Recovered",
     "RefConflict",
@@ -23,5 +25,6 @@ __all__ = [
     "WorktreeConflict",
     "mend",
     "publish",
+    "publish_made",
     "recover",
 ]

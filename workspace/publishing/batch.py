@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from workspace.git import Entry, GitReader, Signature
 from workspace.objects import FILE_MODE, blob_id
-from workspace.trees import PathBlocked, find
+from workspace.trees import PathBlocked, Whole, find
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes to a branch: new bytes for each path, or None where it is removed.
+    """Changes to a branch: new bytes for each path, None where a file is removed, or what is taken whole.
 
     `base` is the commit that the changes were made on, None where the branch has no commit yet. The author
-    is the committer too.
+    is the committer too. A merge names the commits that it joins to the base in `parents`, and is made even
+    if it changes no file.
+
+    A `commit` that is there already, such as one that was fetched, is what the branch is moved to: the
+    changes are then those between the base and it, and message and author are for the reflogs alone.
     """
 
     branch: str
     base: str | None
-    changes: Mapping[str, bytes | None]
+    changes: Mapping[str, bytes | Whole | None]
     message: str
     author: Signature
+    parents: tuple[str, ...] = ()
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What happens to one file: its entry before (None: it is new), its blob's id after (None: it goes)."""
+    """What happens to one file: its entry before (None: it is new), its object's id after (None: it goes).
+
+    `mode` is the one that it has afterwards; that of a file that goes is the one it had.
+    """
 
     path: str
     old: Entry | None
     new: str | None
-
-    @property
-    def mode(self) -> int:
-        """The mode that the file has, or will have."""
-        return self.old.mode if self.old else FILE_MODE
+    mode: int
 
 
 def file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileChange, ...]:
     """The files that a batch really changes, sorted by path; what it leaves as it was is left out.
 
     Raises:
-        PathBlocked: a link or a submodule is at one of the paths.
+        PathBlocked: a link or a submodule is at one of the paths, and nothing is taken whole there.
     """
-    found = []
+    found: list[FileChange] = []
     for path, data in sorted(batch.changes.items()):
         old = find(git, tree, path) if tree else None
+        if isinstance(data, Whole):
+            found += _taken(path, old if old is None or not old.is_tree else None, data.entry)
+            continue
         if old is not None and not old.is_blob:
             if data is None and old.is_tree:
                 continue
@@ -56,5 +64,13 @@ def file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileCh
             old = None
         new = None if data is None else blob_id(data)
         if new != (old.id if old else None):
-            found.append(FileChange(path, old, new))
+            found.append(FileChange(path, old, new, old.mode if old else FILE_MODE))
     return tuple(found)
+
+
+def _taken(path: str, old: Entry | None, new: Entry | None) -> Iterator[FileChange]:
+    """The change of a path at which something is taken whole, if it is one."""
+    if new is not None and (old is None or (old.id, old.mode) != (new.id, new.mode)):
+        yield FileChange(path, old, new.id, new.mode)
+    elif new is None and old is not None:
+        yield FileChange(path, old, None, old.mode)

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitStore, IndexFile, PathTaken, SplitIndex
+from workspace.objects import LINK_MODE, SUBMODULE_MODE
+from workspace.paths import check_path
 from workspace.publishing.batch import FileChange
 from workspace.publishing.files import Changed, WorkFiles
 from workspace.publishing.journal import Journal
@@ -68,10 +70,13 @@ class Checkout:
         """Compare the work tree with the base, and write the index that it will have under this name.
 
         Raises:
-            WorktreeBusy: an operation is in progress, or the index is of a kind that is left alone.
+            InvalidPath: not every system can store a path.
+            WorktreeBusy: an operation is in progress, the index is of a kind that is left alone, or a link or
+                a submodule would change.
             WorktreeConflict: a file of the batch differs from the base, in the index or in the work tree.
         """
         self._check_state()
+        self._check_kinds()
         self._before = self._read()
         index = self._parse(self._before)
         self._compare(index)
@@ -163,6 +168,16 @@ class Checkout:
         if index.conflicted:
             raise WorktreeBusy("it has unmerged files", fix="Resolve them, then try again.")
         return index
+
+    def _check_kinds(self) -> None:
+        for change in self._changes:
+            check_path(change.path)
+            modes = [change.mode, *([change.old.mode] if change.old else [])]
+            if any(mode in (LINK_MODE, SUBMODULE_MODE) for mode in modes):
+                raise WorktreeBusy(
+                    f"`{change.path}` is a link or a submodule, which only Git can check out",
+                    fix="Merge with git merge, or switch the work tree to another branch.",
+                )
 
     def _compare(self, index: IndexFile) -> None:
         for change in self._changes:

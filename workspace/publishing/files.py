@@ -97,8 +97,10 @@ class WorkFiles:
             raise Changed(file.path) from None
         with open(handle, "wb") as stream:
             stream.write(data)
-            if like is not None:
-                os.fchmod(handle, stat.S_IMODE(like.st_mode))
+            made = os.fstat(handle)
+            mode = self._mode(file.new[1], made if like is None else like)
+            if mode != stat.S_IMODE(made.st_mode):
+                os.fchmod(handle, mode)
             if durable:
                 stream.flush()
                 os.fsync(handle)
@@ -212,13 +214,28 @@ class WorkFiles:
         id, mode = old
         if not stat.S_ISREG(found.st_mode):
             return False
-        if self._modes and bool(found.st_mode & stat.S_IXUSR) != (mode == EXECUTABLE_MODE):
+        if self._modes and self._is_executable(found) != (mode == EXECUTABLE_MODE):
             return False
         return self._git.checked_in(file.read_bytes(), file, path) == id
 
+    def _mode(self, mode: int, like: os.stat_result) -> int:
+        """The permissions of a new file: another's, executable where Git says so and the system can."""
+        found = stat.S_IMODE(like.st_mode)
+        if not self._modes or self._is_executable(like) == (mode == EXECUTABLE_MODE):
+            return found
+        # Who may read it may run it, as where Git itself checks it out.
+        return found | (found & 0o444) >> 2 if mode == EXECUTABLE_MODE else found & ~0o111
+
+    @staticmethod
+    def _is_executable(status: os.stat_result) -> bool:
+        return bool(status.st_mode & stat.S_IXUSR)
+
     def _holds(self, target: Path, file: WorkFile) -> bool:
-        """Whether a file holds exactly the new bytes."""
-        if file.new is None or not target.is_file() or target.is_symlink():
+        """Whether a file holds exactly the new bytes, in the new mode."""
+        found = lstat(target)
+        if file.new is None or found is None or not stat.S_ISREG(found.st_mode):
+            return False
+        if self._modes and self._is_executable(found) != (file.new[1] == EXECUTABLE_MODE):
             return False
         return target.read_bytes() == self._git.checked_out(file.new[0], file.path)
 

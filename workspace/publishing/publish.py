@@ -33,7 +33,7 @@ from workspace.publishing.locks import (
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, roll_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
-from workspace.trees import rewrite
+from workspace.trees import Whole, rewrite
 
 _ATTEMPTS = 5
 _AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written HEAD
@@ -101,7 +101,7 @@ class Publication:
                 self._prepared.clear()
 
     def publish(self, batch: Batch) -> str:
-        """Commit a batch and return the commit's id; a batch that changes nothing gives its base.
+        """Commit a batch and return the commit's id; one that changes and joins nothing gives its base.
 
         Branch, index and files are as they were unless this returns; another batch may be tried then.
 
@@ -113,8 +113,9 @@ class Publication:
             Locked: another program holds a lock of Git's, and went on holding it.
             CannotWrite: the system refused a write.
         """
-        for path in batch.changes:
-            if check_path(path) != path:
+        for path, change in batch.changes.items():
+            # A tree that people made may hold names that some systems cannot store.
+            if not isinstance(change, Whole) and check_path(path) != path:
                 raise InvalidPath(path, "it begins with `./`")
         with _system_errors():
             return self._publish(batch)
@@ -134,9 +135,9 @@ class Publication:
         check_place(store, self._branch)
         base_tree = store.commit(batch.base).tree if batch.base else None
         changes = file_changes(store, base_tree, batch)
-        if not changes and batch.base:
+        if not changes and batch.base and not batch.parents and not batch.commit:
             return batch.base
-        commit = None
+        commit = batch.commit
         for _ in range(_ATTEMPTS):
             number = next(self._numbers)
             index, ref = f"index-{number}", f"ref-{number}"
@@ -257,9 +258,10 @@ def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
 
 def _write_objects(store: GitStore, batch: Batch, base_tree: str | None) -> str:
     # Blobs come before the trees that name them, so that a crash leaves nothing that `git fsck` reports.
-    blobs = {path: None if data is None else store.put_blob(data) for path, data in batch.changes.items()}
+    changes = batch.changes.items()
+    blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
     tree = rewrite(store, base_tree, blobs)
-    parents = (batch.base,) if batch.base else ()
+    parents = (*([batch.base] if batch.base else []), *batch.parents)
     return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
 
 

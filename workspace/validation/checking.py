@@ -32,7 +32,7 @@ def check(
     """What the rules that have a severity find in a document, in order of place: of each rule so many."""
     document = subject.document
     found: list[tuple[Spot, Rule]] = []
-    switches = _switches(document.data)
+    switches = switches_of(document.data)
     for rule in rules:
         if rule.find is not None and rule.name in severities:
             spots = rule.find(subject)
@@ -101,7 +101,7 @@ class _Places:
         return len(self._lines.data[start:end].decode("utf-8", "replace")) if end > start else 0
 
 
-def _switches(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
+def switches_of(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
     """Where comments switch rules off and on again: the byte, and the rules, none of which stands for all."""
     if b"docyard:" not in data:
         return []

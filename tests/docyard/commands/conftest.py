@@ -9,7 +9,6 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -101,7 +102,7 @@ def screen(repo: Path) -> Screen:
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
             variables.pop(name, None)
-        command = [sys.executable, "-m", "docyard", *arguments]
+        command = [*warm.python(), "-m", "docyard", *arguments]
         process = subprocess.Popen(
             command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
         )

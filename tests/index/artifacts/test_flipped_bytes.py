@@ -13,6 +13,7 @@ from index.artifacts.opening import open_artifact
 from index.artifacts.swapping import Artifacts
 from index.service import SearchIndex
 from tests.index.artifacts.test_opening import files, lists
+from tests.index.harm import put
 from workspace.errors import WorkspaceError
 
 FLIPS = 200
@@ -31,7 +32,7 @@ def flips(out: Path, count: int) -> list[tuple[Path, int, int]]:
 def flip(file: Path, place: int, mask: int) -> None:
     data = bytearray(file.read_bytes())
     data[place] ^= mask
-    file.write_bytes(data)
+    put(file, data)
 
 
 def texts(index: SearchIndex) -> list[str]:

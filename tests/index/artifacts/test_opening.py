@@ -19,6 +19,7 @@ from index.location import METADATA
 from index.metadata import InvalidMetadata
 from index.service import SearchIndex
 from tests.index.artifacts.conftest import Build
+from tests.index.harm import put
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
 
@@ -116,7 +117,7 @@ def test_what_is_cut_short_anywhere_is_refused_and_named(artifact: Path, key: by
     for file in files(artifact):
         data = file.read_bytes()
         for rest in (data[: len(data) // 2], data[:-1], b""):
-            file.write_bytes(rest)
+            put(file, rest)
             with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as caught:
                 open_artifact(artifact, given)
             if file.parent != artifact:
@@ -124,7 +125,7 @@ def test_what_is_cut_short_anywhere_is_refused_and_named(artifact: Path, key: by
         file.unlink()
         with pytest.raises((NotAnArtifact, ArtifactDamaged)):
             open_artifact(artifact, given)
-        file.write_bytes(data)
+        put(file, data)
     assert open_artifact(artifact, key).trusted
 
 
@@ -154,7 +155,7 @@ def test_problems_lists_every_file_that_is_wrong(artifact: Path, key: bytes) -> 
     damaged = [file for file in files(artifact) if file.parent != artifact]
     assert len(damaged) >= 3
     for file in damaged:
-        file.write_bytes(file.read_bytes()[:-1] + b"?")
+        put(file, file.read_bytes()[:-1] + b"?")
     told = problems(artifact)
     assert len(told) == len(damaged)
     assert all(str(artifact) not in line for line in told)
@@ -186,8 +187,8 @@ def test_a_schema_is_told_only_what_may_be_shown(build_out: Build, out: Path) ->
 def test_errors_name_no_folder(artifact: Path) -> None:
     for file in files(artifact):
         data = file.read_bytes()
-        file.write_bytes(data[:-2])
+        put(file, data[:-2])
         with pytest.raises(WorkspaceError) as caught:
             open_artifact(artifact)
         assert str(artifact) not in caught.value.message + caught.value.fix
-        file.write_bytes(data)
+        put(file, data)

@@ -17,6 +17,7 @@ from index.artifacts.swapping import Artifacts
 from index.cursors import StaleCursor
 from index.location import METADATA
 from tests.index.artifacts.conftest import Build
+from tests.index.harm import put
 from tools.registry import Toolbox
 from workspace.errors import WorkspaceError
 
@@ -156,7 +157,7 @@ def test_nothing_is_answered_from_files_that_were_changed(artifact: Path, key: b
     listed = toolbox.definitions()
     segment = next((artifact / "index").iterdir())
     data = segment.read_bytes()
-    segment.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    put(segment, data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ArtifactDamaged):
         served.current()
     answer = toolbox.call("search_docs", {"query": "retries"}, client="tester")
@@ -164,7 +165,7 @@ def test_nothing_is_answered_from_files_that_were_changed(artifact: Path, key: b
     assert answer.data["code"] == "ARTIFACT_DAMAGED"
     assert answer.data["commit"] is None
     assert toolbox.definitions() == listed
-    segment.write_bytes(data)
+    put(segment, data)
     assert not toolbox.call("search_docs", {"query": "retries"}, client="tester").is_error
 
 

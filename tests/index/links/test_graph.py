@@ -86,6 +86,20 @@ def test_who_links_to_what_is_known(graph: LinkGraph, workspace: Workspace) -> N
     ]
 
 
+def test_a_long_record_is_read_once_and_again_when_it_is_another(
+    graph: LinkGraph, workspace: Workspace, repo: Repo
+) -> None:
+    repo.commit({"toc.md": "\n".join(f"- [x](docs/c.md#{number}) [y](b.md)" for number in range(150))})
+    graph.follow(workspace.snapshot())
+    for ending in ("", "- [z](b.md)\n"):
+        if ending:
+            repo.commit({"toc.md": (repo.path / "toc.md").read_text() + "\n" + ending})
+        for _ in range(2):
+            records = dict(graph.records(workspace.snapshot(), "b.md") or [])
+            links = [item.destination for item in records["toc.md"].references]
+            assert links == ["b.md"] * (150 + bool(ending))
+
+
 def test_before_every_document_was_read_the_documents_are_looked_at(
     graph: LinkGraph, workspace: Workspace
 ) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.links.record import Record, record_of
-from index.links.spelled import keys_of_link, keys_of_path, naming
+from index.links.spelled import keys_of_link, keys_of_path, name_in, names_meaning, naming
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
 from workspace.document import Document
 from workspace.links.rules import LinkRules
@@ -27,6 +27,7 @@ def test_what_a_link_means_is_found_under_its_keys(links: LinkRules, document: t
             assert record.keys(path, links) & set(keys_of_path(target)), (destination, target)
         if not world.is_folder(target):
             assert naming(target)(destination), (destination, target)
+            assert name_in(destination) in {None, *names_meaning(target)}, (destination, target)
 
 
 @given(rules, sourced)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from index.integrity import IndexDamaged
-from index.links.store import LinkStore, Row, Standing
+from index.links.standing import Standing
+from index.links.store import LinkStore, Row
 from index.port import BaseMoved
 
 ONE, TWO = Standing("1" * 40, "a" * 40, "rules"), Standing("2" * 40, "b" * 40, "rules")

@@ -57,6 +57,17 @@ def test_only_commits_that_touch_the_section_are_told(tmp_path: Path) -> None:
     ]
 
 
+def test_a_walk_goes_on_where_it_was_told_to_end(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"guide.md": GUIDE})
+    for number in range(6):
+        repo.commit({"other.md": f"# Other {number}\n"})
+    workspace = Workspace.open(tmp_path, durable=False)
+    pages = [
+        workspace.history().changes(workspace.snapshot(), "guide.md", limit=1, looked_at=2) for _ in range(5)
+    ]
+    assert [(len(page.entries), page.complete) for page in (pages[0], pages[-1])] == [(0, False), (1, True)]
+
+
 def test_a_section_is_whole_across_three_renames_and_a_move_to_another_file(tmp_path: Path) -> None:
     """The document is renamed twice, the section once, and then it moves."""
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}\n## Rest\n\nText.\n", "z.md": "# Z\n"})

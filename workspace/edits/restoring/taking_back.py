@@ -7,9 +7,10 @@ the commit changed is a clash. Units that it did not change stay as they are now
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.merging.rows import displaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -119,7 +120,11 @@ class _Row:
 
     def _going(self) -> set[Id]:
         """The units that the commit moved, and that go back to their place."""
-        moved, since = displaced(self._base, self._before), displaced(self._base, self._now)
+        left, was, is_now = ([unit.id for unit in row] for row in (self._base, self._before, self._now))
+        # Of two that swapped either may have moved: it is the one that stood below something else.
+        readings = displaced(left, was), displaced(left[::-1], was[::-1])
+        moved = max(readings, key=lambda ids: sum(self._has_new_parent(id) for id in ids))
+        since = displaced(left, is_now)
         stood, stand = _predecessors(self._before, self._is), _predecessors(self._now, self._was)
         going: set[Id] = set()
         for id in moved:
@@ -132,6 +137,9 @@ class _Row:
                 going.add(id)
                 self._done[id] = self._is[id], What.MOVED
         return going
+
+    def _has_new_parent(self, id: Id) -> bool:
+        return self._left[id].parent != self._was[id].parent
 
     def _put_in(self, stays: Sequence[Unit], going: set[Id]) -> tuple[Unit, ...]:
         """The units that come back, each behind the one that stood before it and is still there."""
@@ -198,26 +206,6 @@ class _Chain:
         while unit is not None:
             yield unit
             unit = self.after(unit.id)
-
-
-def displaced(base: Sequence[Unit], other: Sequence[Unit]) -> set[Id]:
-    """The fewest units of both rows without which the rest of them is in the same order."""
-    places = {unit.id: place for place, unit in enumerate(base)}
-    common = [unit.id for unit in other if unit.id in places]
-    tails: list[int] = []
-    ends: list[int] = []  # for each length, the index in `common` at which the best run of it ends
-    above: list[int | None] = []
-    for index, id in enumerate(common):
-        length = bisect_left(tails, places[id])
-        above.append(ends[length - 1] if length else None)
-        tails[length : length + 1] = [places[id]]
-        ends[length : length + 1] = [index]
-    kept: set[Id] = set()
-    at = ends[-1] if ends else None
-    while at is not None:
-        kept.add(common[at])
-        at = above[at]
-    return set(common) - kept
 
 
 def _predecessors(row: Sequence[Unit], others: Collection[Id]) -> Mapping[Id, Id | None]:

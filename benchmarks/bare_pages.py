@@ -1,0 +1,33 @@
+"""The least that a server of pages can be: one short page, no work. Pages are measured beside it."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+
+async def page(request: Request) -> HTMLResponse:
+    """A page of a few kilobytes."""
+    return HTMLResponse("<!doctype html><title>Bare</title>" + "<p>Nothing.</p>" * 300)
+
+
+def serve() -> None:
+    """Prints where it listens, and runs until it is ended."""
+    # Where the protocol is not named, the event loop does not send small answers at once.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        print(f"http://127.0.0.1:{listening.getsockname()[1]}/", flush=True)
+        server = uvicorn.Server(
+            uvicorn.Config(Starlette(routes=[Route("/", page)]), log_level="warning", access_log=False)
+        )
+        server.run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,190 @@
+"""Measures proposals: many that are open at once, over a folder of real Markdown.
+
+    python -m benchmarks.check_proposals FOLDER [--open 200] [--merges 20] [--seed 1]
+
+A repository is made of the folder, and so many proposals to it, opened one after the other while its branch
+goes on. Each adds words to sections of one to three documents, which are drawn from a few, so that many
+overlap. Then, in turns, one is viewed and one is merged, so that each view finds a branch that has moved.
+
+listed       every proposal with its state
+view         one with its state, its changes as Markdown, what a merge would make of it with its checks, its
+             comments, and its overlaps with all others
+again        the same once more, when nothing has moved
+merge        one is merged, with its checks
+synced       another one is merged, and the disk is waited for
+new process  the imports, the list, and a view, by a process that knows nothing yet
+
+FTS5's queries and a bare round trip are measured in the same run, to say how fast the machine is. Prints the
+times as a table; the exit code is 1 if a limit was missed by the machine's measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.child import ROOT, environment
+from benchmarks.corpus import Corpus, draw_queries, make_repository
+from benchmarks.fts5 import measure as measure_fts5
+from benchmarks.stdio import Peer
+from benchmarks.timing import percentile, seconds
+from benchmarks.yardsticks import SMALL, TRIP_MS
+from workspace.differing import as_markdown
+from workspace.edits import AppendContent
+from workspace.plan import Mode
+from workspace.proposals import Author, KnownBy
+from workspace.proposing import Actor
+from workspace.workspace import Workspace
+
+VIEW_MS, MERGE_MS = 100.0, 150.0
+"""The limits for 200 open proposals on the small corpus, where FTS5 takes what it took there."""
+
+_DRAWN = 60  # documents that proposals touch
+_TRIPS = 200
+_QUERIES = 50
+_SHOWN = 20_000  # characters of Markdown
+_ACTOR = Actor(
+    Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "check", "benchmark"
+)
+
+
+class Times(NamedTuple):
+    """Seconds of each round, by what was measured, and what overlapped on average."""
+
+    listed: list[float]
+    view: list[float]
+    again: list[float]
+    merge: list[float]
+    synced: list[float]
+    overlaps: float
+
+
+def fill(workspace: Workspace, corpus: Corpus, count: int, chance: random.Random) -> list[str]:
+    """Opens so many proposals, and returns their ids; every other time the branch goes on by a commit."""
+    paths = sorted(corpus.documents)
+    drawn = chance.sample(paths, min(_DRAWN, len(paths)))
+    proposing = workspace.proposing()
+    ids = []
+    for number in range(count):
+        opened = proposing.open(f"Proposal {number}", "What and why.", _ACTOR)
+        words = f"Words of proposal {number}, and some more of them."
+        operations = [
+            _addition(workspace, path, words, chance) for path in chance.sample(drawn, chance.randint(1, 3))
+        ]
+        proposing.branch(opened.id).write(operations, mode=Mode.ALL, tool="check", client="benchmark")
+        proposing.submit(opened.id, _ACTOR)
+        proposing.comment(opened.id, _ACTOR, "A remark.", file=operations[0].file, slug=operations[0].slug)
+        ids.append(opened.id)
+        if number % 2:
+            step = _addition(workspace, chance.choice(paths), f"Step {number}.", chance)
+            workspace.write([step], mode=Mode.ALL, tool="check", client="benchmark")
+    return ids
+
+
+def _addition(workspace: Workspace, path: str, words: str, chance: random.Random) -> AppendContent:
+    sections = workspace.snapshot().document(path).sections
+    section = chance.choice([one for one in sections if one.key == one.address])
+    return AppendContent(file=path, slug=section.key, content=words)
+
+
+def view(workspace: Workspace, name: str) -> int:
+    """What a reviewer asks of a proposal; returns how many others overlap with it."""
+    every = workspace.proposing().all()
+    proposal = workspace.proposing().one(name)
+    reviewing = workspace.reviewing()
+    changes = reviewing.changes(proposal)
+    as_markdown(changes.documents, _SHOWN)
+    reviewing.preview(proposal)
+    reviewing.comments(proposal)
+    return len(reviewing.overlaps(proposal, every))
+
+
+def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: random.Random) -> Times:
+    """Views and merges in turns; what cannot be merged for a conflict is not tried."""
+    proposing, reviewing = workspace.proposing(), workspace.reviewing()
+    view(workspace, ids[0])
+    waiting = chance.sample(list(ids), len(ids))
+    times = Times([], [], [], [], [], 0.0)
+    found = 0
+    while waiting and len(times.synced) < merges:
+        name, viewed = waiting.pop(), chance.choice(ids)
+        if reviewing.preview(proposing.one(name)).conflicts:
+            continue
+        times.listed.append(seconds(proposing.all))
+        times.view.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
+        times.again.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
+        found += view(workspace, viewed)
+        workspace.durable = len(times.merge) > len(times.synced)
+        kept = times.synced if workspace.durable else times.merge
+        kept.append(seconds(lambda: proposing.merge(name, _ACTOR)))  # noqa: B023
+    return times._replace(overlaps=found / max(1, len(times.view)))
+
+
+def new_process(folder: Path, name: str, home: Path) -> float:
+    """Seconds of a process that views one proposal and ends."""
+    code = (
+        "import sys; from pathlib import Path; from benchmarks.check_proposals import view; "
+        "from workspace.workspace import Workspace; view(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
+    )
+    command = [sys.executable, "-c", code, str(folder), name]
+    return seconds(lambda: subprocess.run(command, cwd=ROOT, env=environment(home), check=True))
+
+
+def scale(corpus: Corpus, home: Path) -> tuple[float, float]:
+    """Milliseconds of FTS5's median query and of a bare round trip."""
+    texts = list(corpus.texts())
+    found = measure_fts5(texts, draw_queries(texts, _QUERIES), home)
+    with Peer([sys.executable, "-m", "benchmarks.bare_server"], home) as peer:
+        peer.initialize()
+        trips = [seconds(lambda: peer.ask("ping")) for _ in range(_TRIPS)]
+    return found["query"]["p50_ms"], percentile(trips, 0.5) * 1e3
+
+
+def main() -> int:
+    """Run from the command line; 1 if a limit was missed."""
+    parser = argparse.ArgumentParser(description="Measure many open proposals.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--open", type=int, default=200)
+    parser.add_argument("--merges", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    chance = random.Random(asked.seed)
+    corpus = Corpus.read(asked.folder)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        repository = home / "repository"
+        make_repository(corpus, repository)
+        workspace = Workspace.open(repository, durable=False)
+        begun = time.perf_counter()
+        ids = fill(workspace, corpus, asked.open, chance)
+        took = time.perf_counter() - begun
+        print(f"{len(corpus.documents):,} documents, {len(ids)} proposals in {took:.0f} s")
+        alone = new_process(repository, ids[-1], home)
+        times = measure(workspace, ids, asked.merges, chance)
+        query, trip = scale(corpus, home)
+    by = max(1.0, query / SMALL.query_ms)
+    print(f"FTS5's query p50 {query:.2f} ms ({by:.2f}x)")
+    print(f"bare round trip p50 {trip:.2f} ms ({trip / TRIP_MS:.2f}x)")
+    print(f"a proposal overlaps with {times.overlaps:.1f} others")
+    missed = 0
+    limits = {"view": VIEW_MS * by, "merge": MERGE_MS * by}
+    for name in ("listed", "view", "again", "merge", "synced"):
+        values = getattr(times, name)
+        p50, p95 = (percentile(values, share) * 1e3 for share in (0.5, 0.95))
+        most = limits.get(name)
+        verdict = "" if most is None else f"  p50 must be <= {most:.0f}: {'met' if p50 <= most else 'MISSED'}"
+        missed += most is not None and p50 > most
+        print(f"{name:12} p50 {p50:7.1f} ms  p95 {p95:7.1f} ms{verdict}")
+    print(f"new process  {alone * 1e3:11.0f} ms")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Checks of how the served branch stands to its remote, as that was last seen: nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from docyard.checkup.finding import Finding, Severity
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from workspace.workspace import Workspace
+
+AREA = "repository"
+
+
+def check_remote(workspace: Workspace) -> Iterator[Finding]:
+    """What keeps the branch and its remote apart, and what the remote lacks."""
+    from workspace.remotes.choosing import chosen
+    from workspace.remotes.states import State
+
+    settings = workspace.snapshot().config.remote
+    if settings.is_automatic or settings.name is not None:
+        try:
+            chosen(workspace, settings.name)
+        except WorkspaceError as error:
+            yield Finding(
+                Severity.ERROR,
+                AREA,
+                f"docyard.toml asks for an exchange with a remote, and {error.message}",
+                error.fix,
+            )
+            return
+    seen = workspace.standing().look()
+    if seen is None:
+        return
+    if seen.stand.state is State.DIVERGED:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"the branch and that of '{seen.remote}' have each gone on",
+            "docyard sync joins them, or shows what is in conflict",
+        )
+    if seen.stand.state is State.REWOUND:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"'{seen.remote}' no longer has what it had of the branch",
+            "docyard sync --push brings it back, if it was not meant to go",
+        )
+    if (unpushed := seen.unpushed) is not None:
+        more = " or more" if unpushed.is_more else ""
+        commits = "commit was" if unpushed.commits == 1 and not more else "commits were"
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{unpushed.commits:,}{more} {commits} not pushed to '{seen.remote}' yet, since "
+            f"{unpushed.since:%Y-%m-%d %H:%M}",
+            "docyard sync",
+        )

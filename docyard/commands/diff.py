@@ -1,0 +1,78 @@
+"""`docyard diff`: what changed between two versions, section by section and word by word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard import completing, console
+from docyard.commands import options
+from docyard.exits import Exit
+
+
+@click.command(name="diff", short_help="Show what changed between two versions, word by word.")
+@click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completing.refs)
+@click.option(
+    "--path",
+    "place",
+    metavar="FILE[#SECTION]",
+    shell_complete=completing.addresses,
+    help="Only what changed in this document or section.",
+)
+@click.option("--markdown", is_flag=True, help="As Markdown, to be pasted elsewhere.")
+@click.option(
+    "--most",
+    metavar="N",
+    type=click.IntRange(1_000),
+    help="Tell it in about N characters, and count what is left out.",
+)
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    refs: tuple[str, ...],
+    place: str | None,
+    markdown: bool,
+    most: int | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Show what changed between two versions: sections, tasks, front matter, and the words in them.
+
+    Without BASE the branch's last commit is told, without HEAD all that came since BASE. BASE..HEAD means the
+    same as BASE HEAD; BASE...HEAD begins where the two part, as a pull request does. Without colours,
+    [-words-] went and {+words+} came. Only commits are read; git diff shows what is not committed.
+
+    \b
+    Example:
+        docyard diff
+        docyard diff v1.0 --path guides/setup.md#install
+        docyard diff origin/main...HEAD --markdown
+    """
+    if markdown and as_json:
+        raise click.UsageError("--markdown and --json exclude each other: choose one")
+    if as_json and most:
+        raise click.UsageError("--most and --json exclude each other: data is told whole")
+    if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
+        raise click.UsageError("there are too many refs: name at most two, or one such as main...HEAD")
+    from docyard.diffing import differences, ends
+    from docyard.proposals.changes import MOST, changes_data, changes_markdown, show_changes
+    from docyard.proposals.lines import Paper
+    from tools.answers import visible
+
+    workspace = options.open_workspace(repo, branch)
+    with console.progress("Comparing"):
+        between = ends(workspace, refs)
+        found = differences(workspace, between, place, options.folder(repo))
+    is_empty = not found.documents and not found.files
+    if as_json:
+        console.print_json({**changes_data(found), "commit": found.tip})
+    elif is_empty:
+        click.echo("No document differs." if not found.reason else f"Not all is told: {found.reason}.")
+    elif markdown:
+        click.echo(visible(changes_markdown(found, most or MOST)))
+    else:
+        show_changes(Paper(), found, most=most or MOST)
+    return Exit.DONE

@@ -1,0 +1,57 @@
+"""`docyard proposals`: a group whose commands are imported when they are called, a module each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from docyard.groups import NearestGroup
+
+COMMANDS = (
+    "list",
+    "show",
+    "diff",
+    "create",
+    "edit",
+    "submit",
+    "comment",
+    "approve",
+    "request-changes",
+    "conflicts",
+    "refresh",
+    "merge",
+    "close",
+    "reopen",
+)
+"""In the order of the help; this package has a module of each name."""
+
+
+class _LazyGroup(NearestGroup):
+    """Imports the module of a command when the command is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS]  # `list` is the module of a command here, once that is imported
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"docyard.commands.proposals.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(cls=_LazyGroup, name="proposals", short_help="Look at proposals, review them, and merge them.")
+def command() -> None:
+    """Look at proposals, review them, and merge them.
+
+    A proposal is a branch that asks to be merged. What is said of it is kept in Git beside it, so that an
+    ordinary clone has all of it.
+
+    \b
+    Example:
+        docyard proposals list
+        docyard proposals show k7m2q9xa
+        docyard proposals approve k7m2q9xa
+        docyard proposals merge k7m2q9xa
+    """

@@ -1,0 +1,57 @@
+"""`docyard proposals approve`: a person says that a proposal may be merged as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="approve", short_help="Approve a proposal as it is now.")
+@parameters.proposal
+@parameters.message("What to say with it.")
+@parameters.commit
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    message: str | None,
+    commit: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Approve a proposal as it is now. This needs a person's token, and nobody can approve their own.
+
+    The approval holds for one commit: with a later edit it is void. Without --token-file and DOCYARD_TOKEN
+    the token is asked for.
+
+    \b
+    Example:
+        docyard proposals approve k7m2q9xa
+        docyard proposals approve k7m2q9xa --commit 1a2b3c4d -m "Reads well."
+    """
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.places import full_commit
+    from docyard.proposals.speaking import TOKEN_FIX, actor_of_caller
+    from workspace.proposals import Verdict
+    from workspace.proposing import NeedsPerson
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    proposing = workspace.proposing()
+    looked_at = full_commit(proposing.one(proposal), commit)
+    actor = actor_of_caller(workspace, token_file, ask=True)
+    try:
+        acted = proposing.review(proposal, actor, Verdict.APPROVE, message or "", commit=looked_at)
+    except NeedsPerson as error:
+        error.fix = TOKEN_FIX
+        raise
+    show_acted(acted, "approved", as_json=as_json)
+    return Exit.DONE

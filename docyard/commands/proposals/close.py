@@ -1,0 +1,41 @@
+"""`docyard proposals close`: a proposal is given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="close", short_help="Close a proposal without a merge.")
+@parameters.proposal
+@parameters.message("Why.")
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    message: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Close a proposal without a merge. Its branch and its words stay.
+
+    \b
+    Example:
+        docyard proposals close k7m2q9xa -m "Done elsewhere."
+    """
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.speaking import actor_of_caller
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    actor = actor_of_caller(workspace, token_file)
+    show_acted(workspace.proposing().close(proposal, actor, message or ""), "closed", as_json=as_json)
+    return Exit.DONE

@@ -1,0 +1,37 @@
+"""`docyard proposals conflicts`: what a proposal and its target both changed, differently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+
+
+@click.command(name="conflicts", short_help="Show what a proposal and its target changed differently.")
+@parameters.proposal
+@options.repository
+@options.branch
+@options.as_json
+def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool) -> int:
+    """Show what a proposal and its target both changed, differently: how it was, ours and theirs.
+
+    Ours is the proposal, theirs its target, and the name of each conflict is what refresh takes. With --json
+    it is the form that `refresh --resolve` reads: fill in each `choice` with ours, theirs or content. Exits
+    with 1 if there is a conflict.
+
+    \b
+    Example:
+        docyard proposals conflicts k7m2q9xa
+        docyard proposals conflicts k7m2q9xa --json > decisions.json
+    """
+    from docyard.proposals.conflicts import conflicts_of, tell_conflicts
+
+    workspace = options.open_workspace(repo, branch)
+    one = workspace.proposing().one(proposal)
+    with console.progress("Trying the merge"):
+        found = conflicts_of(workspace, one)
+    return tell_conflicts(one, found, as_json=as_json)

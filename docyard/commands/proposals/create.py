@@ -1,0 +1,54 @@
+"""`docyard proposals create`: a proposal begins, from the tip of the served branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="create", short_help="Begin a proposal.")
+@click.argument("title")
+@click.option("-d", "--description", metavar="TEXT", help="What it is for, as Markdown.")
+@click.option(
+    "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
+)
+@click.option("--submit", is_flag=True, help="Ask for a review at once.")
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    title: str,
+    description: str | None,
+    file: str | None,
+    submit: bool,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Begin a proposal: a branch from the tip of the served one, with a title and a description.
+
+    It is a draft until it is submitted. Commit to its branch with Git, or let an agent write to it by its id.
+
+    \b
+    Example:
+        docyard proposals create "Say how retries back off"
+        docyard proposals create "Retries" -F description.md --json
+    """
+    if description is not None and file is not None:
+        raise click.UsageError("--description and --file exclude each other: give one of them")
+    from docyard.proposals.acting import show_created
+    from docyard.proposals.speaking import actor_of_caller, text_of
+
+    words = text_of(file) if file is not None else description or ""
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    actor = actor_of_caller(workspace, token_file)
+    made = workspace.proposing().open(title, words, actor, submit=submit)
+    show_created(made, as_json=as_json)
+    return Exit.DONE

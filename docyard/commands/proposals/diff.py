@@ -1,0 +1,53 @@
+"""`docyard proposals diff`: what a proposal changes, section by section and word by word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="diff", short_help="Show what a proposal changes, word by word.")
+@parameters.proposal
+@parameters.place
+@click.option("--markdown", is_flag=True, help="As Markdown, to be pasted elsewhere.")
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str, place: str | None, markdown: bool, repo: Path | None, branch: str | None, as_json: bool
+) -> int:
+    """Show what a proposal changes: sections, tasks, front matter, and the words in them.
+
+    It is compared with the commit in which it parted from its target. Without colours, [-words-] went and
+    {+words+} came.
+
+    \b
+    Example:
+        docyard proposals diff k7m2q9xa
+        docyard proposals diff k7m2q9xa guides/setup.md#install --markdown
+    """
+    if markdown and as_json:
+        raise click.UsageError("--markdown and --json exclude each other: choose one")
+    from docyard.proposals.changes import changes_data, changes_markdown, narrowed, show_changes
+    from docyard.proposals.lines import Paper
+    from docyard.proposals.places import place_in
+    from tools.answers import visible
+
+    workspace = options.open_workspace(repo, branch)
+    with console.progress("Comparing"):
+        one = workspace.proposing().one(proposal)
+        path, slug = place_in(workspace, one, place, options.folder(repo))
+        found = narrowed(workspace.reviewing().changes(one), path, slug)
+    if as_json:
+        console.print_json({"proposal": one.id, **changes_data(found), "commit": found.tip})
+    elif markdown:
+        print(visible(changes_markdown(found)))
+    else:
+        show_changes(Paper(), found)
+    return Exit.DONE

@@ -1,0 +1,54 @@
+"""`docyard proposals edit`: another title or description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="edit", short_help="Change the title or the description of a proposal.")
+@parameters.proposal
+@click.option("--title", help="Another title.")
+@click.option("-d", "--description", metavar="TEXT", help="Another description, as Markdown.")
+@click.option(
+    "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
+)
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    title: str | None,
+    description: str | None,
+    file: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Change the title or the description of a proposal. Its id stays.
+
+    \b
+    Example:
+        docyard proposals edit k7m2q9xa --title "Retries back off, with jitter"
+        docyard proposals edit k7m2q9xa -F description.md
+    """
+    if description is not None and file is not None:
+        raise click.UsageError("--description and --file exclude each other: give one of them")
+    if title is None and description is None and file is None:
+        raise click.UsageError("nothing to change: give --title, --description or --file")
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.speaking import actor_of_caller, text_of
+
+    words = text_of(file) if file is not None else description
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    actor = actor_of_caller(workspace, token_file)
+    acted = workspace.proposing().edit(proposal, actor, title=title, description=words)
+    show_acted(acted, "edited", as_json=as_json)
+    return Exit.DONE

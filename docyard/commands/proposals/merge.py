@@ -1,0 +1,70 @@
+"""`docyard proposals merge`: a proposal comes into its target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="merge", short_help="Merge a proposal into its target.")
+@parameters.proposal
+@parameters.commit
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    commit: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Merge a proposal into its target, as one commit; nothing is rewritten.
+
+    What the target's docyard.toml protects needs approvals, passing checks, and your token. Conflicts are
+    decided before, by refresh, so that reviewers see the outcome: they are shown, and the exit code is 1.
+    What is merged already stays as it is.
+
+    \b
+    Example:
+        docyard proposals merge k7m2q9xa
+    """
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.conflicts import conflicts_of, tell_conflicts
+    from docyard.proposals.places import full_commit
+    from docyard.proposals.speaking import TOKEN_FIX, actor_of_caller
+    from workspace.merging.committing import MergeConflict
+    from workspace.proposing import MergeBlocked, NeedsPerson
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    proposing = workspace.proposing()
+    one = proposing.one(proposal)
+    looked_at = full_commit(one, commit)
+    actor = actor_of_caller(workspace, token_file)
+    try:
+        try:
+            with console.progress("Merging"):
+                acted = proposing.merge(one.id, actor, commit=looked_at)
+        except NeedsPerson as error:
+            # A token is asked for only where one is needed.
+            actor = actor_of_caller(workspace, token_file, ask=True)
+            if actor.person is None:
+                error.fix = TOKEN_FIX
+                raise
+            acted = proposing.merge(one.id, actor, commit=looked_at)
+    except MergeBlocked as error:
+        error.fix = f"`docyard proposals show {one.id}` says what is missing."
+        raise
+    except MergeConflict:
+        # Named as a refresh takes them, which decides them on the other side.
+        return tell_conflicts(one, conflicts_of(workspace, one), as_json=as_json)
+    show_acted(acted, "merged", as_json=as_json)
+    return Exit.DONE

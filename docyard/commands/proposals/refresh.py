@@ -1,0 +1,98 @@
+"""`docyard proposals refresh`: what the target has by now comes into a proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+if TYPE_CHECKING:
+    from workspace.merging.conflict import Resolution, UnitId
+    from workspace.merging.trees import FileConflict, Resolutions
+
+
+@click.command(name="refresh", short_help="Bring what the target has by now into a proposal.")
+@parameters.proposal
+@click.option(
+    "--ours", metavar="CONFLICT", multiple=True, help="Decide this for the proposal. May be repeated."
+)
+@click.option(
+    "--theirs", metavar="CONFLICT", multiple=True, help="Decide this for the target. May be repeated."
+)
+@click.option(
+    "--resolve", metavar="FILE", help="A JSON or TOML file that decides conflicts; - for what is piped in."
+)
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    ours: tuple[str, ...],
+    theirs: tuple[str, ...],
+    resolve: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Merge the target into a proposal, as one commit; nothing is rewritten.
+
+    Sections and tasks that only one side changed are taken from that side. What both changed differently is
+    a conflict: it is shown, nothing is merged, and the exit code is 1. A CONFLICT is named as it is shown, or
+    by its file or section for all that is in it.
+
+    \b
+    Example:
+        docyard proposals refresh k7m2q9xa
+        docyard proposals refresh k7m2q9xa --theirs guides/setup.md --ours text:guides/retry.md#limits
+        docyard proposals conflicts k7m2q9xa --json > decisions.json
+        docyard proposals refresh k7m2q9xa --resolve decisions.json
+    """
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.conflicts import Found, conflict_name, conflicts_of, tell_conflicts
+    from docyard.proposals.deciding import decided, read_decisions, seen_commits
+    from docyard.proposals.speaking import actor_of_caller, text_of
+    from workspace.merging.committing import MergeConflict
+    from workspace.proposing import ConflictChanged, Decisions
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    proposing = workspace.proposing()
+    one = proposing.one(proposal)
+    text = text_of(resolve) if resolve is not None else None
+    given = read_decisions(text) if text is not None else {}
+    actor = actor_of_caller(workspace, token_file)
+    chosen: dict[str, dict[UnitId, Resolution]] = {}
+
+    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+        chosen.update(decided(conflicts, given, ours, theirs))
+        return chosen
+
+    decisions = None
+    if given or ours or theirs:
+        conflicts_of(workspace, one)  # says so if one of the branches is gone
+        decisions = Decisions(choose, *(seen_commits(text) if text is not None else ()))
+    left: Found | None = None
+    with console.progress("Merging"):
+        try:
+            acted = proposing.refresh(one.id, actor, decisions)
+        except ConflictChanged as error:
+            error.fix = f"`docyard proposals conflicts {one.id}` shows them as they are now; decide those."
+            raise
+        except MergeConflict as error:
+            left = Found(error.tip, error.theirs, error.conflicts)
+    if left is not None:
+        given_too = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
+        again = [word for option, names in given_too.items() for name in names for word in (option, name)]
+        return tell_conflicts(one, left, as_json=as_json, decided=again)
+    resolved = acted.merge.resolved if acted.merge is not None else ()
+    named = {conflict_name(path, unit): chosen[path][unit].choice.value for path, unit in resolved}
+    show_acted(acted, "refreshed", as_json=as_json, decided=named)
+    return Exit.DONE

@@ -1,0 +1,41 @@
+"""`docyard proposals reopen`: a closed proposal is taken up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="reopen", short_help="Take up a closed proposal again.")
+@parameters.proposal
+@parameters.message("Why.")
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    message: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Take up a closed proposal again.
+
+    \b
+    Example:
+        docyard proposals reopen k7m2q9xa
+    """
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.speaking import actor_of_caller
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    actor = actor_of_caller(workspace, token_file)
+    show_acted(workspace.proposing().reopen(proposal, actor, message or ""), "reopened", as_json=as_json)
+    return Exit.DONE

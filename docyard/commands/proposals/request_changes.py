@@ -1,0 +1,49 @@
+"""`docyard proposals request-changes`: a reviewer says what has to change first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="request-changes", short_help="Ask for changes to a proposal.")
+@parameters.proposal
+@parameters.message("What has to change. [default: what is piped in, else what is written in the editor]")
+@parameters.commit
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    message: str | None,
+    commit: str | None,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Ask for changes to a proposal. It is not merged until they are answered: by a submission, or by you.
+
+    \b
+    Example:
+        docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
+    """
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.places import full_commit
+    from docyard.proposals.speaking import actor_of_caller, words_of_caller
+    from workspace.proposals import Verdict
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    actor = actor_of_caller(workspace, token_file)
+    proposing = workspace.proposing()
+    one = proposing.one(proposal)
+    text = words_of_caller(message, f"What has to change in {one.id}.")
+    acted = proposing.review(one.id, actor, Verdict.REQUEST_CHANGES, text, commit=full_commit(one, commit))
+    show_acted(acted, "asked for changes to", as_json=as_json)
+    return Exit.DONE

@@ -1,0 +1,54 @@
+"""`docyard proposals show`: a proposal as it stands, for who is to review it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard import console
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="show", short_help="Show a proposal: what it changes, what is said, what is missing.")
+@parameters.proposal
+@parameters.place
+@click.option("--diff/--no-diff", default=True, help="With or without what changes.")
+@click.option("--comments/--no-comments", default=True, help="With or without what is said.")
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    place: str | None,
+    diff: bool,
+    comments: bool,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Show a proposal: its state, commits and changes, what is missing to merge it, and what is said.
+
+    FILE or SECTION narrow down the changes and the comments. Where another open proposal touches the same
+    sections, it is named. Dates are in UTC.
+
+    \b
+    Example:
+        docyard proposals show k7m2q9xa
+        docyard proposals show k7m2q9xa guides/setup.md#install
+        docyard proposals show k7m2q9xa --no-diff --json
+    """
+    from docyard.proposals.page import show_page
+    from docyard.proposals.page_data import page_data
+    from docyard.proposals.view import view
+
+    workspace = options.open_workspace(repo, branch)
+    with console.progress("Looking at the proposal"):
+        found = view(workspace, proposal, place, options.folder(repo))
+    if as_json:
+        console.print_json(page_data(found, diff=diff, comments=comments))
+    else:
+        show_page(found, diff=diff, comments=comments)
+    return Exit.DONE

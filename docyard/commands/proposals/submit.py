@@ -1,0 +1,54 @@
+"""`docyard proposals submit`: the author asks for a review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from docyard import console, environment
+from docyard.commands import options
+from docyard.commands.proposals import parameters
+from docyard.exits import Exit
+
+
+@click.command(name="submit", short_help="Ask for a review of a proposal.")
+@parameters.proposal
+@click.option("--no-forge", is_flag=True, help="Open no pull request, whatever [forge] says.")
+@parameters.token_file
+@options.repository
+@options.branch
+@options.as_json
+def command(
+    proposal: str,
+    no_forge: bool,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """Ask for a review of a proposal as it is now; after changes were asked for, this is the answer to them.
+
+    With [forge] in docyard.toml, its branch is pushed, and its pull request is opened or brought up to date.
+    Where that fails, the proposal is submitted all the same, and the exit code is 1. The token for the forge
+    comes from DOCYARD_FORGE_TOKEN.
+
+    \b
+    Example:
+        docyard proposals submit k7m2q9xa
+        docyard proposals submit k7m2q9xa --no-forge
+    """
+    from docyard.forges.announcing import announcer
+    from docyard.proposals.acting import show_acted
+    from docyard.proposals.speaking import actor_of_caller
+
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    actor = actor_of_caller(workspace, token_file)
+    acted = workspace.proposing().submit(proposal, actor)
+    announced = None
+    if not no_forge:
+        workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
+        with console.progress("Talking to the forge"):
+            announced = workspace.proposing().announce(acted.proposal)
+    show_acted(acted, "submitted", as_json=as_json, announced=announced)
+    return Exit.PROBLEMS if announced is not None and announced.error is not None else Exit.DONE

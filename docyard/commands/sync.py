@@ -1,0 +1,126 @@
+"""`docyard sync`: the served branch and the proposals are fetched from a remote and pushed to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard import console, environment
+from docyard.commands import options
+from docyard.exits import Exit
+from docyard.synced import needs_someone, print_synced, synced_data
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.merging.trees import FileConflict, Resolutions
+    from workspace.remotes.joining import Choose
+
+
+@click.command(name="sync", short_help="Fetch the branch and the proposals from a remote, and push them.")
+@options.repository
+@options.branch
+@click.option("--fetch", is_flag=True, help="Only fetch, and follow or join what was fetched.")
+@click.option("--push", is_flag=True, help="Only push.")
+@click.option(
+    "--remote",
+    metavar="NAME",
+    help="A remote of the repository. [default: remote.name of docyard.toml, the branch's own, origin]",
+)
+@click.option(
+    "--ours",
+    multiple=True,
+    metavar="CONFLICT",
+    help="Decide this for ours: a conflict's name, or a file for all in it. May be repeated.",
+)
+@click.option(
+    "--theirs",
+    multiple=True,
+    metavar="CONFLICT",
+    help="Decide this for theirs: a conflict's name, or a file for all in it. May be repeated.",
+)
+@click.option(
+    "--resolve",
+    metavar="FILE",
+    help="Decide conflicts as a file says: what --json prints under conflicts, each with its choice.",
+)
+@options.as_json
+def command(
+    repo: Path | None,
+    branch: str | None,
+    fetch: bool,
+    push: bool,
+    remote: str | None,
+    ours: tuple[str, ...],
+    theirs: tuple[str, ...],
+    resolve: str | None,
+    as_json: bool,
+) -> int:
+    """Fetch the served branch and the proposals, follow the remote, and push what it lacks.
+
+    Nothing is ever forced, here or there. Files with changes of your own are not touched: they refuse the
+    step. Where both sides have commits that the other lacks, they are merged, section by section; where both
+    changed the same differently, and where the remote has taken commits back, nothing is moved and the exit
+    code is 1. Tokens come from DOCYARD_REMOTE_TOKEN or a credential file, keys from the SSH agent. With
+    [forge] in docyard.toml, what happened to pull requests there is followed; the token for that is
+    DOCYARD_FORGE_TOKEN.
+
+    \b
+    Example:
+        docyard sync
+        docyard sync --ours guides/setup.md --theirs api.md
+        docyard sync --push --remote backup --json
+    """
+    from docyard.forges.rounds import ForgeRounds
+    from docyard.forges.telling import followed_data, followed_lines
+    from tools.answers import visible
+    from workspace.remotes.syncing import sync
+
+    if push and not fetch and (ours or theirs or resolve):
+        raise click.UsageError("--push fetches nothing, so there is nothing to decide")
+    workspace = options.open_workspace(repo, branch, read_only=False)
+    choose = _chooser(ours, theirs, resolve)
+    is_both = fetch == push
+    with console.progress("Talking to the remote") as progress:
+        found = sync(
+            workspace,
+            environment.remote_access(),
+            remote=remote,
+            fetch=fetch or is_both,
+            push=push or is_both,
+            choose=choose,
+            progress=progress,
+        )
+        rounds = ForgeRounds(workspace, environment.forge_access)
+        followed = rounds.follow(found) if found.fetched and remote is None else None
+        if followed is not None and followed.wrote and (push or is_both):
+            # What was said on the forge is said here now, and others are to read it too.
+            sync(workspace, environment.remote_access(), remote=remote, fetch=False, restore=False)
+    if as_json:
+        console.print_json(synced_data(found) | {"forge": followed_data(followed)})
+    else:
+        print_synced(found, remote)
+        for line in followed_lines(followed) if followed is not None else ():
+            click.echo(visible(line))
+    failed = followed is not None and followed.error is not None
+    return Exit.PROBLEMS if needs_someone(found) or failed else Exit.DONE
+
+
+def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None) -> Choose | None:
+    """What decides conflicts as the options say; None without them. Raises CannotError for a file."""
+    if not (ours or theirs or resolve):
+        return None
+    from docyard.proposals.deciding import check_versions, decided, read_decisions
+    from docyard.proposals.speaking import text_of
+
+    text = text_of(resolve) if resolve else None
+    given = read_decisions(text) if text is not None else {}
+
+    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+        if text is not None:
+            check_versions(text, conflicts)
+        return decided(conflicts, given, ours, theirs)
+
+    return choose

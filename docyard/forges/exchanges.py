@@ -1,0 +1,116 @@
+"""Exchanges that webhooks ask for: many at once make one or two, and each is answered by one begun after it.
+
+A thread of its own does them, one after the other. Whoever asks while one is going on shares the next.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from docyard.forges.asked import Asked
+    from docyard.forges.following import Followed
+    from docyard.forges.rounds import ForgeRounds
+    from workspace.remotes.credentials import Access
+    from workspace.remotes.syncing import Synced
+    from workspace.workspace import Workspace
+
+log = logging.getLogger("docyard")
+
+
+class Exchanged(NamedTuple):
+    """How an exchange has ended: what was fetched, and what was followed; `error` is why not."""
+
+    synced: Synced | None = None
+    followed: Followed | None = None
+    error: WorkspaceError | None = None
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether the served branch holds what the remote has, and pull requests were followed."""
+        from workspace.remotes.states import State
+
+        if self.error is not None or self.synced is None:
+            return False
+        is_apart = self.synced.state in (State.DIVERGED, State.REWOUND, State.BEHIND)
+        return not is_apart and (self.followed is None or self.followed.error is None)
+
+
+class _Waiting:
+    """The exchange that has not begun yet: what is asked of it, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.branches: set[str] = set()
+        self.numbers: set[int] = set()
+        self.future: Future[Exchanged] = Future()
+
+
+class Exchanges:
+    """Fetches of a served branch, each with a look at the pull requests that were asked for.
+
+    `written` is called after each that has changed something.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        access: Callable[[], Access],
+        rounds: ForgeRounds,
+        written: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._workspace = workspace
+        self._access = access
+        self._rounds = rounds
+        self._written = written
+        self._lock = threading.Lock()
+        self._waiting: _Waiting | None = None
+        self._is_running = False
+
+    def ask(self, asked: Asked) -> Future[Exchanged]:
+        """Ask for an exchange that has not begun yet. Never blocks; the future does not fail."""
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = _Waiting()
+            self._waiting.branches.update(asked.branches)
+            self._waiting.numbers.update(asked.numbers)
+            future = self._waiting.future
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="docyard-hooks", daemon=True).start()
+        return future
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                waiting, self._waiting = self._waiting, None
+                if waiting is None:
+                    self._is_running = False
+                    return
+            waiting.future.set_result(self._exchanged(waiting))
+
+    def _exchanged(self, waiting: _Waiting) -> Exchanged:
+        from workspace.remotes.syncing import sync
+
+        try:
+            synced = sync(self._workspace, self._access(), fetch=True, push=False)
+            followed = None
+            if waiting.branches or waiting.numbers:
+                followed = self._rounds.follow(synced, branches=waiting.branches, numbers=waiting.numbers)
+            self._written()
+            return Exchanged(synced, followed)
+        except WorkspaceError as error:
+            return Exchanged(error=error)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            wrong = WorkspaceError(f"the exchange could not be begun: {reason}", fix="Mend what it says.")
+            return Exchanged(error=wrong)
+        except Exception:
+            # A bug must not leave those unanswered who wait, nor end the thread for those who come.
+            log.exception("an exchange that a webhook asked for failed")
+            return Exchanged(error=WorkspaceError("the exchange failed; the log says how"))

@@ -1,0 +1,225 @@
+"""Merge requests of GitLab (REST API v4).
+
+GitLab keeps no list of reviews. Who approves, and who asks for changes, is told as it is now, by two lists;
+when that was said, and its id, by the note that GitLab itself writes of it. It does not say of which commit,
+and versions before 16.9 know no requests for changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+from urllib.parse import quote
+
+from docyard.forges.errors import ForgeDenied, ForgeNotFound
+from docyard.forges.place import ForgePlace
+from docyard.forges.port import (
+    ForgeComment,
+    ForgeReview,
+    NewPullRequest,
+    PullRequest,
+    PullRequestState,
+    ReviewVerdict,
+    best_of,
+)
+from docyard.forges.shapes import Fields
+from docyard.forges.transport import ForgeTransport, Patience
+
+TITLE = "GitLab"
+_PAGE = 100
+_STATES: dict[str, PullRequestState] = {"opened": "open", "locked": "open", "merged": "merged"}
+_EVENTS = {"open": "reopen", "closed": "close"}
+_TRIED = ("checking", "unchecked", "preparing", "cannot_be_merged_recheck")
+_NOTES: dict[ReviewVerdict, str] = {
+    "approved": "approved this merge request",
+    "changes_requested": "requested changes",
+}
+_GENERAL = ("", "DiscussionNote")
+_COMMAND = re.compile(r"^([ \t]*)/(?=[a-zA-Z])", re.MULTILINE)
+
+
+class GitLab:
+    """A project on GitLab, in groups however deep, spoken with by a token."""
+
+    name: ClassVar[str] = "gitlab"
+
+    def __init__(self, place: ForgePlace, patience: Patience) -> None:
+        self._requests = f"/projects/{quote('/'.join(place.segments), safe='')}/merge_requests"
+        marks = {"Authorization": f"Bearer {place.token}", "Accept": "application/json"}
+        self._http = ForgeTransport(TITLE, place.api, marks, place.token, patience)
+
+    def end(self) -> None:
+        """Close its connection."""
+        self._http.end()
+
+    def find(self, branch: str, target: str) -> PullRequest | None:
+        """The merge request of a branch: the open one, else the one that was changed last."""
+        return best_of(self._some("all", target, source_branch=branch), branch, target)
+
+    def listed(self, target: str) -> tuple[PullRequest, ...]:
+        """The open ones into a target, the one that was changed last first; 2,000 at most."""
+        return tuple(self._some("opened", target))
+
+    def open(self, new: NewPullRequest) -> PullRequest:
+        """Open one. Raises ForgeConflict if the branch has an open one already."""
+        body = {
+            "title": new.title,
+            "description": _without_commands(new.body),
+            "source_branch": new.head_branch,
+            "target_branch": new.target,
+        }
+        return self._one(self._http.send("POST", self._requests, body))
+
+    def update(
+        self,
+        number: int,
+        *,
+        title: str | None = None,
+        body: str | None = None,
+        state: Literal["open", "closed"] | None = None,
+    ) -> PullRequest:
+        """Change what is given; a state that it has already is none. Raises ForgeRefused."""
+        given: dict[str, str] = {}
+        if title is not None:
+            given["title"] = title
+        if body is not None:
+            given["description"] = _without_commands(body)
+        if state is not None and self.get(number).state != state:
+            given["state_event"] = _EVENTS[state]
+        if not given:
+            return self.get(number)
+        return self._one(self._http.send("PUT", self._path(number), given, repeats=True))
+
+    def get(self, number: int) -> PullRequest:
+        """One, as it is now. Raises ForgeNotFound."""
+        return self._one(self._http.get(self._path(number)))
+
+    def reviews(self, number: int) -> tuple[ForgeReview, ...]:
+        """Who approves, and who asks for changes, as it stands now, the oldest first."""
+        one = Fields(TITLE, self._http.get(self._path(number)))
+        deciders = [*self._approvers(number), *self._requesters(number)]
+        notes = self._notes(number) if deciders else []
+        found = [_review(one, verdict, user, said, notes) for verdict, user, said in deciders]
+        return tuple(sorted(found, key=lambda review: review.time))
+
+    def comments(self, number: int) -> tuple[ForgeComment, ...]:
+        """The general comments, the oldest first; none that only members may read."""
+        return tuple(
+            ForgeComment(
+                id=str(note.number("id")),
+                author=note.name_of("author", "username"),
+                text=note.text("body"),
+                time=note.time("created_at"),
+                url="",
+            )
+            for note in self._notes(number)
+            if not note.flag("system")
+            and not note.flag("internal")
+            and not note.flag("confidential")
+            and (note.word("type") if note.has("type") else "") in _GENERAL
+        )
+
+    def comment(self, number: int, text: str) -> None:
+        """Say something on it."""
+        self._http.send("POST", f"{self._path(number)}/notes", {"body": _without_commands(text)})
+
+    def close(self, number: int) -> PullRequest:
+        """Give it up."""
+        return self.update(number, state="closed")
+
+    def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
+        order = {"order_by": "updated_at", "sort": "desc"}
+        listed = self._http.pages(
+            self._requests, state=state, scope="all", target_branch=target, per_page=_PAGE, **order, **query
+        )
+        own = (Fields(TITLE, one) for one in listed)
+        return (_pull_request(one) for one in own if not _is_of_fork(one))
+
+    def _path(self, number: int) -> str:
+        return f"{self._requests}/{number}"
+
+    def _one(self, data: object) -> PullRequest:
+        return _pull_request(Fields(TITLE, data))
+
+    def _notes(self, number: int) -> list[Fields]:
+        listed = self._http.pages(
+            f"{self._path(number)}/notes", sort="asc", order_by="created_at", per_page=_PAGE
+        )
+        return [Fields(TITLE, one) for one in listed]
+
+    def _approvers(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
+        try:
+            found = Fields(TITLE, self._http.get(f"{self._path(number)}/approvals"))
+        except (ForgeNotFound, ForgeDenied):  # an edition without approvals
+            return
+        for one in found.each("approved_by"):
+            yield "approved", one.below("user"), one
+
+    def _requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
+        try:
+            found = self._http.pages(f"{self._path(number)}/reviewers", per_page=_PAGE)
+        except (ForgeNotFound, ForgeDenied):  # a version without reviewers
+            return
+        for one in (Fields(TITLE, data) for data in found):
+            if one.has("state") and one.word("state") == "requested_changes":
+                yield "changes_requested", one.below("user"), one
+
+
+def _without_commands(text: str) -> str:
+    """A text in which no line is a quick action (`/merge`, `/close`), which GitLab would obey."""
+    return _COMMAND.sub(r"\1\\/", text)
+
+
+def _is_of_fork(fields: Fields) -> bool:
+    if not fields.has("source_project_id") or not fields.has("target_project_id"):
+        return False
+    return fields.number("source_project_id") != fields.number("target_project_id")
+
+
+def _pull_request(fields: Fields) -> PullRequest:
+    state = _STATES.get(fields.word("state"), "closed")
+    merge_sha = fields.sha("merge_commit_sha") or fields.sha("squash_commit_sha") or fields.sha("sha")
+    return PullRequest(
+        number=fields.number("iid"),
+        url=fields.url("web_url"),
+        title=fields.word("title"),
+        body=fields.text("description"),
+        state=state,
+        head_branch=fields.word("source_branch"),
+        head_sha=fields.sha("sha") or "",
+        target=fields.word("target_branch"),
+        # One that was fast-forwarded has no commit of its own: its last one is where the target went.
+        merge_sha=merge_sha if state == "merged" else None,
+        mergeable=_mergeable(fields) if state == "open" else None,
+        author=fields.name_of("author", "username"),
+        updated=fields.time("updated_at"),
+        ended=fields.maybe_time("merged_at") or fields.maybe_time("closed_at"),
+    )
+
+
+def _mergeable(fields: Fields) -> bool | None:
+    """Whether nothing but approvals and the like is in the way: the branches can be merged."""
+    if fields.flag("has_conflicts"):
+        return False
+    status = fields.word("merge_status") if fields.has("merge_status") else "unchecked"
+    return None if status in _TRIED else status == "can_be_merged"
+
+
+def _review(
+    request: Fields, verdict: ReviewVerdict, user: Fields, said: Fields, notes: list[Fields]
+) -> ForgeReview:
+    """A verdict, with the id and time of the last note that tells of it; else of what its list says."""
+    author = user.word("username")
+    for note in reversed(notes):
+        told = note.flag("system") and note.text("body").startswith(_NOTES[verdict])
+        if told and note.name_of("author", "username") == author:
+            id, time = f"note-{note.number('id')}", note.time("created_at")
+            break
+    else:
+        id = f"{verdict}-{user.number('id')}"
+        fields = ("approved_at",) if verdict == "approved" else ("created_at",)
+        time = next((said.time(name) for name in fields if said.has(name)), request.time("updated_at"))
+        if any(said.has(name) for name in fields):
+            id += f"-{int(time.timestamp())}"
+    return ForgeReview(id, author, verdict, "", None, time, request.url("web_url"))

@@ -1,0 +1,121 @@
+"""Where a repository's forge is, told from Git's remote and from whoever starts this process.
+
+A document never says where a token is sent: the host is that of the remote, or of DOCYARD_FORGE_URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from docyard.forges.errors import NoForgeToken, NotAForge
+from workspace.remotes.addresses import Address, Transport, UnsupportedRemote, parse_address
+
+KNOWN: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
+"""Forges that are known by their hosts."""
+
+_SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
+_PUBLIC_API = {"github.com": "https://api.github.com"}
+_API = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
+_SEGMENT = re.compile(r"(?!\.{1,2}$)[\w.~+-]{1,255}")
+_SCP = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
+_DEPTH = 21  # GitLab's deepest groups, and the project
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeAccess:
+    """What whoever starts this process says of forges: where it is, a token for it, and tokens by host."""
+
+    url: str | None = None
+    token: str | None = field(default=None, repr=False)
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class ForgePlace(NamedTuple):
+    """A repository on a forge: its kind, its host as it is shown, its API's URL, its path, and a token."""
+
+    kind: str
+    host: str
+    api: str
+    segments: tuple[str, ...]
+    token: str
+
+    def __repr__(self) -> str:
+        return f"ForgePlace({self.kind}, {self.api}, {'/'.join(self.segments)})"
+
+
+def place_of(address: Address, kind: str | None, access: ForgeAccess) -> ForgePlace:
+    """Where the repository of a remote is. `kind` is what the settings say, needed where the host does not.
+
+    Raises NotAForge, NoForgeToken.
+    """
+    base = _named(access.url) if access.url else _base_of(address)
+    parts = urlsplit(base)
+    host = parts.hostname or ""
+    found = KNOWN.get(host, kind)
+    if found is None:
+        raise NotAForge(
+            f"it is not known which forge {host} is",
+            fix='Say so in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
+            host=host,
+        )
+    api = _PUBLIC_API.get(host, base + _API[found])
+    segments = _segments(address, parts.path, most=_DEPTH if found == "gitlab" else 2)
+    token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
+    if not token or not token.isascii() or not token.isprintable():
+        raise NoForgeToken(host)
+    return ForgePlace(found, parts.netloc, api, segments, token)
+
+
+def _named(url: str) -> str:
+    """The URL that DOCYARD_FORGE_URL holds. Raises NotAForge for one that no token may be sent to."""
+    try:
+        parts = urlsplit(url)
+        address = parse_address(url) if parts.scheme in ("http", "https") and parts.port != 0 else None
+    except (ValueError, UnsupportedRemote):
+        address = None
+    if address is None or not address.is_private or "@" in parts.netloc or parts.query or parts.fragment:
+        raise NotAForge(
+            "DOCYARD_FORGE_URL is no URL that a token may be sent to",
+            fix="Give it the forge's own, such as https://git.example.org, without a user's name.",
+        )
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _base_of(address: Address) -> str:
+    """The web address of the host of a remote."""
+    if address.transport is Transport.SSH:
+        # The port is SSH's own, and says nothing of the web.
+        host = _SSH_HOSTS.get(address.host, address.host)
+        return f"https://{f'[{host}]' if ':' in host else host}"
+    if address.transport is Transport.HTTPS:
+        return f"https://{urlsplit(address.url).netloc}"
+    where = "a folder" if address.transport is Transport.FILE else f"spoken with by {address.transport}"
+    raise NotAForge(
+        f"the remote is {where}, which tells of no forge that a token may be sent to",
+        fix="Give the remote an ssh:// or https:// URL, or name the forge in DOCYARD_FORGE_URL.",
+    )
+
+
+def _segments(address: Address, prefix: str, most: int) -> tuple[str, ...]:
+    """The path of the repository on its forge. Raises NotAForge."""
+    if address.transport is Transport.SSH and "://" not in address.url:
+        found = _SCP.fullmatch(address.url)
+        path = found[1] if found else ""
+    else:
+        path = urlsplit(address.url).path
+    path = f"/{unquote(path).strip('/')}"
+    if prefix and path.startswith(prefix.rstrip("/") + "/"):
+        path = path[len(prefix.rstrip("/")) :]
+    segments = tuple(path.strip("/").removesuffix(".git").split("/"))
+    if address.transport is Transport.FILE:
+        segments = segments[-2:]
+    if not 2 <= len(segments) <= most or not all(map(_SEGMENT.fullmatch, segments)):
+        raise NotAForge(
+            "the remote's URL does not end with the owner and the name of a repository",
+            fix="Check it by git remote -v; if the forge is below a path, name it in DOCYARD_FORGE_URL.",
+        )
+    return segments

@@ -1,0 +1,85 @@
+"""One round on the forge after each exchange with the remote, whoever asks for it, and one at a time.
+
+Nothing here is imported before a workspace is known to have a forge: `[forge]` in its settings.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from docyard.forges.following import Followed, Follower
+    from docyard.forges.place import ForgeAccess
+    from workspace.remotes.syncing import Synced
+    from workspace.workspace import Workspace
+
+
+class ForgeRounds:
+    """Follows the forge of a served branch. Safe in several threads.
+
+    `access` tells what this user may show a forge, asked anew for each round.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        access: Callable[[], ForgeAccess],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.workspace = workspace
+        self._access = access
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._follower: Follower | None = None
+        self._not_before: tuple[float, Followed] | None = None
+
+    def follow(
+        self, synced: Synced, *, branches: Collection[str] | None = None, numbers: Collection[int] = ()
+    ) -> Followed | None:
+        """Follow what happened on the forge, when the remote was fetched; None where there is no forge.
+
+        A forge that was asked too much of is left alone until it said it would answer again. Raises nothing
+        that a forge can be the reason of.
+        """
+        try:
+            if self.workspace.snapshot().config.forge is None:
+                return None
+        except WorkspaceError:
+            return None  # whoever writes or reads is told of settings that cannot be used
+        with self._lock:
+            if self._not_before is not None and self._clock() < self._not_before[0]:
+                return self._not_before[1]
+            return self._followed(synced, branches, numbers)
+
+    def _followed(
+        self, synced: Synced, branches: Collection[str] | None, numbers: Collection[int]
+    ) -> Followed | None:
+        from docyard.forges.choosing import forge_of
+        from docyard.forges.errors import ForgeLimited
+        from docyard.forges.following import Followed, Follower
+
+        try:
+            forge = forge_of(self.workspace, self._access())
+        except WorkspaceError as error:
+            settings = self.workspace.snapshot().config.forge
+            return Followed((settings.kind if settings else None) or "forge", (), error)
+        if forge is None:
+            return None
+        if self._follower is None:
+            self._follower = Follower(self.workspace)
+        try:
+            found = self._follower.follow(
+                forge, synced.remote, pushed=synced.pushed > 0, branches=branches, numbers=numbers
+            )
+        finally:
+            forge.end()
+        self._not_before = None
+        if isinstance(found.error, ForgeLimited):
+            wait = found.error.retry_after
+            self._not_before = self._clock() + (60.0 if wait is None else wait), found
+        return found

@@ -1,0 +1,106 @@
+"""What an answer's status means, and in how long it may be asked again (RFC 9110 §10.2.3, §15)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+from docyard.forges.errors import (
+    ForgeConflict,
+    ForgeDenied,
+    ForgeError,
+    ForgeFailed,
+    ForgeLimited,
+    ForgeNotFound,
+    ForgeRefused,
+    ForgeUnreachable,
+)
+from workspace.remotes.wording import cleaned
+
+_RESETS = ("x-ratelimit-reset", "ratelimit-reset")
+_LEFT = ("x-ratelimit-remaining", "ratelimit-remaining")
+_WORDS = ("message", "error", "error_description", "errors")
+_DEPTH = 4
+_MOST = 20
+
+
+class ForgeAnswer(NamedTuple):
+    """An answer: `data` is its JSON (None without any), `following` the URL of the next page of a list."""
+
+    status: int
+    headers: Mapping[str, str]
+    following: str | None
+    data: Any
+
+
+def error_of(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
+    """What an answer's status says is wrong; None where nothing is."""
+    status, headers = answer.status, answer.headers
+    if 200 <= status < 300:
+        return None
+    if status == 429 or (status == 403 and _is_limited(headers)):
+        return ForgeLimited(forge, status, _retry_after(headers))
+    reason = cleaned("; ".join(dict.fromkeys(_said(answer.data))), (secret,))
+    match status:
+        case 401 | 403:
+            return ForgeDenied(forge, status, reason)
+        case 404 | 410:
+            return ForgeNotFound(forge, reason)
+        case 405 | 406 | 409 | 423:
+            return ForgeConflict(forge, status, reason)
+        case _ if 400 <= status < 500:
+            return ForgeRefused(forge, status, reason)
+        case _ if status >= 500:
+            found = ForgeFailed(forge, status, reason)
+            found.details["retry_after"] = _retry_after(headers)
+            return found
+        case _:
+            return ForgeUnreachable(forge, f"it answers with {status}, which is no answer")
+
+
+def wait_of(error: ForgeError) -> float | None:
+    """In how many seconds a forge wants to be asked again, if it said so."""
+    wait: float | None = error.details.get("retry_after")
+    return wait
+
+
+def _is_limited(headers: Mapping[str, str]) -> bool:
+    """Whether a refusal is by a rate limit, as GitHub's primary and secondary limits say it."""
+    return "retry-after" in headers or any(headers.get(name) == "0" for name in _LEFT)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    said = headers.get("retry-after", "").strip()
+    if said.isdecimal() and len(said) < 10:
+        return float(said)
+    if said:
+        with suppress(ValueError, OverflowError):
+            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+    for name in _RESETS:
+        if headers.get(name, "").isdecimal() and len(headers[name]) < 12:
+            return max(0.0, float(headers[name]) - time.time())
+    return None
+
+
+def _said(data: object, depth: int = _DEPTH) -> Iterator[str]:
+    """The reasons in an error's JSON, whichever of the shapes it has that forges use."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, list) and depth:
+        for one in data[:_MOST]:
+            yield from _said(one, depth - 1)
+    elif isinstance(data, dict) and depth:
+        named = [data[name] for name in _WORDS if name in data]
+        if named:
+            for one in named:
+                yield from _said(one, depth - 1)
+        elif {"field", "code"} <= data.keys():
+            yield f"{data['field']}: {data['code']}"
+        else:
+            # GitLab names the field, and says below it what is wrong.
+            for field, one in list(data.items())[:_MOST]:
+                for words in _said(one, depth - 1):
+                    yield words if field == "base" else f"{field}: {words}"

@@ -1,0 +1,195 @@
+"""What a forge tells of unasked: `POST /hooks/github`, `/hooks/gitlab` and `/hooks/gitea`.
+
+    200  done, or done before, or a ping           401  the signature does not hold
+    202  nothing is to be done for such an event   404  no secret is set, or it is no hook of this forge
+    400  it is no JSON object                      413  over 1 MiB
+    422  it is of another repository               503  not applied: the forge is to send it again
+
+A webhook says only that something happened; what it was, the remote and the forge are asked. So a replayed
+one can do nothing but ask again, and one that was done is not done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from docyard.forges.asked import PING, asked_of, event_of, repository_of
+from docyard.forges.choosing import forge_place
+from docyard.forges.deliveries import Deliveries
+from docyard.forges.errors import ForgeError
+from docyard.forges.signatures import is_signed
+from docyard.forges.telling import followed_data
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from docyard.forges.asked import Asked
+    from docyard.forges.exchanges import Exchanged, Exchanges
+    from docyard.forges.place import ForgeAccess
+    from workspace.workspace import Workspace
+
+log = logging.getLogger("docyard")
+
+MOST_BYTES = 1 << 20
+_PATIENCE = 20.0  # seconds until a forge is told to come again; GitHub itself waits for 10
+_RETRY = "30"
+
+
+class Webhooks:
+    """The hooks of one served branch, whose forge is that of its settings.
+
+    `secret` is what the forge signs with, None to have no hooks. `patience` is how long an answer waits for
+    an exchange, in seconds; `clock` gives seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        exchanges: Exchanges,
+        access: Callable[[], ForgeAccess],
+        secret: str | None,
+        *,
+        patience: float = _PATIENCE,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._workspace = workspace
+        self._exchanges = exchanges
+        self._access = access
+        self._secret = secret
+        self._patience = patience
+        self._clock = clock
+        self._deliveries = Deliveries()
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one webhook."""
+        kind = request.path_params["forge"]
+        if self._secret is None:
+            return _told(404, "no webhooks are taken here", "Start the server with DOCYARD_WEBHOOK_SECRET.")
+        body = await _body(request)
+        if body is None:
+            return _told(413, "the webhook is over 1 MiB", "Choose fewer events.")
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if not is_signed(kind, headers, body, self._secret, self._clock()):
+            log.debug("a webhook was refused: its signature does not hold")  # anybody can send thousands
+            return _told(
+                401, "the signature does not hold", "Set the same secret here and in the webhook's settings."
+            )
+        return await self._signed(kind, headers, body)
+
+    async def _signed(self, kind: str, headers: dict[str, str], body: bytes) -> Response:
+        if self._deliveries.is_done(kind, headers, body):
+            return _told(200, "seen")
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict):
+            return _told(400, "the webhook is no JSON object", "Choose application/json as its content type.")
+        event = event_of(kind, headers)
+        asked = asked_of(kind, event, data)
+        if asked is PING:
+            return _told(200, "pong")
+        refused = await run_in_threadpool(self._refused, kind, data)
+        if refused is not None:
+            return refused
+        if asked is None:
+            return _told(202, "nothing is to be done for this event")
+        return await self._done(kind, headers, body, asked)
+
+    def _refused(self, kind: str, data: dict[str, Any]) -> Response | None:
+        """The answer to a webhook of another forge or repository; None for one of ours."""
+        try:
+            place = forge_place(self._workspace, self._access())
+        except WorkspaceError as error:  # such as that there is no token for it
+            return _failed(error)
+        if place is None or place.kind != kind:
+            fix = f'Set [forge] kind = "{kind}" in docyard.toml, or take the hook of the forge that is set.'
+            return _told(404, "this forge is not the one of the repository", fix)
+        ours, theirs = "/".join(place.segments), repository_of(kind, data)
+        if theirs is None or theirs.casefold() != ours.casefold():
+            return _told(
+                422, f"this is not about {ours}, which is served here", "Remove the webhook where it was set."
+            )
+        return None
+
+    async def _done(self, kind: str, headers: dict[str, str], body: bytes, asked: Asked) -> Response:
+        future = asyncio.wrap_future(self._exchanges.ask(asked))
+        try:
+            # What was begun for many goes on, whoever of them stops waiting.
+            found = await asyncio.wait_for(asyncio.shield(future), self._patience)
+        except TimeoutError:
+            return _told(503, "the exchange takes its time", "Send it again.", {"Retry-After": _RETRY})
+        if not found.is_applied:
+            return _failed(_reason(found))
+        self._deliveries.done(kind, headers, body)
+        synced = found.synced
+        return JSONResponse(
+            {
+                "commit": synced.commit if synced is not None else None,
+                "followed": followed_data(found.followed),
+            }
+        )
+
+
+def webhook_routes(webhooks: Webhooks) -> list[Route]:
+    """The routes of the hooks. They ask for no token of Docyard's: forges sign what they send."""
+    return [
+        Route(f"/hooks/{kind}", _of(kind, webhooks), methods=["POST"], name=f"hook-{kind}")
+        for kind in ("github", "gitlab", "gitea")
+    ]
+
+
+def _of(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        request.scope["path_params"] = {"forge": kind}
+        return await webhooks.answer(request)
+
+    return answer
+
+
+async def _body(request: Request) -> bytes | None:
+    """The body of a request; None for one over 1 MiB, of which no more than that is read."""
+    length = request.headers.get("content-length", "")
+    if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
+        return None
+    found = bytearray()
+    try:
+        async for part in request.stream():
+            found += part
+            if len(found) > MOST_BYTES:
+                return None
+    except ClientDisconnect:
+        return b""
+    return bytes(found)
+
+
+def _reason(found: Exchanged) -> WorkspaceError:
+    if found.error is not None:
+        return found.error
+    if found.followed is not None and found.followed.error is not None:
+        return found.followed.error
+    state = found.synced.state.value if found.synced is not None else "unknown"
+    return WorkspaceError(
+        f"the branch here is {state} after the fetch", fix="Run `docyard sync`: it says what to decide."
+    )
+
+
+def _failed(error: WorkspaceError) -> Response:
+    """The answer to what was not applied: the forge is to come again."""
+    wait = error.details.get("retry_after") if isinstance(error, ForgeError) else None
+    seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY
+    return _told(503, error.message, error.fix, {"Retry-After": seconds})
+
+
+def _told(status: int, message: str, fix: str = "", headers: dict[str, str] | None = None) -> Response:
+    said = {"message": message, **({"fix": fix} if fix else {})}
+    return JSONResponse(said, status, headers)

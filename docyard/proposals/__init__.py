@@ -1,0 +1,1 @@
+"""Proposals at a terminal: who speaks, what is said, and what a person sees of it."""

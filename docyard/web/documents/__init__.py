@@ -1,0 +1,1 @@
+"""A document on its page: rendered, its history, its blame, a commit, and a section that is edited."""

@@ -1,0 +1,60 @@
+"""Which commit changed each document last, as far as the last commits tell."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from workspace import trees
+from workspace.git import DamagedRepository
+from workspace.lineage import Lineage
+
+if TYPE_CHECKING:
+    from workspace.snapshot import Snapshot
+
+MOST = 300
+"""Commits that are looked back on, along first parents: a merge counts as who merged."""
+
+
+class LastChanges:
+    """The last change of each path, for the commit that was asked for last. Safe in several threads.
+
+    What a new commit changed is added to what is known; each commit is compared once with the one before.
+    """
+
+    def __init__(self) -> None:
+        self._commit: str | None = None
+        self._last: Mapping[str, str] = {}
+        self._lock = threading.Lock()
+
+    def of(self, snapshot: Snapshot) -> Mapping[str, str]:
+        """The commit that changed each path last; a path that is not there was not changed lately."""
+        if snapshot.commit is None:
+            return {}
+        with self._lock:
+            if self._commit == snapshot.commit:
+                return self._last
+            last = self._walked(snapshot, snapshot.commit)
+            self._commit, self._last = snapshot.commit, last
+            return last
+
+    def _walked(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
+        git = snapshot.git
+        states = Lineage(git, MOST + 1).of(commit)
+        found: dict[str, str] = {}
+        for place, state in enumerate(states[:MOST]):
+            if state.commit == self._commit:
+                return {**self._last, **found}
+            try:
+                if place + 1 < len(states):
+                    before: str | None = states[place + 1].tree
+                elif git.commit(state.commit).parents:
+                    break  # of a shallow clone, whose earlier commits are elsewhere
+                else:
+                    before = None
+                for change in trees.changes(git, before, state.tree):
+                    found.setdefault(change.path, state.commit)
+            except DamagedRepository:
+                break
+        return found

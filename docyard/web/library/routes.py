@@ -1,0 +1,27 @@
+"""The routes of the library, of search, and of what every page listens to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from docyard.web.answering import getting
+from docyard.web.library.pages import library
+from docyard.web.library.searching import search
+from docyard.web.live import listening
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from docyard.web.site import Site
+
+
+def library_routes(site: Site) -> list[BaseRoute]:
+    """The routes."""
+    return [
+        Route("/", getting(site, library)),
+        Route("/folder/{path:path}", getting(site, library)),
+        Route("/search", getting(site, search)),
+        Route("/events", listening(site)),
+    ]

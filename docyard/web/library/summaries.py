@@ -1,0 +1,134 @@
+"""What a list tells of a document: its title, its tasks, and its facets; remembered by its blob."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document import Document
+from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository
+from workspace.snapshot import check_pointer
+from workspace.taxonomy import BUILT_IN
+
+if TYPE_CHECKING:
+    from workspace.snapshot import Snapshot
+
+_KEPT = 200_000  # summaries, of some hundred bytes each
+_AHEAD = 20_000  # documents that are read before anyone asks
+_CALM = 0.3  # seconds
+
+_OPEN_BOX = re.compile(rb"\[[ \t]")
+_BOX = re.compile(rb"\[[ xX]\]")
+# To find the tasks of a larger document takes seconds; of it every line that looks like one is counted.
+_PARSED = 1_000_000  # bytes
+_TASK_LINE = re.compile(rb"^[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[([ xX])\][ \t]", re.MULTILINE)
+
+
+class Summary(NamedTuple):
+    """A document in a list. `facets` is what its front matter says of type and tags.
+
+    `tasks` counts all, `done` those that are done. `reason` says why it cannot be read: nothing else of it is
+    known then.
+    """
+
+    title: str
+    tasks: int = 0
+    done: int = 0
+    facets: Mapping[str, object] = {}
+    reason: str | None = None
+
+    @property
+    def open(self) -> int:
+        """How many tasks are to be done."""
+        return self.tasks - self.done
+
+
+class Summaries:
+    """The summaries of documents, each made when it is first asked for. Safe in several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Summary] = {}
+        self._boxless: set[str] = set()  # blobs in which nothing looks like a task that is to be done
+        self._ahead: threading.Thread | None = None
+        self._over = threading.Event()
+        self._asked = 0.0
+
+    def of(self, snapshot: Snapshot, path: str) -> Summary:
+        """The summary of a document of a snapshot; one that cannot be read says so."""
+        blob = snapshot.documents[path]
+        known = self._known.get((path, blob))
+        if known is None:
+            known = _read(snapshot, path, blob)
+            if known.reason is None:  # limits and what Git can read may be others tomorrow
+                if len(self._known) >= _KEPT:
+                    self._known = {}
+                self._known[path, blob] = known
+        return known
+
+    def has_open(self, snapshot: Snapshot, path: str) -> bool:
+        """Whether a document has tasks to be done; most are told from their bytes, without parsing them."""
+        blob = snapshot.documents[path]
+        if blob in self._boxless:
+            return False
+        if (path, blob) not in self._known:
+            try:
+                is_boxless = _OPEN_BOX.search(snapshot.git.blob(blob)) is None
+            except DamagedRepository:  # a list that it stands in says so
+                return False
+            if is_boxless:
+                if len(self._boxless) >= _KEPT:
+                    self._boxless = set()
+                self._boxless.add(blob)
+                return False
+        return self.of(snapshot, path).open > 0
+
+    def read_ahead(self, snapshot: Snapshot) -> None:
+        """Begin, once, to read the documents of a snapshot beside all else, so that lists find them read."""
+        if self._ahead is None and not self._over.is_set():
+            self._ahead = threading.Thread(
+                target=self._run, args=(snapshot,), name="docyard library", daemon=True
+            )
+            self._ahead.start()
+
+    def close(self) -> None:
+        """End the reading ahead, and wait for it."""
+        self._over.set()
+        if self._ahead is not None:
+            self._ahead.join()
+
+    def pause(self) -> None:
+        """Let a request go first: nothing is read ahead until nobody has asked for a moment."""
+        self._asked = time.monotonic()
+
+    def _run(self, snapshot: Snapshot) -> None:
+        for path in list(snapshot.documents)[:_AHEAD]:
+            while not self._over.is_set() and time.monotonic() - self._asked < _CALM:
+                self._over.wait(_CALM)
+            if self._over.is_set():
+                return
+            self.of(snapshot, path)
+
+
+def _read(snapshot: Snapshot, path: str, blob: str) -> Summary:
+    try:
+        snapshot.config.limits.check_document(path, snapshot.git.blob_size(blob))
+        data = snapshot.git.blob(blob)
+        check_pointer(path, data)
+        document = Document.parse(data, path)
+        done = _done(document)
+        facets = {key: document.front_matter[key] for key in BUILT_IN if key in document.front_matter}
+    except WorkspaceError as error:
+        return Summary(path.rpartition("/")[2], reason=f"{error.message}. {error.fix}")
+    return Summary(document.title, len(done), sum(done), facets)
+
+
+def _done(document: Document) -> list[bool]:
+    """Of each task whether it is done."""
+    if len(document.data) > _PARSED:
+        return [box != b" " for box in _TASK_LINE.findall(document.data)]
+    # Lists are what takes longest to find, and most documents have nothing that may be a box.
+    return [task.is_done for task in document.all_tasks] if _BOX.search(document.data) else []

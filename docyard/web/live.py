@@ -1,0 +1,127 @@
+"""Telling pages that are open that something moved: server-sent events (WHATWG HTML §9.2).
+
+A page says which version it shows, so that nothing is missed between its making and its listening. However
+many listen, the repository is looked at once a second, and not at all while nobody listens.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from docyard.web.site import Site
+
+MOST = 100
+"""Pages that may listen at once; a further one is told to come back."""
+
+_INTERVAL = 1.0  # seconds between two looks
+_TICK = 0.25  # seconds in which a listener hears of what another one saw, and of the end
+_PING = 15.0  # seconds after which a proxy or a browser may think that nobody is there
+_RETRY = 3_000  # milliseconds that a browser waits before it comes back
+
+
+_UNFINISHED = "~"
+
+
+def unfinished(version: str) -> str:
+    """What a page says that shows a version, but not yet all of it: it is told when the rest is known."""
+    return version and version + _UNFINISHED
+
+
+class Live:
+    """Who listens to one server, and what was seen last."""
+
+    def __init__(self) -> None:
+        self.listeners = 0
+        self._version = ""
+        self._commit: str | None = None
+        self._looked = float("-inf")
+        self._is_looking = False
+        self._is_over = False
+
+    def close(self) -> None:
+        """End all that listens within a moment, because the server stops. May be called from any thread."""
+        self._is_over = True
+
+    async def events(self, site: Site, known: str) -> AsyncIterator[str]:
+        """What a page is told that shows the version `known`, as the lines of events, until the server stops.
+
+        Raises nothing: where the repository cannot be read just now, there is nothing to tell.
+        """
+        if self.listeners >= MOST:  # many came at the same moment
+            return
+        self.listeners += 1
+        try:
+            yield f"retry: {_RETRY}\n\n"
+            sent = time.monotonic()
+            while not self._is_over:
+                await self._look(site)
+                if self._version and self._version != known and not _is_awaited(site, self._version, known):
+                    known = self._version
+                    yield _event(known, self._commit)
+                    sent = time.monotonic()
+                elif time.monotonic() - sent >= _PING:
+                    yield ": still here\n\n"
+                    sent = time.monotonic()
+                await anyio.sleep(_TICK)
+        finally:
+            self.listeners -= 1
+
+    async def _look(self, site: Site) -> None:
+        """See what the version is, unless another listener did so lately or is doing it."""
+        if self._is_looking or time.monotonic() - self._looked < _INTERVAL:
+            return
+        self._is_looking = True
+        try:
+            seen = await anyio.to_thread.run_sync(partial(_seen, site))
+            if seen is not None:
+                self._version, self._commit = seen
+        finally:
+            self._looked = time.monotonic()
+            self._is_looking = False
+
+
+def _is_awaited(site: Site, version: str, known: str) -> bool:
+    """Whether a page lacks only what is being read yet."""
+    return known == unfinished(version) and site.is_reading
+
+
+def _seen(site: Site) -> tuple[str, str | None] | None:
+    from workspace.errors import WorkspaceError
+
+    try:
+        workspace = site.index().workspace
+        return site.versions.now(workspace), workspace.tip()
+    except WorkspaceError:  # whoever opens a page is told why
+        return None
+
+
+def _event(version: str, commit: str | None) -> str:
+    data = json.dumps({"commit": commit, "version": version})
+    return f"id: {version}\nevent: moved\ndata: {data}\n\n"
+
+
+def listening(site: Site) -> Callable[[Request], Any]:
+    """The endpoint of events. `since` is the version that the page shows, unless the browser came back."""
+
+    async def endpoint(request: Request) -> Response:
+        if request.method == "HEAD":  # nothing would come, and never end
+            return Response(media_type="text/event-stream")
+        if site.live.listeners >= MOST:
+            return PlainTextResponse("too many pages listen\n", 503, {"Retry-After": "60"})
+        known = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        events = site.live.events(site, known[:64])
+        return StreamingResponse(events, headers=headers, media_type="text/event-stream")
+
+    return endpoint

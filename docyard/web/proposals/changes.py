@@ -1,0 +1,78 @@
+"""What a proposal changes, section by section, with the comments where they belong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from docyard.web.diffing import diff_of
+from docyard.web.proposals.conversation import ThreadShown, threads_shown
+from docyard.web.proposals.viewing import head
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from docyard.web.answering import Asked
+    from docyard.web.diffing import Diff
+    from workspace.proposals import Proposal
+    from workspace.reviewing import Changes
+
+_MOST_THREADS = 300
+
+VIEWS = {"side": "Side by side", "inline": "In one column"}
+"""How changes can be looked at."""
+
+
+def changes_page(asked: Asked) -> Response:
+    """The changes of a proposal, or those of one document. Raises ProposalNotFound."""
+    one = asked.workspace.proposing().one(asked.path["id"])
+    changes = asked.workspace.reviewing().changes(one)
+    view = asked.query.get("view", "side")
+    view = view if view in VIEWS else "side"
+    path = asked.query.get("path") or None
+    offset = asked.query.get("offset", "")
+    at = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 9 else 0
+    diff = diff_of(changes, path=path, offset=at)
+    within, elsewhere = _placed(asked, one, changes, diff)
+
+    def link(offset: int) -> str:
+        return asked.urls.proposal(one.id, "changes", view=view, path=path, offset=offset or None)
+
+    return asked.page(
+        "changes.html",
+        **head(asked, one),
+        diff=diff,
+        view=view,
+        views=VIEWS,
+        path=path,
+        ref=changes.tip,
+        paths=[document.path for document in changes.documents],
+        threads=within,
+        elsewhere=elsewhere,
+        link=link,
+    )
+
+
+def _placed(
+    asked: Asked, one: Proposal, changes: Changes, diff: Diff
+) -> tuple[dict[tuple[str, str], list[ThreadShown]], int]:
+    """The threads of this page by path and section, and how many comments are on other places."""
+    reviewing = asked.workspace.reviewing()
+    shown = {(document.path, section.address) for document in diff.documents for section in document.sections}
+    first = {document.path: document.sections[0].address for document in diff.documents if document.sections}
+    found: dict[tuple[str, str], list[ThreadShown]] = {}
+    elsewhere, after = 0, 0
+    while after < _MOST_THREADS:
+        page = reviewing.comments(one, after=after)
+        for placed in page.threads:
+            place = placed.standing or placed.thread.comment.place
+            key = (place.path, place.slug or "") if place is not None else None
+            if place is not None and key not in shown and place.slug is None and place.path in first:
+                key = place.path, first[place.path]  # on the document: before its first section
+            if key in shown:
+                found.setdefault(key, []).extend(threads_shown(asked, one, changes, [placed]))
+            else:
+                elsewhere += 1
+        if page.next is None:
+            return found, elsewhere
+        after = page.next
+    return found, elsewhere + len(one.words.threads) - after

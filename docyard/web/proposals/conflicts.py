@@ -1,0 +1,225 @@
+"""Conflicts of a proposal with its target: shown, and decided all on one form.
+
+A decision counts for the commits that it was made on. Where one of them has gone on, nothing is merged, and
+what was chosen and written stays in the form.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from docyard.exits import CannotError
+from docyard.proposals.conflicts import Found, conflicts_of, version_text
+from docyard.proposals.listing import who
+from docyard.web.diff_rows import Rows, rows_of
+from docyard.web.failing import status_of
+from docyard.web.proposals.deciding import (
+    Decided,
+    conflict_id,
+    digest,
+    read,
+    resolutions,
+    seen_digest,
+)
+from docyard.web.proposals.viewing import head
+from workspace.errors import WorkspaceError
+from workspace.merging.committing import MergeConflict
+from workspace.merging.conflict import UnitKind
+from workspace.proposals.words import Refreshed
+from workspace.proposing import ConflictChanged, Decisions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.responses import Response
+
+    from docyard.web.answering import Asked
+    from workspace.merging.conflict import Conflict, UnitId
+    from workspace.merging.trees import FileConflict, Resolutions
+    from workspace.proposals import Event, Proposal
+
+MOST = 100
+"""Conflicts on one form."""
+
+_LONGEST = 200_000  # characters that are edited on a page
+_COMMIT = re.compile("[0-9a-f]{40}")
+_KINDS = {
+    UnitKind.DOCUMENT: "The whole file",
+    UnitKind.METADATA: "Front matter",
+    UnitKind.SECTION: "A section with all below it",
+    UnitKind.HEADING: "A heading",
+    UnitKind.TEXT: "Text",
+    UnitKind.TASK: "A task",
+    UnitKind.PLACE: "Where it stands",
+}
+
+
+class Version(NamedTuple):
+    """One version of a unit: how it differs from the base, or why it is not shown."""
+
+    rows: Rows
+    note: str = ""
+
+
+class ConflictShown(NamedTuple):
+    """A conflict with its versions, and what was chosen by now.
+
+    `content` is what stands in the field for one's own words; None where there can be none.
+    `has_changed` says that a choice was made on other versions than these.
+    """
+
+    id: str
+    seen: str
+    path: str
+    where: str
+    kind: str
+    base: Version | None
+    ours: Version
+    theirs: Version
+    choice: str
+    content: str | None
+    has_changed: bool
+    problem: str
+
+
+def conflicts_page(asked: Asked) -> Response:
+    """The conflicts of a proposal as they are now. Raises ProposalNotFound."""
+    one = asked.workspace.proposing().one(asked.path["id"])
+    return _page(asked, one, _found(asked, one), {})
+
+
+def resolve(asked: Asked, one: Proposal) -> Response:
+    """Takes the target into the proposal as the form decides, or shows the form again with what it held."""
+    decided = read(asked.fields)
+    commit, target = asked.fields.get("commit", ""), asked.fields.get("target", "")
+    if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(target):
+        return _page(asked, one, _found(asked, one), decided, status=409)
+
+    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+        return resolutions(conflicts, decided)
+
+    decisions = Decisions(choose, commit, target, digest(decided))
+    proposing = asked.workspace.proposing()
+    try:
+        proposing.refresh(one.id, asked.actor, decisions, request=asked.fields.get("key") or None)
+    except ConflictChanged as error:
+        one = proposing.one(one.id)
+        return _page(asked, one, Found(error.tip, error.theirs, error.conflicts), decided, changed=True)
+    except MergeConflict as error:
+        return _page(asked, one, _found(asked, one, target), decided, left=len(error.conflicts))
+    except WorkspaceError as error:
+        one = proposing.one(one.id)
+        return _page(asked, one, _found(asked, one, target if one.is_open else None), decided, error=error)
+    return asked.redirect(asked.urls.proposal(one.id))
+
+
+def _found(asked: Asked, one: Proposal, target: str | None = None) -> Found:
+    """The conflicts as they are now, or with an earlier commit of the target, which a form is bound to."""
+    if target is not None:
+        return Found(one.tip, target, asked.workspace.reviewing().conflicts(one, target))
+    try:
+        return conflicts_of(asked.workspace, one)
+    except CannotError:  # a branch is gone, which the page says
+        return Found(one.tip, None, ())
+
+
+def _page(
+    asked: Asked,
+    one: Proposal,
+    found: Found,
+    decided: Mapping[str, Decided],
+    *,
+    changed: bool = False,
+    left: int = 0,
+    error: WorkspaceError | None = None,
+    status: int | None = None,
+) -> Response:
+    shown = [_shown(path, conflict, decided, error) for path, conflict in found.conflicts[:MOST]]
+    kept = {each.id for each in shown} if one.is_open and asked.may_write else set[str]()
+    lost = [each.content for id, each in decided.items() if id not in kept and each.content.strip()]
+    if status is None:
+        status = status_of(error) if error is not None else 409 if changed or left else 200
+    return asked.page(
+        "conflicts.html",
+        status=status,
+        **head(asked, one),
+        commit=found.commit,
+        target_commit=found.target_commit,
+        conflicts=shown,
+        more=max(0, len(found.conflicts) - MOST),
+        changed=changed,
+        left=left,
+        error=error,
+        lost=lost,
+        refreshed=_last_refresh(asked, one) if changed else None,
+    )
+
+
+def _last_refresh(asked: Asked, one: Proposal) -> tuple[str, Event] | None:
+    """Who took the target in last, and what they said by it."""
+    events = asked.workspace.proposing().said(one)
+    found = next((event for event in reversed(events) if isinstance(event.words, Refreshed)), None)
+    return None if found is None else (who(found.author), found)
+
+
+def _shown(
+    path: str,
+    conflict: Conflict,
+    decided: Mapping[str, Decided],
+    error: WorkspaceError | None,
+) -> ConflictShown:
+    unit, id, seen = conflict.unit, conflict_id(path, conflict.unit), seen_digest(conflict)
+    before = decided.get(id)
+    has_changed = before is not None and before.seen not in ("", seen)
+    choice = before.choice.value if before is not None and before.choice and not has_changed else ""
+    base = _text(unit, conflict.base)
+    is_wrong = error is not None and error.details.get("unit") == unit
+    content = _editable(conflict)
+    if content is not None and before is not None and before.content.strip():
+        content = before.content
+    return ConflictShown(
+        id,
+        seen,
+        path,
+        unit.where,
+        _KINDS[unit.kind],
+        _version(unit, conflict.base, None) if conflict.base is not None else None,
+        _version(unit, conflict.ours, base),
+        _version(unit, conflict.theirs, base),
+        choice,
+        content,
+        has_changed,
+        f"{error.message}. {error.fix}" if error is not None and is_wrong else "",
+    )
+
+
+def _version(unit: UnitId, data: bytes | None, base: str | None) -> Version:
+    if data is None:
+        return Version(Rows(), "Not there: this side removed it, or never had it.")
+    text = _text(unit, data)
+    if text is None:
+        return Version(Rows(), f"{len(data):,} bytes that are no text.")
+    if not text.strip():
+        return Version(Rows(), "Empty.")
+    return Version(rows_of(text if base is None else base, text))
+
+
+def _text(unit: UnitId, data: bytes | None) -> str | None:
+    """A version as text; None for what is none."""
+    if data is None or b"\0" in data:
+        return None
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return None
+    return version_text(unit, data).replace("\r\n", "\n")
+
+
+def _editable(conflict: Conflict) -> str | None:
+    """What one's own words begin with: ours, else theirs; None for a place, and for what is no text."""
+    if conflict.unit.kind is UnitKind.PLACE:
+        return None
+    data = conflict.ours if conflict.ours is not None else conflict.theirs
+    text = _text(conflict.unit, data)
+    return text if text is not None and len(text) <= _LONGEST else None

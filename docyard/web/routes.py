@@ -1,0 +1,28 @@
+"""Which address is answered by what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from docyard.web.assets import static_file
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from docyard.web.site import Site
+
+
+def routes(site: Site) -> list[BaseRoute]:
+    """The routes of all pages."""
+    from docyard.web.documents.routes import document_routes
+    from docyard.web.library.routes import library_routes
+    from docyard.web.proposals.routes import proposal_routes
+
+    return [
+        Route("/static/{name}", static_file),
+        *library_routes(site),
+        *document_routes(site),
+        *proposal_routes(site),
+    ]

@@ -1,0 +1,77 @@
+"""Where each thing is found on the page. Paths of the repository are percent-encoded segment by segment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+
+def path_url(path: str) -> str:
+    """A path of the repository as it stands in a URL."""
+    # Names that are not UTF-8 hold what Git has, byte by byte.
+    return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~!$&'(*)+,;=:@")
+
+
+def with_query(url: str, /, **values: str | int | None) -> str:
+    """A URL with those of the values that are not None or empty; keys of a workspace are among the names."""
+    given = {name: value for name, value in values.items() if value not in (None, "")}
+    return f"{url}?{urlencode(given, errors='surrogateescape')}" if given else url
+
+
+def fragment(address: str) -> str:
+    """The address of a section as the fragment of a URL; nothing for a whole document."""
+    return "#" + quote(address, safe="/-._~!$&'(*)+,;=:@") if address else ""
+
+
+class PageUrls(NamedTuple):
+    """The addresses of pages as one request sees them: its `ref` stays, so that one reads on in the past."""
+
+    ref: str | None = None
+
+    def library(self) -> str:
+        """The top folder."""
+        return with_query("/", ref=self.ref)
+
+    def folder(self, path: str) -> str:
+        """A folder of documents; the top one is the empty path."""
+        return with_query(f"/folder/{path_url(path)}", ref=self.ref) if path else self.library()
+
+    def document(self, path: str, section: str = "") -> str:
+        """A rendered document, at one of its sections."""
+        return with_query(f"/doc/{path_url(path)}", ref=self.ref) + fragment(section)
+
+    def raw(self, path: str) -> str:
+        """A file as it is."""
+        return with_query(f"/raw/{path_url(path)}", ref=self.ref)
+
+    def history(self, path: str, section: str = "") -> str:
+        """The changes of a document or section."""
+        return with_query(f"/history/{path_url(path)}", section=section, ref=self.ref)
+
+    def blame(self, path: str, section: str = "") -> str:
+        """Who wrote the lines of a document or section."""
+        return with_query(f"/blame/{path_url(path)}", section=section, ref=self.ref)
+
+    def edit(self, path: str, section: str = "", proposal: str = "") -> str:
+        """The form in which a section is edited."""
+        return with_query(f"/edit/{path_url(path)}", section=section, proposal=proposal)
+
+    def commit(self, commit: str) -> str:
+        """What a commit changed."""
+        return f"/commit/{quote(commit, safe='')}"
+
+    def search(self, /, **values: str | int | None) -> str:
+        """A search."""
+        return with_query("/search", **{"ref": self.ref, **values})
+
+    def proposals(self, **values: str | int | None) -> str:
+        """The list of proposals."""
+        return with_query("/proposals", **values)
+
+    def proposal(self, id: str, part: str = "", **values: str | int | None) -> str:
+        """A proposal, or one part of its pages: "changes", "conflicts", or the act that is posted to."""
+        return with_query(f"/proposals/{quote(id, safe='')}" + (f"/{part}" if part else ""), **values)
+
+    def at(self, ref: str | None) -> PageUrls:
+        """The same addresses at another ref; None is the tip of the served branch."""
+        return PageUrls(ref)

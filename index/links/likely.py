@@ -1,0 +1,85 @@
+"""The links of long documents by the names that they may mean: a table of contents is read once.
+
+It links to thousands of documents, and each of these asks for the few links that lead to it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from index.links.record import Record
+from index.links.spelled import name_in, names_meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from index.links.record import Reference
+    from index.links.store import Found
+
+LONG = 200
+"""References of a record that is worth to be kept; shorter ones are read faster than they are kept."""
+
+MOST = 60_000
+"""References that are kept in all, of some 400 bytes each."""
+
+Key = tuple[str, str, str]
+
+
+class LongRecords:
+    """Long records, kept by rules, path and blob; the least recently used go first. Safe between threads."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._held = 0
+        self._kept: OrderedDict[Key, _ByName] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: object) -> bool:
+        with self._lock:
+            return key in self._kept
+
+    def likely(self, rules: str, path: str, read: Callable[[str, str], Record], found: Found) -> Record:
+        """A document's links, of a long one only those that may lead to a path.
+
+        `read` reads those of a path and a blob anew: one that was kept a moment ago may have gone.
+        """
+        key = (rules, found.path, found.blob)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+        if kept is None:
+            record = Record.read(found.record) if found.record else read(found.path, found.blob)
+            if len(record.references) < LONG:
+                return record
+            kept = _ByName(record)
+            self._keep(key, kept)
+        return kept.likely(path)
+
+    def _keep(self, key: Key, kept: _ByName) -> None:
+        with self._lock:
+            if key not in self._kept and kept.size <= self._most:
+                self._kept[key] = kept
+                self._held += kept.size
+            while self._held > self._most:
+                _, dropped = self._kept.popitem(last=False)
+                self._held -= dropped.size
+
+
+class _ByName:
+    """The references of a record by the name that each ends with; None has those of which it is not plain."""
+
+    def __init__(self, record: Record) -> None:
+        self._is_open = record.is_open
+        self.size = len(record.references)
+        self._places: dict[str | None, list[tuple[int, Reference]]] = {}
+        for place, item in enumerate(record.references):
+            self._places.setdefault(name_in(item.destination), []).append((place, item))
+
+    def likely(self, path: str) -> Record:
+        found: list[tuple[int, Reference]] = []
+        for name in (None, *names_meaning(path)):
+            found += self._places.get(name, ())
+        return Record(tuple(item for _, item in sorted(found, key=lambda one: one[0])), self._is_open)

@@ -1,0 +1,79 @@
+"""A really started server over HTTP, and requests to it byte by byte."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from tests import warm
+from tests.acceptance.server import surroundings
+
+PATIENCE = 30.0  # seconds
+
+
+class HttpServer:
+    """A process that serves, from the line that it prints on."""
+
+    def __init__(self, options: list[str], home: Path) -> None:
+        home.mkdir(exist_ok=True)
+        self._log = home / "stderr"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*warm.python(), "-m", "docyard", "serve", *options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=surroundings(home),
+            )
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
+        assert self.line.endswith("\n"), self.log()
+        parts = urlsplit(self.line.strip())
+        assert parts.hostname
+        assert parts.port
+        self.host, self.port = parts.hostname, parts.port
+        self.base = f"http://{parts.netloc}"
+        self.token = parse_qs(parts.query).get("token", [""])[0]
+
+    def log(self) -> str:
+        """What the server wrote to standard error."""
+        return self._log.read_text()
+
+    def raw(self, *lines: str, body: bytes = b"") -> str:
+        """What the server answers to these bytes, until it closes the connection."""
+        with socket.create_connection((self.host, self.port), timeout=PATIENCE) as wire:
+            wire.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
+            found = b""
+            while more := wire.recv(65_536):
+                found += more
+        return found.decode()
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Ask it to stop; gives its exit code and what else it printed."""
+        self.process.send_signal(number)
+        assert self.process.stdout is not None
+        code = self.process.wait(PATIENCE)
+        return code, self.process.stdout.read()
+
+
+@contextmanager
+def serving_http(home: Path, *options: str | os.PathLike[str]) -> Iterator[HttpServer]:
+    """A server of these options on a free port of this machine, where they name no other."""
+    given = [os.fspath(option) for option in options]
+    address = [] if "--http" in given else ["--http", "127.0.0.1:0"]
+    server = HttpServer([*address, *given], home)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.process.kill()
+        server.process.wait()
+        assert server.process.stdout is not None
+        server.process.stdout.close()

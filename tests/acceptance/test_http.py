@@ -1,0 +1,401 @@
+"""A really started server over HTTP: by which names it is asked, who may speak, and both eras at `/mcp`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Implementation
+
+from docyard.cli import main
+from docyard.exits import Exit
+from docyard.http.waiting import BACKLOG, MOST
+from tests.acceptance.clients import Heard, watching
+from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
+from tests.acceptance.server import CLIENT, Era
+from tests.acceptance.wire import until
+from tests.repositories import Repo, normal
+from workspace.policy.people import Tokens
+from workspace.publishing.locks import docyard_lock
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are sent signals of POSIX")
+
+FILES = {
+    "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
+    "guide.md": "# Guide\n\nHow to begin with herons.\n\n## Tasks\n\n- [ ] Try\n",
+    "specs/api.md": "# API\n\n## Calls\n\nSome.\n",
+}
+LINE = re.compile(r"http://127\.0\.0\.1:[0-9]+/\?token=[A-Za-z0-9_-]{43}\n")
+PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+ALL = "documents,tasks,search,reading,history,proposals"
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("http") / "docs", FILES)
+
+
+@pytest.fixture(scope="module")
+def server(repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    home = tmp_path_factory.mktemp("user") / "home"
+    with serving_http(home, "-C", repo.path, "--no-fsync", "--toolsets", ALL) as started:
+        yield started
+        assert started.log() == ""
+
+
+@pytest.fixture(scope="module")
+def ana(repo: Repo) -> str:
+    return Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@example.org")
+
+
+@asynccontextmanager
+async def connected(server: HttpServer, era: Era, token: str | None = None) -> AsyncIterator[Client]:
+    shown = {"Authorization": f"Bearer {token or server.token}"}
+    me = Implementation(name=CLIENT, version="1")
+    async with (
+        httpx2.AsyncClient(headers=shown, timeout=PATIENCE) as wire,
+        Client(
+            streamable_http_client(f"{server.base}/mcp", http_client=wire), mode=era, client_info=me
+        ) as client,
+    ):
+        yield client
+
+
+def status(answer: str) -> int:
+    return int(answer.split(" ", 2)[1])
+
+
+def answer_of(wire: socket.socket) -> bytes:
+    """What comes until nothing does any more: an answer, or the first words of one that is a stream."""
+    found = b""
+    while not found.endswith(b"}") and (more := wire.recv(65_536)):
+        found += more
+    return found
+
+
+def post(server: HttpServer, message: object, **headers: str) -> tuple[int, Any]:
+    """The status and the data of one message."""
+    shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json", **headers}
+    found = httpx2.post(f"{server.base}/mcp", json=message, headers=shown, timeout=PATIENCE)
+    return found.status_code, found.json() if found.content else None
+
+
+def test_one_line_says_where_it_is(server: HttpServer) -> None:
+    assert LINE.fullmatch(server.line)
+    assert httpx2.get(server.line.strip(), timeout=PATIENCE).status_code == 303
+
+
+HOSTS = {
+    "evil": (["Host: evil.example"], 421),
+    "evil with the port": (["Host: evil.example:{port}"], 421),
+    "no port": (["Host: 127.0.0.1"], 421),
+    "another port": (["Host: 127.0.0.1:1"], 421),
+    "none": ([], 400),
+    "empty": (["Host:"], 421),
+    "two": (["Host: 127.0.0.1:{port}", "Host: evil.example"], 400),
+    "two in one": (["Host: 127.0.0.1:{port}, evil.example"], 421),
+    "final dot": (["Host: localhost.:{port}"], 421),
+    "user": (["Host: user@127.0.0.1:{port}"], 421),
+    "port out of range": (["Host: 127.0.0.1:99999"], 421),
+    "forwarded": (["Host: evil.example", "X-Forwarded-Host: 127.0.0.1:{port}"], 421),
+    "local": (["Host: LOCALHOST:{port}"], 401),
+    "IPv6": (["Host: [::1]:{port}"], 401),
+}
+
+
+@pytest.mark.parametrize(("headers", "expected"), HOSTS.values(), ids=HOSTS)
+@pytest.mark.parametrize("target", ["/", "/mcp"])
+def test_evil_hosts(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
+    lines = [line.replace("{port}", str(server.port)) for line in headers]
+    assert status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
+
+
+@pytest.mark.parametrize(
+    "target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"]
+)
+def test_targets_for_proxies(server: HttpServer, target: str) -> None:
+    lines = (f"GET {target.replace('{port}', str(server.port))} HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
+    assert status(server.raw(*lines)) == 400
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
+def test_evil_origins(server: HttpServer, origin: str) -> None:
+    assert post(server, PING, Origin=origin)[0] == 403
+    preflight = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    found = httpx2.options(f"{server.base}/mcp", headers=preflight)
+    assert found.status_code == 403
+    assert "access-control-allow-origin" not in found.headers
+
+
+def test_tokens(server: HttpServer, ana: str) -> None:
+    assert post(server, PING)[0] == 200
+    assert post(server, PING, Authorization=f"Bearer {ana}")[0] == 200
+    for shown in ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}"):
+        code, told = post(server, PING, Authorization=shown)
+        assert code == 401
+        assert "token" in told["error"]["message"]
+    assert httpx2.get(f"{server.base}/mcp", timeout=PATIENCE).headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_token_of_another_start_or_repository_is_none(server: HttpServer, tmp_path: Path) -> None:
+    other = normal(tmp_path / "docs")
+    foreign = Tokens(other.path / ".git").add("ana", "Ana Li", "ana@example.org")
+    assert post(server, PING, Authorization=f"Bearer {foreign}")[0] == 401
+
+
+def test_a_revoked_token_is_none(server: HttpServer, repo: Repo) -> None:
+    secret = Tokens(repo.path / ".git").add("eve", "Eve", "eve@example.org")
+    assert post(server, PING, Authorization=f"Bearer {secret}")[0] == 200
+    assert main(["tokens", "revoke", "eve", "-C", str(repo.path)]) == Exit.DONE
+    assert post(server, PING, Authorization=f"Bearer {secret}")[0] == 401
+
+
+@pytest.mark.anyio
+async def test_tools_resources_and_prompts(server: HttpServer, repo: Repo, era: Era) -> None:
+    async with connected(server, era) as client:
+        assert client.protocol_version == ("2025-11-25" if era == "legacy" else "2026-07-28")
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert {"create_document", "search_docs", "update_proposal"} <= set(names)
+        found = await client.call_tool("search_docs", {"query": "herons"})
+        assert isinstance(found.structured_content, dict)
+        assert found.structured_content["hits"]
+        read = await client.read_resource("doc:///specs/api.md")
+        assert read.contents
+        assert (await client.list_prompts()).prompts
+        with pytest.raises(MCPError, match="Unknown tool"):
+            await client.call_tool("no_such_tool", {}, progress_callback=ignore)
+        written = await client.call_tool(
+            "edit_document",
+            {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": f"In {era}"},
+        )
+        assert not written.is_error
+    # Nothing of a handshake is remembered: then it is the program that sends.
+    told = "python-httpx2" if era == "legacy" else CLIENT
+    assert f"Docyard-Client: {told}\n" in repo.git("log", "-1", "--format=%B")
+
+
+async def ignore(done: float, total: float | None, message: str | None) -> None:
+    """Progress that nobody looks at."""
+
+
+@pytest.mark.anyio
+async def test_overwriting_needs_the_commit_that_was_read(server: HttpServer, era: Era) -> None:
+    place = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
+    async with connected(server, era) as client:
+        seen = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
+        assert isinstance(seen.structured_content, dict)
+        # Nobody remembers what this client has seen: only a commit says so.
+        blind = await client.call_tool("edit_document", {**place, "content": f"Another {era}."})
+        assert isinstance(blind.structured_content, dict)
+        assert blind.structured_content["code"] == "READ_FIRST"
+        commit = seen.structured_content["commit"]
+        sighted = {**place, "content": f"Herons, {era}.", "base_commit": commit}
+        assert not (await client.call_tool("edit_document", sighted)).is_error
+
+
+@pytest.mark.anyio
+async def test_a_persons_token_approves_and_merges(
+    server: HttpServer, repo: Repo, ana: str, era: Era
+) -> None:
+    edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": f"In {era}."}
+    async with connected(server, era) as agent, connected(server, era, ana) as person:
+        opened = await agent.call_tool("edit_document", edit)
+        assert isinstance(opened.structured_content, dict)
+        proposal = opened.structured_content["proposal"]
+        acts = {name: {"proposal": proposal, "action": name} for name in ("submit", "approve", "merge")}
+        assert not (await agent.call_tool("update_proposal", acts["submit"])).is_error
+        for name in ("approve", "merge"):
+            assert (await agent.call_tool("update_proposal", acts[name])).is_error
+        for name in ("approve", "merge"):
+            done = await person.call_tool("update_proposal", acts[name])
+            assert not done.is_error, done.structured_content
+    assert f"In {era}." in repo.git("show", "main:specs/api.md")
+
+
+@pytest.mark.anyio
+async def test_those_who_listen_hear_of_commits(server: HttpServer, repo: Repo) -> None:
+    heard, other = Heard(), Heard()
+    uri = "doc:///heard.md"
+    repo.commit({"heard.md": "# Heard\n"})
+    async with (
+        connected(server, "auto") as first,
+        connected(server, "auto") as second,
+        watching(first, "auto", heard, [uri]),
+        watching(second, "auto", other, [uri]),
+    ):
+        repo.commit({"heard.md": "# Heard\n\nMore.\n"})
+        await heard.until(uri)
+        await other.until(uri)
+
+
+def test_progress_comes_in_a_stream_before_the_answer(server: HttpServer, repo: Repo) -> None:
+    repo.commit({"progress.md": "# Progress\n\nOf egrets.\n"})
+    asked = {"name": "search_docs", "arguments": {"query": "egrets"}, "_meta": {"progressToken": "p1"}}
+    shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json, text/event-stream"}
+    message = {**PING, "method": "tools/call", "params": asked}
+    found = httpx2.post(f"{server.base}/mcp", json=message, headers=shown, timeout=PATIENCE)
+    assert found.headers["content-type"].startswith("text/event-stream")
+    told = [json.loads(line[6:]) for line in found.text.splitlines() if line.startswith("data: ")]
+    assert [each["method"] for each in told[:-1]] == ["notifications/progress"] * (len(told) - 1)
+    steps = [each["params"]["progress"] for each in told[:-1]]
+    assert steps
+    assert steps == sorted(set(steps))
+    assert {each["params"]["progressToken"] for each in told[:-1]} == {"p1"}
+    assert told[-1]["result"]["structuredContent"]["hits"]
+
+
+@pytest.mark.slow  # connections beyond those that are kept ready are tried again after a second
+def test_whoever_connects_and_says_nothing_keeps_nobody_out(server: HttpServer) -> None:
+    with ExitStack() as stack:
+        for _ in range(MOST + BACKLOG):
+            stack.enter_context(socket.create_connection((server.host, server.port)))
+        assert post(server, PING)[0] == 200
+
+
+def test_who_leaves_in_the_middle_of_a_form_is_no_fault(server: HttpServer) -> None:
+    kind = "Content-Type: application/x-www-form-urlencoded"
+    lines = ("POST /login HTTP/1.1", f"Host: 127.0.0.1:{server.port}", kind, "Content-Length: 9", "", "token")
+    with socket.create_connection((server.host, server.port)) as wire:
+        wire.sendall("\r\n".join(lines).encode())
+    assert post(server, PING)[0] == 200  # and nothing is logged, as is seen at the end
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["with its length", "in chunks"])
+def test_a_message_that_is_too_large(server: HttpServer, is_told: bool) -> None:
+    body = json.dumps({**PING, "params": {"x": "x" * (4 * 1024 * 1024)}}).encode()
+    shown = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE)
+    try:
+        connection.request(
+            "POST", "/mcp", body if is_told else iter([body]), shown, encode_chunked=not is_told
+        )
+        found = connection.getresponse()
+        told = json.loads(found.read())
+    except BrokenPipeError:  # it was answered before all was sent
+        found = connection.getresponse()
+        told = json.loads(found.read())
+    finally:
+        connection.close()
+    assert found.status == 413
+    assert told["error"]["data"] == {"code": "MESSAGE_TOO_LARGE", "limit": 4 * 1024 * 1024}
+
+
+def test_a_client_that_hangs_up_does_not_stop_a_write(server: HttpServer, repo: Repo) -> None:
+    arguments = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": "Hung up"}
+    message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": arguments}}
+    body = json.dumps(message).encode()
+    for accept in ("application/json", "application/json, text/event-stream"):
+        before = repo.head()
+        with docyard_lock(repo.path / ".git"):
+            wire = socket.create_connection((server.host, server.port))
+            lines = (
+                "POST /mcp HTTP/1.1",
+                f"Host: 127.0.0.1:{server.port}",
+                f"Authorization: Bearer {server.token}",
+                "Content-Type: application/json",
+                f"Accept: {accept}",
+                f"Content-Length: {len(body)}",
+            )
+            wire.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+            wire.settimeout(1)
+            with pytest.raises(TimeoutError):  # it waits for its turn
+                answer_of(wire)
+            wire.close()
+        until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
+    assert repo.git("show", "main:guide.md").count("Hung up") == 2
+
+
+def _listening(server: HttpServer, target: str) -> socket.socket:
+    """A connection on which the server has begun to answer."""
+    wire = socket.create_connection((server.host, server.port), timeout=PATIENCE)
+    lines = (
+        f"GET {target} HTTP/1.1",
+        f"Host: 127.0.0.1:{server.port}",
+        f"Authorization: Bearer {server.token}",
+        "Accept: text/event-stream",
+        "Connection: close",
+    )
+    wire.sendall("\r\n".join([*lines, "", ""]).encode())
+    assert wire.recv(4).startswith(b"H")
+    return wire
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_though_somebody_listens(repo: Repo, tmp_path: Path, number: int) -> None:
+    with serving_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as started:
+        wires = [_listening(started, target) for target in ("/events", "/mcp")]
+        assert started.stop(number) == (Exit.DONE, "")
+        for wire in wires:
+            while wire.recv(65_536):
+                pass
+            wire.close()
+        assert started.log() == ""
+
+
+def test_without_a_token(repo: Repo, tmp_path: Path) -> None:
+    options = ("-C", repo.path, "--http", "localhost:0", "--no-token", "--read-only")
+    with serving_http(tmp_path / "home", *options) as started:
+        assert re.fullmatch(r"http://localhost:[0-9]+/\n", started.line)
+        assert httpx2.get(f"{started.base}/", timeout=PATIENCE).status_code == 200
+        elsewhere = {"Host": "evil.example"}
+        assert httpx2.get(f"{started.base}/", headers=elsewhere, timeout=PATIENCE).status_code == 421
+        # One that is shown has to be right all the same.
+        assert post(started, PING, Authorization="Bearer x")[0] == 401
+
+
+def test_an_artifact_has_pages_and_a_search(repo: Repo, tmp_path: Path) -> None:
+    out, token = tmp_path / "site", tmp_path / "token"
+    assert main(["build", str(repo.path), "--out", str(out)]) == Exit.DONE
+    token.write_text("t" * 40)
+    token.chmod(0o600)
+    options = ("--index", out, "--read-only", "--token-file", token)
+    with serving_http(tmp_path / "home", *options) as started:
+        assert started.line == f"{started.base}/\n"
+        shown = {"Authorization": f"Bearer {'t' * 40}"}
+        for path in ("/", "/doc/guide.md", "/search?q=herons"):
+            found = httpx2.get(started.base + path, headers=shown, timeout=PATIENCE)
+            assert found.status_code == 200, path
+            assert "Guide" in found.text
+            assert "/edit/" not in found.text
+        sent = httpx2.post(
+            f"{started.base}/edit/guide.md", data={"text": "x"}, headers=shown, timeout=PATIENCE
+        )
+        assert sent.status_code == 403
+        offered = post(started, {**PING, "method": "tools/list"}, **shown)[1]["result"]["tools"]
+        assert not {"edit_document", "create_document", "create_proposal"} & {one["name"] for one in offered}
+        wrong = {"Authorization": "Bearer x"}
+        assert httpx2.get(started.base, headers=wrong, timeout=PATIENCE).status_code == 401
+        assert "t" * 40 not in started.log()
+
+
+@pytest.mark.anyio
+async def test_many_at_once_lose_nothing(server: HttpServer, repo: Repo) -> None:
+    before = int(repo.git("rev-list", "--count", "main"))
+
+    async def write(client: Client, number: int) -> None:
+        place = {"operation": "add_task", "file": "guide.md", "slug": "tasks"}
+        done = await client.call_tool("edit_document", {**place, "title": f"Many {number}"})
+        assert not done.is_error
+
+    async with (
+        connected(server, "auto") as one,
+        connected(server, "legacy") as other,
+        anyio.create_task_group() as tasks,
+    ):
+        for number in range(10):
+            tasks.start_soon(write, (one, other)[number % 2], number)
+    assert int(repo.git("rev-list", "--count", "main")) == before + 10
+    assert repo.git("show", "main:guide.md").count("Many ") == 10

@@ -1,0 +1,144 @@
+"""Pull requests from end to end, by the commands that people type, against a forge of each kind.
+
+The forge speaks the documented API over a real bare repository, in which Git itself merges.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from docyard.cli import main
+from docyard.forges.hearing import title_of
+from tests.docyard.forges.conftest import MAINLY_ONE
+from tests.docyard.forges.joined import Joined, joined
+from tests.docyard.forges.local_forge import PASSWORD
+from tests.workspace.proposing.scene import AGENT
+from workspace.proposals import State
+
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=MAINLY_ONE)
+def here(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
+    with joined(request.param, tmp_path_factory.mktemp(request.param)) as made:
+        yield made
+
+
+@pytest.fixture
+def run(here: Joined, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in the clone, with --json and an exit code that is expected; gives its data."""
+    monkeypatch.setenv("DOCYARD_FORGE_URL", here.local.url)
+    monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
+
+    def run(*arguments: str, code: int = 0) -> dict[str, Any]:
+        assert main([*arguments, "--json", "-C", str(here.repo.path)]) == code, capsys.readouterr()
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return run
+
+
+def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> None:
+    page = here.page()
+    proposal = here.open("Say more of it")
+    here.append(proposal.id, "More.", page)
+    opened = run("proposals", "submit", proposal.id)["pull_request"]
+    assert opened["new"] is True
+    number = opened["number"]
+    there = here.local.state.one(number)
+    assert (there.head, there.target, there.title) == (proposal.words.branch, "main", "Say more of it")
+    assert "More." in there.body
+    assert f"docyard proposal {proposal.id}" in there.body
+
+    here.local.state.review(number, "ana", "changes_requested", "Say *why*.")
+    here.local.state.comment(number, "ben", "I like it.")
+    (followed,) = run("sync")["forge"]["pull_requests"]
+    # GitLab has no text beside a verdict: it is a comment there.
+    assert (followed["reviews"], followed["comments"]) == (1, 2 if here.local.kind == "gitlab" else 1)
+    assert here.now(proposal).state is State.CHANGES_REQUESTED
+    said = {str(event.author.name): str(event.words) for event in here.proposing.said(here.now(proposal))}
+    assert "Say *why*." in said["ana"]
+    assert "I like it." in said["ben"]
+
+    here.rewrite(proposal, "Because of the herons.")
+    again = run("proposals", "submit", proposal.id)["pull_request"]
+    assert (again["number"], again["new"]) == (number, False)
+    assert here.local.state.one(number).last_head == here.now(proposal).tip
+    assert "herons" in here.local.state.one(number).body
+    assert here.now(proposal).state is State.OPEN
+
+    for review in here.local.state.one(number).reviews:
+        review.verdict = "commented"
+    here.local.state.review(number, "ana", "approved", "Now it is clear.")
+    run("sync")
+    assert here.now(proposal).state is State.APPROVED
+
+    head = here.local.state.one(number).last_head
+    here.local.state.merge(number, head, "Merge it", "ana")
+    (followed,) = run("sync")["forge"]["pull_requests"]
+    assert (followed["state"], followed["done"]) == ("merged", [])
+    assert here.now(proposal).state is State.MERGED
+    assert "herons" in here.show(page)
+    # What was said on the forge reached the remote too, for others to read.
+    assert "ana" in here.there.git("log", "--format=%an", "docyard/discussion")
+
+
+def test_merged_here_is_merged_there(here: Joined, run: Run) -> None:
+    proposal, number = here.requested()
+    run("proposals", "merge", proposal.id)
+    run("sync")
+    assert here.local.state.one(number).state == "merged"
+    assert here.now(proposal).state is State.MERGED
+    here.check_sound()
+
+
+def test_squashed_or_closed_there_is_closed_here_and_closed_here_is_closed_there(
+    here: Joined, run: Run
+) -> None:
+    squashed, first = here.requested()
+    given_up, second = here.requested()
+    unwanted, third = here.requested()
+    commit = here.local.state.merge(first, None, "Squash it", "ana", how="squash")
+    here.forge.close(second)
+    here.proposing.close(unwanted.id, AGENT, "Not now.")
+    followed = run("sync")["forge"]["pull_requests"]
+    found = {one["proposal"]: one["done"] for one in followed if one["done"]}
+    assert found == {
+        squashed.id: ["closed"],
+        given_up.id: ["closed"],
+        unwanted.id: ["closed_there"],
+    }
+    place = title_of(here.local.kind)
+    merged = f"Merged on {place} as {commit[:12]}"
+    for proposal, text in ((squashed, merged), (given_up, f"Closed on {place}")):
+        now = here.now(proposal)
+        assert now.state is State.CLOSED
+        assert text in str(here.proposing.said(now)[-1].words)
+    assert here.local.state.one(third).state == "closed"
+
+
+def test_a_conflict_there_is_told_and_a_refresh_settles_it(here: Joined, run: Run) -> None:
+    proposal, number = here.requested()
+    here.repo.commit({here.page_of(proposal): "# Page\n\n## Use\n\nUse it. Less.\n"})
+    here.repo.git("push", "-q", "origin", "main")
+    followed = run("sync")["forge"]["pull_requests"]
+    assert [one["waits"] for one in followed if one["proposal"] == proposal.id] == ["conflict"]
+    # Git cannot merge both lines; section by section, both are kept.
+    run("proposals", "refresh", proposal.id)
+    here.push(here.now(proposal))
+    assert here.local.state.mergeable(here.local.state.one(number))
+
+
+@pytest.mark.parametrize("here", ["github"], indirect=True)  # nothing of it differs by the kind
+def test_without_a_token_the_rest_is_done_and_it_is_said(
+    here: Joined, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOCYARD_FORGE_TOKEN")
+    here.repo.commit({"other.md": "# Other\n"})
+    found = run("sync", code=1)
+    assert (found["state"], found["pushed"]) == ("level", 1)
+    assert found["forge"]["error"]["code"] == "NO_FORGE_TOKEN"

@@ -1,0 +1,225 @@
+"""`docyard sync` as a process of its own, and what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import repositories, warm
+from tests.acceptance.wire import Wire, line_of, until
+from tests.repositories import Repo
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Repo:
+    """A bare repository."""
+    return repositories.bare(tmp_path / "docs.git")
+
+
+@pytest.fixture
+def here(there: Repo, tmp_path: Path) -> Repo:
+    """A clone of it."""
+    there.git("clone", "-q", str(there.path), str(tmp_path / "here"))
+    repo = Repo(tmp_path / "here")
+    repo.git("config", "user.name", repositories.NAME)
+    repo.git("config", "user.email", repositories.EMAIL)
+    return repo
+
+
+def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("DOCYARD_") and not name.endswith("_TOKEN")
+    }
+    env |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
+    return subprocess.run(
+        [*warm.python(), "-m", "docyard", "sync", *arguments],
+        cwd=repo.path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def told(repo: Repo, *arguments: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(docyard(repo, "--json", *arguments).stdout)
+    return data
+
+
+def test_from_one_clone_to_another(here: Repo, there: Repo, tmp_path: Path) -> None:
+    there.git("clone", "-q", str(there.path), str(tmp_path / "other"))
+    ours = here.commit({"a.md": "# A\n"})
+    pushed = docyard(here)
+    assert pushed.returncode == 0
+    assert "Pushed 1 commit to origin, a folder." in pushed.stdout
+    assert f"main is level with origin at {ours[:12]}." in pushed.stdout
+
+    other = Repo(tmp_path / "other")
+    found = told(other)
+    assert (found["state"], found["commit"], found["remote_commit"]) == ("level", ours, ours)
+    assert (found["followed"], found["pushed"], found["unpushed"]) == (True, 0, None)
+    assert (other.path / "a.md").read_text() == "# A\n"
+    assert other.status() == ""
+
+
+def test_only_a_fetch_tells_what_is_not_pushed(here: Repo) -> None:
+    here.commit({"a.md": "# A\n"})
+    done = docyard(here, "--fetch")
+    assert done.returncode == 0
+    assert done.stdout.startswith("1 commit not pushed to origin, since ")
+    found = told(here, "--fetch")
+    assert (found["state"], found["unpushed"]["commits"], found["unpushed"]["more"]) == ("ahead", 1, False)
+
+
+@pytest.fixture
+def conflicting(here: Repo, there: Repo, tmp_path: Path) -> Repo:
+    """A clone that has changed what the remote has changed, differently, and something else."""
+    there.git("clone", "-q", str(there.path), str(tmp_path / "other"))
+    other = Repo(tmp_path / "other")
+    other.git("config", "user.name", "Bo")
+    other.git("config", "user.email", "bo@example.org")
+    other.commit({"README.md": "# Example\n\nTheirs.\n", "b.md": "# B\n"})
+    other.git("push", "-q")
+    here.commit({"README.md": "# Example\n\nOurs.\n", "a.md": "# A\n"})
+    return here
+
+
+def test_conflicts_say_what_to_type(conflicting: Repo) -> None:
+    ours = conflicting.head()
+    done = docyard(conflicting)
+    assert done.returncode == 1
+    assert "main has diverged" in done.stdout
+    assert "text:README.md#_preamble" in done.stdout
+    assert "docyard sync --ours README.md" in done.stdout
+    assert conflicting.head() == ours
+    typo = docyard(conflicting, "--ours", "READM.md")
+    assert typo.returncode == 2
+    assert "README.md" in typo.stderr
+    assert conflicting.head() == ours
+
+
+def test_conflicts_are_decided_for_one_side(conflicting: Repo, there: Repo) -> None:
+    ours, theirs = conflicting.head(), there.git("rev-parse", "main").strip()
+    done = docyard(conflicting, "--theirs", "README.md")
+    assert done.returncode == 0, done.stderr
+    assert "main was merged with that of origin" in done.stdout
+    assert conflicting.git("log", "-1", "--format=%P %s").strip() == f"{ours} {theirs} Merge 'main' of origin"
+    assert (conflicting.path / "README.md").read_text() == "# Example\n\nTheirs.\n"
+    assert (conflicting.status(), there.git("rev-parse", "main").strip()) == ("", conflicting.head())
+
+
+def test_conflicts_are_decided_by_a_file(conflicting: Repo, tmp_path: Path) -> None:
+    data = told(conflicting)
+    (conflict,) = data["conflicts"]
+    assert conflict["file"] == "README.md"
+    assert (conflict["ours"].strip(), conflict["theirs"].strip()) == ("Ours.", "Theirs.")
+    conflict |= {"choice": "content", "content": conflict["ours"].replace("Ours", "Both")}
+    file = tmp_path / "decided.json"
+    file.write_text(json.dumps(data))
+    found = told(conflicting, "--resolve", str(file))
+    assert (found["state"], found["merged"], found["conflicts"]) == ("level", conflicting.head(), [])
+    assert (conflicting.path / "README.md").read_text() == "# Example\n\nBoth.\n"
+
+
+def test_new_content_passes_the_gate(here: Repo, there: Repo, tmp_path: Path) -> None:
+    here.commit({"docyard.toml": '[[protect]]\npaths = ["README.md"]\n'})
+    docyard(here)
+    there.git("clone", "-q", str(there.path), str(tmp_path / "other"))
+    other = Repo(tmp_path / "other")
+    other.git("config", "user.name", "Bo")
+    other.git("config", "user.email", "bo@example.org")
+    other.commit({"README.md": "# Example\n\nTheirs.\n"})
+    other.git("push", "-q")
+    ours = here.commit({"README.md": "# Example\n\nOurs.\n"})
+    data = told(here)
+    data["conflicts"][0] |= {"choice": "content", "content": "Nobody has seen this.\n"}
+    file = tmp_path / "decided.json"
+    file.write_text(json.dumps(data))
+    refused = docyard(here, "--resolve", str(file))
+    assert refused.returncode == 3
+    assert "only by a proposal" in refused.stderr
+    assert here.head() == ours
+    assert docyard(here, "--theirs", "README.md").returncode == 0
+
+
+def test_errors_say_what_to_type(here: Repo, tmp_path: Path) -> None:
+    for arguments, message, fix in (
+        (("--remote", "orign"), "no remote 'orign'", "Did you mean 'origin'?"),
+        (("--branch", "mian"), "no branch 'mian'", "Did you mean 'main'?"),
+    ):
+        done = docyard(here, *arguments)
+        assert done.returncode == 3
+        assert message in done.stderr
+        assert fix in done.stderr
+    here.git("remote", "set-url", "origin", str(tmp_path / "gone.git"))
+    gone = docyard(here)
+    assert gone.returncode == 3
+    assert "origin" in gone.stderr
+    assert str(tmp_path) not in gone.stderr
+    here.git("remote", "remove", "origin")
+    assert "git remote add" in docyard(here).stderr
+    here.git("remote", "add", "x", "ext::sh -c 'touch pwned'")
+    helper = docyard(here)
+    assert "no" in helper.stderr
+    assert "helper program" in helper.stderr
+    assert not (here.path / "pwned").exists()
+
+
+def test_a_credential_file_that_others_can_read(here: Repo, tmp_path: Path) -> None:
+    here.git("remote", "set-url", "origin", "https://localhost:1/x")
+    file = tmp_path / "secrets"
+    file.write_text("https://ada:topsecret@localhost:1\n")
+    file.chmod(0o644)
+    done = docyard(here, DOCYARD_CREDENTIALS=str(file))
+    assert done.returncode == 3
+    assert "others can read or write it" in done.stderr
+    assert "topsecret" not in done.stderr
+
+
+def other_pushes(there: Repo, folder: Path, files: dict[str, str]) -> str:
+    """A commit that another clone has pushed."""
+    there.git("clone", "-q", str(there.path), str(folder))
+    other = Repo(folder)
+    other.git("config", "user.name", "Bo")
+    other.git("config", "user.email", "bo@example.org")
+    commit = other.commit(files)
+    other.git("push", "-q")
+    return commit
+
+
+def test_a_server_fetches_and_tells_who_watches(here: Repo, there: Repo, tmp_path: Path) -> None:
+    here.commit({"docyard.toml": '[remote]\nevery = "1h"\npush = "commit"\n'})
+    here.git("push", "-q")
+    wire = Wire(here.path, tmp_path / "home")
+    document = "doc:///README.md"
+    wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
+    assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    theirs = other_pushes(there, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"})
+    wire.request(2, "create_document", {"doc_type": "document", "title": "Ours", "initial_content": "A."})
+    while (message := wire.receive()).get("method") != "notifications/resources/updated":
+        pass
+    assert message["params"] == {"uri": document}
+    until(lambda: there.git("rev-parse", "main").strip() == here.head() != theirs, "the push")
+    here.git("merge-base", "--is-ancestor", theirs, "main")
+    assert (here.path / "README.md").read_text() == "# Example\n\nA heron.\n"
+    assert "README.md" in str(wire.call(3, "search_docs", {"query": "heron"}))
+    wire.close_input()
+    assert wire.ended() == (0, "")
+
+
+def test_a_server_that_is_told_not_to_sync(here: Repo, there: Repo, tmp_path: Path) -> None:
+    before = there.git("rev-parse", "main").strip()
+    here.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
+    wire = Wire(here.path, tmp_path / "home", "--no-sync")
+    told = wire.call(1, "list_documents", {})
+    assert told["unpushed"]["commits"] == 1
+    wire.close_input()
+    assert wire.ended() == (0, "")
+    assert there.git("rev-parse", "main").strip() == before

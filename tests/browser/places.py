@@ -1,0 +1,28 @@
+"""Each page of the story, by the name of its picture."""
+
+from __future__ import annotations
+
+from tests.browser.story import Story
+
+
+def places(story: Story) -> dict[str, str]:
+    """The paths of all pages, by name."""
+    retries, limits = (f"/proposals/{story.proposals[name]}" for name in ("retries", "limits"))
+    return {
+        "library": "/",
+        "folder": "/folder/product",
+        "document": "/doc/api/tracking.md",
+        "document-image": "/doc/product/vision.md#how-we-know-that-it-works",
+        "history": "/history/product/roadmap.md",
+        "blame": "/blame/api/tracking.md?section=rate-limits",
+        "commit": f"/commit/{story.served.repo.head()}",
+        "search": "/search?q=how+long+does+a+client+wait",
+        "edit": "/edit/api/retries.md?section=backoff",
+        "proposals": "/proposals",
+        "proposal": retries,
+        "changes": f"{retries}/changes",
+        "changes-inline": f"{retries}/changes?view=inline",
+        "conflicts": f"{limits}/conflicts",
+        "sign-in": "/login",
+        "not-found": "/doc/api/traking.md",
+    }

@@ -1,0 +1,93 @@
+"""Diagrams are drawn in frames from which nothing can be reached; without the script they stay text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import SignIn
+from tests.browser.served import Served, serving
+from tests.repositories import normal
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Response
+
+pytestmark = pytest.mark.browser
+
+# An operator's script that draws a line of text, and first tries whatever a frame must not do.
+SCRIPT = """
+const tried = [];
+const attempt = (name, act) => {
+  try { const value = act(); tried.push([name, value === undefined || value === null ? "no" : "yes"]); }
+  catch { tried.push([name, "no"]); }
+};
+attempt("parent", () => parent.document.body.textContent);
+attempt("cookie", () => document.cookie || null);
+attempt("storage", () => localStorage.length);
+attempt("window", () => open("/"));
+attempt("eval", () => eval("1"));
+attempt("dialog", () => { alert("x"); });
+fetch("/").then(() => tried.push(["fetch", "yes"]), () => tried.push(["fetch", "no"]));
+const image = new Image();
+image.onload = () => tried.push(["image", "yes"]);
+image.onerror = () => tried.push(["image", "no"]);
+image.src = "https://attacker.invalid/x.png";
+const settled = () => new Promise((done) => {
+  const look = () => (tried.length === 8 ? done() : setTimeout(look, 20));
+  look();
+});
+var mermaid = {
+  initialize() {},
+  async render(id, text) {
+    if (!text.startsWith("graph")) throw Error("no diagram");
+    await settled();
+    const said = tried.map(([name, how]) => `${name} ${how}`).sort().join(", ");
+    return { svg: `<svg id="${id}" width="600" height="120"><text y="20" class="said">${said}</text></svg>` };
+  },
+};
+"""
+FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\n## Wrong\n\n```mermaid\nno such thing\n```\n"
+NOTHING = "cookie no, dialog no, eval no, fetch no, image no, parent no, storage no, window no"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("diagrams")
+    script = folder / "mermaid.min.js"
+    script.write_text(SCRIPT, "utf-8")
+    repo = normal(folder / "docs", {"flow.md": FLOW})
+    with serving(repo, folder / "home", "--mermaid", str(script)) as started:
+        yield started
+
+
+def test_a_diagram_is_drawn_in_a_frame_that_reaches_nothing(served: Served, sign_in: SignIn) -> None:
+    from playwright.sync_api import expect
+
+    page = sign_in(served, served.token)
+    answered: list[str] = []
+
+    def note(response: Response) -> None:
+        answered.append(response.url)
+
+    page.on("response", note)
+    page.goto("/doc/flow.md")
+    frame = page.frame_locator("iframe[title=Diagram]:not(.undrawn)")
+    expect(frame.locator(".said")).to_have_text(NOTHING)
+    expect(page.locator("iframe")).to_have_count(1)  # the other cannot be drawn, and is text
+    expect(page.locator("iframe")).to_have_attribute("height", "120")
+    expect(page.get_by_text("no such thing")).to_be_visible()
+    expect(page.get_by_text("graph TD")).to_be_hidden()
+    page.get_by_text("Diagram as text").click()
+    expect(page.get_by_text("graph TD")).to_be_visible()
+    assert [url for url in answered if not url.startswith(served.url)] == []
+
+
+def test_without_scripts_a_diagram_is_text(served: Served, sign_in: SignIn) -> None:
+    from playwright.sync_api import expect
+
+    page = sign_in(served, served.token, java_script_enabled=False)
+    page.goto("/doc/flow.md")
+    expect(page.get_by_text("graph TD")).to_be_visible()
+    expect(page.locator("iframe")).to_have_count(0)

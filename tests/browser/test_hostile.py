@@ -1,0 +1,110 @@
+"""Hostile documents in the running page: no script of theirs runs, and nothing is fetched from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from tests.browser.conftest import context_of
+from tests.browser.hostile_documents import hostile_documents
+from tests.browser.served import Served, serving
+from tests.repositories import normal
+from workspace.policy.people import Tokens
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Request
+
+pytestmark = pytest.mark.browser
+
+# Whatever lies open to a pointer or the keyboard is touched: handlers run on more than loading.
+TOUCH = """() => {
+  for (const one of document.querySelectorAll('main details')) one.open = true;
+  for (const one of document.querySelectorAll('main *')) {
+    for (const type of ['mouseover', 'focus', 'toggle', 'pointerenter', 'animationstart', 'load', 'error'])
+      one.dispatchEvent(new Event(type));
+  }
+}"""
+# An anchor of that name is no property of the window's own: what a script sets is.
+RAN = "() => Object.hasOwn(window, 'docyardPwned')"
+LINKS = """() => [...document.querySelectorAll('main a[href], main area[href], main form[action]')]
+  .map(one => new URL(one.getAttribute('href') ?? one.getAttribute('action'), location.href).protocol)"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
+    """A server of hostile documents, and the token of who looks at them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    repo = normal(folder / "docs", hostile_documents())
+    token = Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@harbor.example")
+    with serving(repo, folder / "home") as started:
+        yield started, token
+
+
+class Watch:
+    """What a page does that it must not: dialogs, other windows, requests to elsewhere, scripts that run."""
+
+    def __init__(self, page: Page, origin: str) -> None:
+        self.wrong: list[str] = []
+        self.origin = origin
+        page.on("dialog", lambda dialog: (self.wrong.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("popup", lambda popup: self.wrong.append(f"a window: {popup.url}"))
+        page.on("request", self._request)
+        page.on("pageerror", lambda error: self.wrong.append(f"an error of a script: {error}"))
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith((f"{self.origin}/", "about:")):
+            self.wrong.append(f"a request: {request.url[:200]}")
+
+
+def test_nothing_of_a_document_runs(browser: Browser, served: tuple[Served, str]) -> None:
+    server, token = served
+    context = context_of(browser, server, token)
+    page = context.new_page()
+    watch = Watch(page, server.url)
+    documents = hostile_documents()
+    places = ["/", *(f"/doc/{quote(path)}" for path in documents)]
+    some = list(documents)[:: max(1, len(documents) // 12)]
+    for kind in ("history", "blame", "edit", "raw"):
+        places += [f"/{kind}/{quote(path)}" for path in some]
+    places += ["/search?q=script", "/search?q=onerror", f"/commit/{server.repo.head()}"]
+    found = {}
+    for place in places:
+        answer = page.goto(place)
+        assert answer is not None
+        assert answer.status in (200, 404), place
+        page.evaluate(TOUCH)
+        page.wait_for_timeout(10)
+        problems = [*watch.wrong]
+        watch.wrong.clear()
+        if page.evaluate(RAN):
+            problems.append("a script of the document ran")
+        schemes = set(page.evaluate(LINKS)) - {"http:", "https:", "mailto:"}
+        if schemes:
+            problems.append(f"links to {sorted(schemes)}")
+        if not page.url.startswith(f"{server.url}{place.partition('?')[0][:5]}"):
+            problems.append(f"it went to {page.url}")
+        if problems:
+            found[place] = problems
+    context.close()
+    assert found == {}
+
+
+def test_what_runs_would_be_seen(browser: Browser, tmp_path: Path) -> None:
+    """The watch itself: a page without a policy that does all of it."""
+    page = browser.new_page()
+    watch = Watch(page, "http://127.0.0.1:1")
+    page.set_content(
+        "<img src='http://attacker.invalid/x.png' onerror='window.docyardPwned=1'>"
+        "<a href='javascript:1'>x</a><script>alert(1); throw Error('seen')</script>"
+    )
+    page.wait_for_function(RAN)
+    assert {one.partition(":")[0] for one in watch.wrong} == {
+        "a dialog",
+        "a request",
+        "an error of a script",
+    }
+    page.close()

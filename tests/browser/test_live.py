@@ -1,0 +1,134 @@
+"""A page follows the branch: what moves shows by itself, and nothing that somebody writes is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import SignIn
+from tests.browser.story import Story
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+VERSIONS = "# Versions\n\nA version lives for {} years.\n"
+
+
+def commit(story: Story, years: int) -> None:
+    story.served.repo.commit({"api/versions.md": VERSIONS.format(years)}, f"{years} years")
+
+
+def test_a_document_follows_a_persons_commit(story: Story, ana: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana.goto("/doc/api/versions.md")
+    for years in (3, 4):
+        commit(story, years)
+        expect(ana.get_by_text(f"A version lives for {years} years.")).to_be_visible()
+
+
+def test_the_library_shows_a_task_that_an_agent_completes(story: Story, ana: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana.goto("/folder/product")
+    row = ana.get_by_role("row").filter(has_text="roadmap.md")
+    expect(row).to_contain_text("2 of 7")
+    with story.served.agent() as agent:
+        agent.call("complete_task", file="product/roadmap.md", slug="this-quarter[3]")
+    expect(row).to_contain_text("3 of 7")
+
+
+def test_what_somebody_writes_stays(story: Story, ana: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana.goto(f"/proposals/{story.proposals['retries']}")
+    ana.keyboard.press("c")
+    ana.get_by_label("Your comment").fill("Half a thou")
+    with story.served.agent() as agent:
+        agent.call(
+            "update_proposal",
+            proposal=story.proposals["retries"],
+            action="comment",
+            text="A word in between.",
+        )
+    expect(ana.get_by_text("This page has changed.")).to_be_visible()
+    expect(ana.get_by_label("Your comment")).to_have_value("Half a thou")
+
+
+def test_a_verdict_stays_one_of_what_was_read(story: Story, ana: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana.goto(f"/proposals/{story.proposals['retries']}")
+    ana.keyboard.press("a")
+    read = ana.locator('form[action$="/approve"] input[name="commit"]').input_value()
+    with story.served.agent() as agent:
+        agent.call(
+            "edit_document",
+            proposal=story.proposals["retries"],
+            file="api/retries.md",
+            operation="append_content",
+            slug="backoff",
+            content="Nobody has read this.",
+        )
+    expect(ana.get_by_text("This page has changed.")).to_be_visible()
+    expect(ana.locator('form[action$="/approve"] input[name="commit"]')).to_have_value(read)
+
+
+def test_a_title_that_somebody_edits_stays(story: Story, ana: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana.goto(f"/proposals/{story.proposals['retries']}")
+    ana.get_by_text("Edit title and description").click()
+    ana.get_by_label("Title").fill("Half a tit")
+    ana.get_by_label("Title").blur()
+    with story.served.agent() as agent:
+        agent.call(
+            "update_proposal",
+            proposal=story.proposals["retries"],
+            action="comment",
+            text="Another word in between.",
+        )
+    expect(ana.get_by_text("This page has changed.")).to_be_visible()
+    expect(ana.get_by_label("Title")).to_have_value("Half a tit")
+
+
+def test_two_windows_of_which_one_merges(story: Story, ana: Page, sign_in: SignIn) -> None:
+    """A merge that was done meanwhile is told to whoever presses the same button."""
+    from playwright.sync_api import expect
+
+    with story.served.agent() as agent:
+        name = str(agent.call("create_proposal", title="An aside", description="Why not.")["proposal"])
+        agent.call(
+            "edit_document",
+            proposal=name,
+            operation="append_content",
+            file="product/glossary.md",
+            slug="event",
+            content="Nothing is forgotten.",
+        )
+        agent.call("update_proposal", proposal=name, action="submit")
+    other = sign_in(story.served, story.ben, java_script_enabled=False)
+    for page in (ana, other):
+        page.goto(f"/proposals/{name}")
+        page.locator("summary", has_text="Merge").click()
+    ana.get_by_role("button", name="Merge into main").click()
+    expect(ana.get_by_text("Merged as")).to_be_visible()
+    other.get_by_role("button", name="Merge into main").click()
+    expect(other.get_by_text("Merged as")).to_be_visible()
+    repo = story.served.repo
+    assert len(repo.git("log", "--merges", "--format=%H", "--grep", name).split()) == 1
+
+
+def test_a_commit_elsewhere_is_no_news(story: Story, ana: Page) -> None:
+    """What the page's own scripts change in it is no change of the page."""
+    from playwright.sync_api import expect
+
+    ana.goto("/doc/api/tracking.md#rate-limits")
+    expect(ana.locator(".outline a[aria-current]")).to_have_count(1)
+    version = ana.locator("html").get_attribute("data-version")
+    commit(story, 5)
+    expect(ana.locator("html")).not_to_have_attribute("data-version", version or "")
+    expect(ana.locator("[data-news]")).to_have_text("")

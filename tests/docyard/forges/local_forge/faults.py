@@ -1,0 +1,69 @@
+"""How the local forge fails: by a status, slowly, half, or with what nobody can read."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+HUGE = 11_000_000
+_TRICKLE = 0.05  # seconds between two bytes
+
+
+@dataclass
+class Fault:
+    """What happens to the next `times` requests that fit `method` and `path` (a regular expression).
+
+    `kind`: "status" answers with it; "after" does what was asked, and answers with it all the same; "silent"
+    never answers; "trickle" sends a byte now and then; "cut" ends in the middle; "nonsense" is no JSON;
+    "shapeless" is JSON of another shape; "huge" is too large; "elsewhere" leads to another host.
+    """
+
+    kind: str = "status"
+    status: int = 500
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = field(default_factory=lambda: {"message": "broken"})
+    times: int = 1
+    method: str = ""
+    path: str = ""
+
+    def fits(self, request: Request) -> bool:
+        """Whether it happens to a request."""
+        return (
+            self.times > 0
+            and self.method in ("", request.method)
+            and bool(re.search(self.path, request.url.path))
+        )
+
+    async def answer(self, request: Request) -> Response:
+        """What the client gets. Of what is silent, nothing until it has gone."""
+        match self.kind:
+            case "silent":
+                while not await request.is_disconnected():
+                    await asyncio.sleep(0.02)
+                return Response(status_code=500)
+            case "trickle":
+                return StreamingResponse(_trickle(), media_type="application/json")
+            case "cut":
+                return Response(b'{"number": 1', headers={"content-length": "1000"})
+            case "nonsense":
+                return Response(b"<html>Welcome</html>", media_type="text/html")
+            case "shapeless":
+                return JSONResponse({"number": "one"})
+            case "huge":
+                return Response(b'"' + b"x" * HUGE + b'"', media_type="application/json")
+            case "elsewhere":
+                return Response(status_code=307, headers={"location": "http://127.0.0.2:9/taken"})
+            case _:
+                return JSONResponse(self.body, self.status, dict(self.headers))
+
+
+async def _trickle() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(_TRICKLE)

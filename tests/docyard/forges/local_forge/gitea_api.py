@@ -1,0 +1,175 @@
+"""Gitea's and Forgejo's API v1, in the shapes that both publish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.docyard.forges.local_forge.state import Comment, PullRequest, Refused, Review
+
+if TYPE_CHECKING:
+    from tests.docyard.forges.local_forge.server import LocalForge
+
+PREFIX = "/api/v1"
+PAGES = "limit"
+_STATUSES = {"missing": 404, "invalid": 422, "exists": 409, "closed": 405, "moved": 409, "conflict": 405}
+_VERDICTS = {
+    "approved": "APPROVED",
+    "changes_requested": "REQUEST_CHANGES",
+    "commented": "COMMENT",
+    "dismissed": "REQUEST_CHANGES",
+    "pending": "PENDING",
+}
+
+
+def token_of(request: Request) -> str:
+    """The token that a request shows."""
+    return request.headers.get("authorization", "").removeprefix("token ")
+
+
+def refused(error: Refused) -> Response:
+    """The answer to what is not done."""
+    body = {"message": error.reason, "url": "https://gitea.example/api/swagger"}
+    return JSONResponse(body, _STATUSES[error.kind])
+
+
+def routes(forge: LocalForge) -> list[Route]:
+    """The calls of the API."""
+    repo = "/repos/ana/docs"
+    state = forge.state
+
+    async def listed(request: Request) -> Response:
+        wanted = request.query_params.get("state", "open")
+        every = sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+        shown = [
+            found
+            for found in map(state.looked_at, every)
+            if wanted == "all" or (found.state == "open") == (wanted == "open")
+        ]
+        return forge.page(request, [_pull_request(forge, one) for one in shown], PAGES)
+
+    async def by_ends(request: Request) -> Response:
+        base, head = request.path_params["base"], request.path_params["head"]
+        for one in reversed(state.pull_requests):
+            if (one.target, one.head) == (base, head):
+                return JSONResponse(_pull_request(forge, state.looked_at(one)))
+        raise Refused("missing", "The target couldn't be found.")
+
+    async def opened(request: Request) -> Response:
+        given = await request.json()
+        one = state.open(given["title"], given.get("body", ""), given["head"], given["base"], forge.bot)
+        return JSONResponse(_pull_request(forge, one), 201)
+
+    async def one(request: Request) -> Response:
+        return JSONResponse(_pull_request(forge, state.one(_number(request))))
+
+    async def edited(request: Request) -> Response:
+        given = await request.json()
+        found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
+        return JSONResponse(_pull_request(forge, found), 201)
+
+    async def reviews(request: Request) -> Response:
+        found = state.one(_number(request))
+        return forge.page(request, [_review(forge, found, one) for one in found.reviews], PAGES)
+
+    async def comments(request: Request) -> Response:
+        found = state.one(_number(request))
+        general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
+        # Its one list without pages: whatever is asked, all of it comes.
+        headers = {"x-total-count": str(len(general))}
+        return JSONResponse([_comment(forge, found, one) for one in general], headers=headers)
+
+    async def commented(request: Request) -> Response:
+        number = _number(request)
+        made = state.comment(number, forge.bot, (await request.json())["body"])
+        return JSONResponse(_comment(forge, state.one(number), made), 201)
+
+    return [
+        Route(f"{repo}/pulls", listed, methods=["GET"]),
+        Route(f"{repo}/pulls", opened, methods=["POST"]),
+        Route(f"{repo}/pulls/{{number:int}}", one, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}", edited, methods=["PATCH"]),
+        Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
+        Route(f"{repo}/pulls/{{base}}/{{head:path}}", by_ends, methods=["GET"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", commented, methods=["POST"]),
+    ]
+
+
+def _number(request: Request) -> int:
+    number: int = request.path_params["number"]
+    return number
+
+
+def _time(time: Any) -> str:
+    return str(time.strftime("%Y-%m-%dT%H:%M:%S+00:00"))
+
+
+def _user(login: str) -> dict[str, Any]:
+    return {"id": 7, "login": login, "full_name": "", "email": f"{login}@noreply.gitea.example"}
+
+
+def _pull_request(forge: LocalForge, one: PullRequest) -> dict[str, Any]:
+    is_merged = one.state == "merged"
+    is_there = forge.state.tip(one.head) is not None
+    return {
+        "id": 1_000 + one.number,
+        "number": one.number,
+        "url": forge.url_of(one),
+        "html_url": forge.url_of(one),
+        "title": one.title,
+        "body": one.body,
+        "state": "open" if one.state == "open" else "closed",
+        "user": _user(one.author),
+        "draft": False,
+        "merged": is_merged,
+        "mergeable": forge.state.mergeable(one),
+        "merged_at": _time(one.updated) if is_merged else None,
+        "closed_at": _time(one.ended) if one.ended else None,
+        "merge_commit_sha": one.merge_sha,
+        "merged_by": _user(one.author) if is_merged else None,
+        "updated_at": _time(one.updated),
+        "created_at": _time(one.updated),
+        "head": {
+            "label": one.head,
+            "ref": one.head if is_there else f"refs/pull/{one.number}/head",
+            "sha": one.last_head,
+            "repo_id": 5,
+        },
+        "base": {
+            "label": one.target,
+            "ref": one.target,
+            "sha": forge.state.tip(one.target),
+            "repo_id": 5,
+        },
+    }
+
+
+def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, Any]:
+    return {
+        "id": review.id,
+        "user": _user(review.author),
+        "body": review.text,
+        "state": _VERDICTS[review.verdict],
+        "commit_id": review.commit,
+        "stale": False,
+        "official": True,
+        "dismissed": review.verdict == "dismissed",
+        "comments_count": 0,
+        "submitted_at": _time(review.time),
+        "html_url": f"{forge.url_of(one)}#issuecomment-{review.id}",
+    }
+
+
+def _comment(forge: LocalForge, one: PullRequest, comment: Comment) -> dict[str, Any]:
+    return {
+        "id": comment.id,
+        "user": _user(comment.author),
+        "body": comment.text,
+        "created_at": _time(comment.time),
+        "updated_at": _time(comment.time),
+        "html_url": f"{forge.url_of(one)}#issuecomment-{comment.id}",
+    }

@@ -1,0 +1,173 @@
+"""GitHub's REST API, each answer made of the example that GitHub publishes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.docyard.forges.local_forge.published import published
+from tests.docyard.forges.local_forge.state import Comment, PullRequest, Refused, Review
+
+if TYPE_CHECKING:
+    from tests.docyard.forges.local_forge.server import LocalForge
+
+PREFIX = "/api/v3"
+PAGES = "per_page"
+_STATUSES = {"missing": 404, "invalid": 422, "exists": 422, "closed": 405, "moved": 409, "conflict": 405}
+_VERDICTS = {
+    "approved": "APPROVED",
+    "changes_requested": "CHANGES_REQUESTED",
+    "commented": "COMMENTED",
+    "dismissed": "DISMISSED",
+    "pending": "PENDING",
+}
+
+
+def token_of(request: Request) -> str:
+    """The token that a request shows."""
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def refused(error: Refused) -> Response:
+    """The answer to what is not done."""
+    body: dict[str, Any] = {"message": error.reason, "documentation_url": "https://docs.github.com/rest"}
+    if error.kind in ("invalid", "exists"):
+        body["message"] = "Validation Failed"
+        body["errors"] = [{"resource": "PullRequest", "code": "custom", "message": error.reason}]
+    return JSONResponse(body, _STATUSES[error.kind])
+
+
+def routes(forge: LocalForge) -> list[Route]:
+    """The calls of the API."""
+    repo = "/repos/ana/docs"
+    state = forge.state
+
+    async def listed(request: Request) -> Response:
+        query = request.query_params
+        head = query.get("head", "").removeprefix("ana:")
+        found = [
+            state.looked_at(one)
+            for one in sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+            if head in ("", one.head) and query.get("base") in (None, one.target)
+        ]
+        wanted = query.get("state", "open")
+        shown = [one for one in found if wanted == "all" or (one.state == "open") == (wanted == "open")]
+        return forge.page(request, [_pull_request(forge, one, "pull-request-simple") for one in shown], PAGES)
+
+    async def opened(request: Request) -> Response:
+        given = await request.json()
+        head = given["head"].removeprefix("ana:")
+        one = state.open(given["title"], given.get("body") or "", head, given["base"], forge.bot)
+        return JSONResponse(_pull_request(forge, one, "pull-request"), 201)
+
+    async def one(request: Request) -> Response:
+        return JSONResponse(_pull_request(forge, state.one(_number(request)), "pull-request"))
+
+    async def edited(request: Request) -> Response:
+        given = await request.json()
+        found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
+        return JSONResponse(_pull_request(forge, found, "pull-request"))
+
+    async def reviews(request: Request) -> Response:
+        found = state.one(_number(request))
+        return forge.page(request, [_review(forge, found, one) for one in found.reviews], PAGES)
+
+    async def comments(request: Request) -> Response:
+        found = state.one(_number(request))
+        general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
+        return forge.page(request, [_comment(forge, found, one) for one in general], PAGES)
+
+    async def commented(request: Request) -> Response:
+        number = _number(request)
+        made = state.comment(number, forge.bot, (await request.json())["body"])
+        return JSONResponse(_comment(forge, state.one(number), made), 201)
+
+    return [
+        Route(f"{repo}/pulls", listed, methods=["GET"]),
+        Route(f"{repo}/pulls", opened, methods=["POST"]),
+        Route(f"{repo}/pulls/{{number:int}}", one, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}", edited, methods=["PATCH"]),
+        Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", commented, methods=["POST"]),
+    ]
+
+
+def _number(request: Request) -> int:
+    number: int = request.path_params["number"]
+    return number
+
+
+def _example(schema: str) -> dict[str, Any]:
+    found: dict[str, Any] = copy.deepcopy(published("github")["examples"][schema])
+    return found
+
+
+def _time(time: Any) -> str:
+    return str(time.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _user(login: str) -> dict[str, Any]:
+    return {**_example("issue-comment")["user"], "login": login}
+
+
+def _pull_request(forge: LocalForge, one: PullRequest, schema: str) -> dict[str, Any]:
+    is_open, is_merged = one.state == "open", one.state == "merged"
+    found = _example(schema)
+    found |= {
+        "number": one.number,
+        "html_url": forge.url_of(one),
+        "title": one.title,
+        "body": one.body or None,
+        "state": "open" if is_open else "closed",
+        "user": _user(one.author),
+        "updated_at": _time(one.updated),
+        "closed_at": _time(one.ended) if one.ended else None,
+        "merged_at": _time(one.updated) if is_merged else None,
+        # Of one that is open, a merge that was made for trial.
+        "merge_commit_sha": one.merge_sha or "e" * 40,
+        # The published example of a team lacks what the published schema asks of one.
+        "requested_teams": [],
+    }
+    ends: Iterable[tuple[str, str, str]] = (
+        ("head", one.head, one.last_head),
+        ("base", one.target, forge.state.tip(one.target) or ""),
+    )
+    for end, branch, sha in ends:
+        found[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
+        found[end]["repo"] = copy.deepcopy(found["base"]["repo"])
+    if schema == "pull-request":
+        found |= {"merged": is_merged, "mergeable": forge.state.mergeable(one) if is_open else None}
+    return found
+
+
+def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, Any]:
+    found = _example("pull-request-review")
+    found |= {
+        "id": review.id,
+        "user": _user(review.author),
+        "body": review.text,
+        "state": _VERDICTS[review.verdict],
+        "commit_id": review.commit,
+        "submitted_at": _time(review.time),
+        "html_url": f"{forge.url_of(one)}#pullrequestreview-{review.id}",
+    }
+    if review.verdict == "pending":
+        del found["submitted_at"]
+    return found
+
+
+def _comment(forge: LocalForge, one: PullRequest, comment: Comment) -> dict[str, Any]:
+    return _example("issue-comment") | {
+        "id": comment.id,
+        "user": _user(comment.author),
+        "body": comment.text,
+        "created_at": _time(comment.time),
+        "updated_at": _time(comment.time),
+        "html_url": f"{forge.url_of(one)}#issuecomment-{comment.id}",
+    }

@@ -1,0 +1,186 @@
+"""GitLab's REST API v4, in the shapes of its documentation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.docyard.forges.local_forge.state import Comment, PullRequest, Refused
+
+if TYPE_CHECKING:
+    from tests.docyard.forges.local_forge.server import LocalForge
+
+PREFIX = "/api/v4"
+PAGES = "per_page"
+_STATUSES = {"missing": 404, "invalid": 400, "exists": 409, "closed": 405, "moved": 409, "conflict": 422}
+_STATES = {"open": "opened"}
+_NOTES = {
+    "approved": "approved this merge request",
+    "changes_requested": "requested changes",
+    "dismissed": "unapproved this merge request",
+}
+
+
+def token_of(request: Request) -> str:
+    """The token that a request shows."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    return request.headers.get("private-token", bearer)
+
+
+def refused(error: Refused) -> Response:
+    """The answer to what is not done, in the two shapes that GitLab has for it."""
+    shaped: Any = [error.reason] if error.kind == "exists" else error.reason
+    if error.kind == "invalid":
+        shaped = {"base": [error.reason]}
+    return JSONResponse({"message": shaped}, _STATUSES[error.kind])
+
+
+def routes(forge: LocalForge) -> list[Route]:
+    """The calls of the API. `has_reviewers` off makes it an older version."""
+    base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
+    state = forge.state
+
+    async def listed(request: Request) -> Response:
+        query = request.query_params
+        wanted = query.get("state", "all")
+        shown = [
+            found
+            for found in map(
+                state.looked_at, sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+            )
+            if query.get("source_branch") in (None, found.head)
+            and query.get("target_branch") in (None, found.target)
+            and wanted in ("all", _STATES.get(found.state, found.state))
+        ]
+        return forge.page(request, [_merge_request(forge, one) for one in shown], PAGES)
+
+    async def opened(request: Request) -> Response:
+        given = await request.json()
+        ends = given["source_branch"], given["target_branch"]
+        one = state.open(given["title"], given.get("description", ""), *ends, forge.bot)
+        return JSONResponse(_merge_request(forge, one), 201)
+
+    async def one(request: Request) -> Response:
+        return JSONResponse(_merge_request(forge, state.one(_number(request))))
+
+    async def edited(request: Request) -> Response:
+        given = await request.json()
+        event = {None: None, "close": "closed", "reopen": "open"}[given.get("state_event")]
+        if event is not None and state.one(_number(request)).state == event:
+            raise Refused("invalid", f"state cannot transition via {given['state_event']}")
+        found = state.edit(_number(request), given.get("title"), given.get("description"), event)
+        return JSONResponse(_merge_request(forge, found))
+
+    async def approvals(request: Request) -> Response:
+        found = state.one(_number(request))
+        standing = _standing(found)
+        approved = [{"user": _user(name)} for name, verdict in standing.items() if verdict == "approved"]
+        return JSONResponse({"iid": found.number, "approved": bool(approved), "approved_by": approved})
+
+    async def reviewers(request: Request) -> Response:
+        if not forge.has_reviewers:
+            return JSONResponse({"error": "404 Not Found"}, 404)
+        found = state.one(_number(request))
+        states = {"changes_requested": "requested_changes", "commented": "reviewed"}
+        shown = [
+            {
+                "user": _user(name),
+                "state": states.get(verdict, verdict),
+                "created_at": _time(found.updated),
+            }
+            for name, verdict in _standing(found).items()
+        ]
+        return forge.page(request, shown, PAGES)
+
+    async def notes(request: Request) -> Response:
+        found = state.one(_number(request))
+        told = [
+            Comment(one.id, one.author, _NOTES[one.verdict], one.time, by_system=True)
+            for one in found.reviews
+            if one.verdict in _NOTES
+        ]
+        texts = [
+            Comment(one.id + 10_000, one.author, one.text, one.time) for one in found.reviews if one.text
+        ]
+        every = sorted([*found.comments, *told, *texts], key=lambda one: (one.time, one.id))
+        return forge.page(request, [_note(one) for one in every], PAGES)
+
+    async def commented(request: Request) -> Response:
+        made = state.comment(_number(request), forge.bot, (await request.json())["body"])
+        return JSONResponse(_note(made), 201)
+
+    return [
+        Route(base, listed, methods=["GET"]),
+        Route(base, opened, methods=["POST"]),
+        Route(f"{base}/{{number:int}}", one, methods=["GET"]),
+        Route(f"{base}/{{number:int}}", edited, methods=["PUT"]),
+        Route(f"{base}/{{number:int}}/approvals", approvals, methods=["GET"]),
+        Route(f"{base}/{{number:int}}/reviewers", reviewers, methods=["GET"]),
+        Route(f"{base}/{{number:int}}/notes", notes, methods=["GET"]),
+        Route(f"{base}/{{number:int}}/notes", commented, methods=["POST"]),
+    ]
+
+
+def _number(request: Request) -> int:
+    number: int = request.path_params["number"]
+    return number
+
+
+def _time(time: Any) -> str:
+    return str(time.strftime("%Y-%m-%dT%H:%M:%S.123Z"))
+
+
+def _user(username: str) -> dict[str, Any]:
+    return {"id": sum(map(ord, username)), "username": username, "name": username.title(), "state": "active"}
+
+
+def _standing(found: PullRequest) -> dict[str, str]:
+    """What each reviewer says by now: GitLab keeps no more."""
+    return {one.author: one.verdict for one in found.reviews}
+
+
+def _merge_request(forge: LocalForge, one: PullRequest) -> dict[str, Any]:
+    is_open, is_mergeable = one.state == "open", forge.state.mergeable(one)
+    return {
+        "id": 2_000 + one.number,
+        "iid": one.number,
+        "project_id": 3,
+        "source_project_id": 3,
+        "target_project_id": 3,
+        "title": one.title,
+        "description": one.body,
+        "state": _STATES.get(one.state, one.state),
+        "web_url": forge.url_of(one),
+        "author": _user(one.author),
+        "source_branch": one.head,
+        "target_branch": one.target,
+        "sha": one.last_head,
+        "merge_commit_sha": one.merge_sha,
+        "squash_commit_sha": None,
+        "draft": False,
+        "has_conflicts": is_open and not is_mergeable,
+        "merge_status": "can_be_merged" if is_mergeable else "cannot_be_merged",
+        "detailed_merge_status": "mergeable" if is_mergeable else "conflict" if is_open else "not_open",
+        "created_at": _time(one.updated),
+        "updated_at": _time(one.updated),
+        "merged_at": _time(one.ended) if one.ended and one.state == "merged" else None,
+        "closed_at": _time(one.ended) if one.ended and one.state == "closed" else None,
+    }
+
+
+def _note(one: Comment) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "type": "DiffNote" if one.on_line else None,
+        "body": one.text,
+        "author": _user(one.author),
+        "created_at": _time(one.time),
+        "updated_at": _time(one.time),
+        "system": one.by_system,
+        "internal": one.is_internal,
+        "confidential": one.is_internal,
+        "noteable_type": "MergeRequest",
+    }

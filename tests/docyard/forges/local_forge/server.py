@@ -1,0 +1,183 @@
+"""The local forge, started: uvicorn in a thread, with a token, small pages and a memory of what was asked."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount
+
+from tests.docyard.forges.local_forge import gitea_api, github_api, gitlab_api
+from tests.docyard.forges.local_forge.faults import Fault
+from tests.docyard.forges.local_forge.state import ForgeState, PullRequest, Refused
+
+PASSWORD = "forge-7c1d90e2"
+BOT = "docyard-bot"
+_READER = "reader-5b2f"
+_APIS: dict[str, Any] = {"github": github_api, "gitlab": gitlab_api, "gitea": gitea_api}
+
+
+class Asked(NamedTuple):
+    """A request that came, and the status that it was answered with (0: it was not)."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+    status: int
+    answer: Any
+
+
+class LocalForge:
+    """A forge of one kind over one bare repository.
+
+    `page_size` is the most that a page holds, whatever is asked for. `faults` happen in their order.
+    `reader` is a token that may read, and nothing else.
+    """
+
+    def __init__(self, kind: str, bare: Path) -> None:
+        self.kind = kind
+        self.state = ForgeState(bare)
+        self.faults: list[Fault] = []
+        self.asked: list[Asked] = []
+        self.page_size = 2
+        self.has_reviewers = True
+        self.bot = BOT
+        self.reader = _READER
+        self.url = ""
+        self.git_path = "ana/teams/docs.git" if kind == "gitlab" else "ana/docs.git"
+
+    def url_of(self, one: PullRequest) -> str:
+        """Where people look at a pull request."""
+        path = self.git_path.removesuffix(".git")
+        way = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
+        return f"https://forge.example/{path}/{way}/{one.number}"
+
+    def page(self, request: Request, found: list[Any], size_name: str) -> Response:
+        """A page of a list, with links to the next one as the APIs have them."""
+        query = request.query_params
+        size = min(self.page_size, int(query.get(size_name, "20")))
+        number = int(query.get("page", "1"))
+        headers = {"x-total-count": str(len(found)), "x-ratelimit-remaining": "4999"}
+        if number * size < len(found):
+            following = request.url.include_query_params(page=number + 1)
+            url = f"{self.url}{request.scope['raw_path'].decode()}?{following.query}"
+            headers["link"] = f'<{url}>; rel="next", <{self.url}/last>; rel="last"'
+            headers["x-next-page"] = str(number + 1)
+        return JSONResponse(found[(number - 1) * size : number * size], headers=headers)
+
+    def app(self) -> Any:
+        """The application: the API, behind the token, the faults and the memory."""
+        api = _APIS[self.kind]
+        inner = Starlette(
+            routes=[Mount(api.PREFIX, routes=api.routes(self))],
+            exception_handlers={Refused: lambda request, error: api.refused(error)},
+        )
+
+        async def asgi(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http":
+                return
+            # GitLab names a project by its path with %2F, which a server unpacks; so routes see it packed.
+            scope["path"] = scope["raw_path"].decode() if self.kind == "gitlab" else scope["path"]
+            body = await _body(receive)
+            request = Request(scope, _again(body))
+            fault = next((one for one in self.faults if one.fits(request)), None)
+            if fault is not None:
+                fault.times -= 1
+            failing = fault if fault is not None and fault.kind != "after" else None
+            if failing is not None:
+                self._note(request, body, 0, None)
+                await (await failing.answer(Request(scope, receive)))(scope, receive, send)
+                return
+            denied = self._denied(request, api.token_of(request))
+            if denied is not None:
+                self._note(request, body, denied.status_code, None)
+                await denied(scope, receive, send)
+                return
+            kept: list[Any] = []
+
+            async def keep(message: Any) -> None:
+                kept.append(message)
+
+            await inner(scope, _again(body), keep)
+            status = kept[0]["status"]
+            data = b"".join(message.get("body", b"") for message in kept[1:])
+            self._note(request, body, status, data)
+            if fault is not None:
+                await (await Fault(status=fault.status, body=fault.body).answer(request))(
+                    scope, receive, send
+                )
+                return
+            for message in kept:
+                await send(message)
+
+        return asgi
+
+    def _denied(self, request: Request, token: str) -> Response | None:
+        if token == PASSWORD or (token == self.reader and request.method == "GET"):
+            return None
+        if token == self.reader:
+            return JSONResponse({"message": "Resource not accessible by personal access token"}, 403)
+        return JSONResponse({"message": "Bad credentials"}, 401)
+
+    def _note(self, request: Request, body: bytes, status: int, answer: bytes | None) -> None:
+        self.asked.append(
+            Asked(
+                request.method,
+                request.url.path,
+                dict(request.query_params),
+                json.loads(body) if body else None,
+                status,
+                json.loads(answer) if answer else None,
+            )
+        )
+
+
+async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes:
+    found, is_more = b"", True
+    while is_more:
+        message = await receive()
+        found += message.get("body", b"")
+        is_more = message.get("more_body", False)
+    return found
+
+
+def _again(body: bytes) -> Callable[[], Awaitable[Any]]:
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+@contextmanager
+def local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
+    """A started forge of a kind ("github", "gitlab", "gitea") over a bare repository; `url` is where."""
+    forge = LocalForge(kind, bare)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    forge.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    config = uvicorn.Config(
+        forge.app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1, server_header=False
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the local forge has not started"
+            time.sleep(0.01)
+        yield forge
+    finally:
+        server.should_exit = True
+        thread.join(5)
+        listener.close()

@@ -1,0 +1,223 @@
+"""What the local forge knows: its pull requests, and a bare repository, whose merges Git itself makes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pygit2
+
+_BEGIN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@dataclass
+class Review:
+    """A review: `verdict` is approved, changes_requested, commented, dismissed or pending."""
+
+    id: int
+    author: str
+    verdict: str
+    text: str
+    commit: str | None
+    time: datetime
+
+
+@dataclass
+class Comment:
+    """A comment; one that the forge itself made is `by_system`."""
+
+    id: int
+    author: str
+    text: str
+    time: datetime
+    by_system: bool = False
+    is_internal: bool = False
+    on_line: bool = False
+
+
+@dataclass
+class PullRequest:
+    """A pull request, as a person sees it on the forge."""
+
+    number: int
+    title: str
+    body: str
+    head: str
+    target: str
+    author: str
+    updated: datetime
+    last_head: str
+    state: str = "open"
+    merge_sha: str | None = None
+    ended: datetime | None = None
+    reviews: list[Review] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+
+
+class Refused(Exception):
+    """Something that the forge does not do; `kind` is what each API has a status for."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+class ForgeState:
+    """The pull requests of one bare repository. Safe in several threads."""
+
+    def __init__(self, bare: Path) -> None:
+        self.bare = bare
+        self.pull_requests: list[PullRequest] = []
+        self.lock = threading.RLock()
+        self._last_id = 100
+        self._clock = _BEGIN
+        self._trees: dict[tuple[str, str], str | None] = {}
+
+    def tip(self, branch: str) -> str | None:
+        """The commit of a branch."""
+        found = pygit2.Repository(str(self.bare)).branches.local.get(branch)
+        return None if found is None else str(found.target)
+
+    def now(self) -> datetime:
+        """A moment that is later than all before it."""
+        self._clock += timedelta(seconds=1)
+        return self._clock
+
+    def one(self, number: int) -> PullRequest:
+        """A pull request, its state as Git has it. Raises Refused."""
+        for found in self.pull_requests:
+            if found.number == number:
+                return self.looked_at(found)
+        raise Refused("missing", "Not Found")
+
+    def looked_at(self, found: PullRequest) -> PullRequest:
+        """A pull request after its branches were looked at: what was pushed to its target has merged it."""
+        if found.state == "open":
+            found.last_head = self.tip(found.head) or found.last_head
+            target = self.tip(found.target)
+            if target and found.last_head != target and self._has(target, found.last_head):
+                found.state, found.merge_sha, found.updated = "merged", target, self.now()
+                found.ended = found.updated
+        return found
+
+    def open(self, title: str, body: str, head: str, target: str, author: str) -> PullRequest:
+        """Open one. Raises Refused."""
+        with self.lock:
+            tip = self.tip(head)
+            if tip is None or self.tip(target) is None:
+                raise Refused("invalid", "head is invalid")
+            if any(
+                (one.head, one.target) == (head, target) and self.looked_at(one).state == "open"
+                for one in self.pull_requests
+            ):
+                raise Refused("exists", f"A pull request already exists for {head}.")
+            if self._has(self.tip(target) or "", tip):
+                raise Refused("invalid", f"No commits between {target} and {head}")
+            number = len(self.pull_requests) + 1
+            found = PullRequest(number, title, body, head, target, author, self.now(), tip)
+            self.pull_requests.append(found)
+            return found
+
+    def edit(self, number: int, title: str | None, body: str | None, state: str | None) -> PullRequest:
+        """Change one. Raises Refused."""
+        with self.lock:
+            found = self.one(number)
+            if state == "open" and found.state == "merged":
+                raise Refused("invalid", "state cannot be changed: it was merged")
+            if state == "open" and self.tip(found.head) is None:
+                raise Refused("invalid", "state cannot be changed: the branch has been deleted")
+            found.title = title if title is not None else found.title
+            found.body = body if body is not None else found.body
+            found.updated = self.now()
+            if state is not None and found.state not in ("merged", state):
+                found.state = state
+                found.ended = found.updated if state == "closed" else None
+            return found
+
+    def mergeable(self, found: PullRequest) -> bool:
+        """Whether Git can merge both branches."""
+        return found.state == "open" and self._merged_tree(found) is not None
+
+    def merge(self, number: int, sha: str | None, message: str, author: str, how: str = "merge") -> str:
+        """Merge by a commit of both parents, or squash. Raises Refused."""
+        with self.lock:
+            found = self.one(number)
+            if found.state != "open":
+                raise Refused("closed", "Pull Request is not mergeable")
+            if sha is not None and sha != found.last_head:
+                raise Refused("moved", "Head branch was modified. Review and try the merge again.")
+            tree = self._merged_tree(found)
+            if tree is None:
+                raise Refused("conflict", "Pull Request is not mergeable")
+            target = self.tip(found.target)
+            assert target is not None
+            parents = ["-p", target, *(["-p", found.last_head] if how == "merge" else [])]
+            who = {"NAME": author, "EMAIL": f"{author}@forge.example"}
+            env = {
+                f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()
+            }
+            commit = self._git("commit-tree", tree, *parents, "-m", message, env=env).strip()
+            self._git("update-ref", f"refs/heads/{found.target}", commit, target)
+            found.state, found.merge_sha, found.updated = "merged", commit, self.now()
+            found.ended = found.updated
+            return commit
+
+    def review(self, number: int, author: str, verdict: str, text: str = "") -> Review:
+        """A person reviews on the forge's own page."""
+        with self.lock:
+            found = self.one(number)
+            review = Review(self._id(), author, verdict, text, found.last_head, self.now())
+            found.reviews.append(review)
+            found.updated = review.time
+            return review
+
+    def comment(self, number: int, author: str, text: str, **marks: bool) -> Comment:
+        """A person comments on the forge's own page."""
+        with self.lock:
+            found = self.one(number)
+            comment = Comment(self._id(), author, text, self.now(), **marks)
+            found.comments.append(comment)
+            found.updated = comment.time
+            return comment
+
+    def delete_branch(self, branch: str) -> None:
+        """A person deletes a branch there."""
+        self._git("update-ref", "-d", f"refs/heads/{branch}")
+
+    def _id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def _has(self, tip: str, commit: str) -> bool:
+        repo = pygit2.Repository(str(self.bare))
+        return tip == commit or repo.descendant_of(pygit2.Oid(hex=tip), pygit2.Oid(hex=commit))
+
+    def _merged_tree(self, found: PullRequest) -> str | None:
+        target = self.tip(found.target)
+        if target is None:
+            return None
+        ends = target, found.last_head
+        if ends not in self._trees:
+            done = self._run("merge-tree", "--write-tree", *ends)
+            self._trees[ends] = done.stdout.split("\n", 1)[0] if done.returncode == 0 else None
+        return self._trees[ends]
+
+    def _git(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> str:
+        done = self._run(*arguments, env=env)
+        assert not check or not done.returncode, done.stderr
+        return done.stdout
+
+    def _run(self, *arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **(env or {})}
+        return subprocess.run(
+            ["git", "-C", str(self.bare), *arguments],
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            check=False,
+        )

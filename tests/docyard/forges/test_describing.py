@@ -1,0 +1,124 @@
+"""What a pull request says, bounded, and of which a forge does nothing that the texts ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docyard.forges.describing import MOST, described, harmless, marker, title_of
+from tests import repositories
+from workspace.proposals import Author, KnownBy, Proposal
+from workspace.proposing import Actor
+from workspace.workspace import Workspace
+
+ACTOR = Actor(Author("Ann", "ann@example.org", KnownBy.GIT), "test", "tests")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> repositories.Repo:
+    return repositories.normal(tmp_path / "docs")
+
+
+Files = dict[str, str | bytes]
+
+
+def proposed(repo: repositories.Repo, description: str, files: Files) -> tuple[Workspace, Proposal]:
+    workspace = Workspace.open(repo.path, durable=False)
+    made = workspace.proposing().open("Say it anew", description, ACTOR)
+    repo.git("switch", "-q", made.words.branch)
+    repo.commit(files)
+    repo.git("switch", "-q", "main")
+    return workspace, workspace.proposing().one(made.id)
+
+
+def body_of(workspace: Workspace, proposal: Proposal) -> str:
+    return described(proposal, workspace.reviewing().changes(proposal))
+
+
+def test_it_holds_the_description_the_changes_and_the_marker(repo: repositories.Repo) -> None:
+    files: Files = {"README.md": "# Example\n\nAnother text.\n", "logo.svg": b"<svg/>"}
+    workspace, one = proposed(repo, "Clients *ask* for it.", files)
+    parts = body_of(workspace, one).split("\n\n")
+    assert parts[:3] == ["Clients *ask* for it.", "### `README.md`", "#### Example (`_preamble`)"]
+    assert parts[3] == "```diff\n-Text.\n+Another text.\n```"
+    assert parts[-3:] == ["Other files:", "- `logo.svg`", marker(one.id)]
+
+
+def test_a_long_one_is_cut_by_whole_sections_and_says_so(repo: repositories.Repo) -> None:
+    sections = "".join(f"## Part {n}\n\n{f'@ann fixes #{n}. ' * 60}\n\n" for n in range(200))
+    repo.commit({"long.md": f"# Long\n\n{sections}"})
+    workspace, one = proposed(
+        repo, "Long " * 12_000, {"long.md": f"# Long\n\n{sections.replace('ann', 'bea')}"}
+    )
+    body = body_of(workspace, one)
+    assert len(body) <= MOST
+    assert "more changes." in body
+    assert "The rest of the description is in the proposal." in body
+    assert body.endswith(marker(one.id))
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~~", "  ```md"])
+def test_a_code_block_of_the_description_hides_nothing_below(repo: repositories.Repo, fence: str) -> None:
+    workspace, one = proposed(repo, f"See\n\n{fence}\ncode", {"README.md": "# Example\n\nOther.\n"})
+    before = body_of(workspace, one).partition("\n\n###")[0]
+    assert before.endswith(f"code\n{fence.strip().removesuffix('md')}")
+
+
+@pytest.mark.parametrize(
+    ("text", "never"),
+    [
+        ("ask @ana and @org/team", "@ana @org"),
+        ("(@ana)", "@ana"),
+        ("\\@ana", "@ana"),
+        ("&#64;ana &commat;ana", "&#64; &commat;"),
+        ("see #12 and ana/docs#12", "#12"),
+        ("see GH-12 and !7 and &3 and $4 and %5", "GH-12 !7 &3 $4 %5"),
+        ("Fixes https://github.com/ana/docs/issues/1", "Fixes"),
+        ("closes: #1, resolved ABC-12, implements #2", "closes resolved implements"),
+        ("text\n/approve\n  /merge now\n> /close", "\n/approve \n__/merge >_/close"),
+        ("<!-- hidden\n<script>x</script> <details>", "<!-- <script <details"),
+        (marker("k7m2q9xa"), "<!--"),
+    ],
+)
+def test_what_a_forge_would_act_on_is_text(text: str, never: str) -> None:
+    found = harmless(text)
+    assert not [word for word in never.split(" ") if word.replace("_", " ") in found]
+    assert found.replace("\u200b", "").replace("\\/", "/") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mail ana@example.org about a/b, 3 < 4, C# and 50 % of it",
+        "This fixes the problem, and closes the door.",
+        "# Heading\n\n- [x] done, **well**: https://example.org/a#b",
+    ],
+)
+def test_all_else_stays_as_it_is(text: str) -> None:
+    assert harmless(text) == text
+
+
+def test_neutralising_is_linear() -> None:
+    """A bomb of what the patterns look for ends."""
+    for bomb in ("fixes " * 30_000, "@" * 100_000, "close: " + " " * 100_000, "<" * 100_000, "&" * 100_000):
+        assert len(harmless(bomb)) >= len(bomb)
+
+
+def test_a_title_is_short_and_calls_nobody(repo: repositories.Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    made = workspace.proposing().open("@ana: " + "x" * 240, "", ACTOR)
+    assert len(title_of(made)) <= 255
+    assert "@ana" not in title_of(made)
+
+
+def test_a_title_that_calls_many_stays_within_what_a_forge_takes(repo: repositories.Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    found = title_of(workspace.proposing().open("@a " * 80, "", ACTOR))
+    assert len(found) <= 250
+    assert "@a" not in found
+
+
+def test_a_name_that_is_not_utf_8_is_told_all_the_same(repo: repositories.Repo) -> None:
+    workspace, one = proposed(repo, "", {"caf\udce9.txt": "x"})
+    assert body_of(workspace, one).encode()

@@ -1,0 +1,140 @@
+"""Where a forge is, and where its token is sent: told from the remote, never from a document."""
+
+from __future__ import annotations
+
+import pytest
+
+from docyard.forges.errors import NoForgeToken, NotAForge
+from docyard.forges.place import ForgeAccess, place_of
+from workspace.config import InvalidConfig, WorkspaceConfig
+from workspace.remotes.addresses import parse_address
+
+ACCESS = ForgeAccess(token="tok-1", tokens={"github.com": "tok-hub"})
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "api", "segments"),
+    [
+        ("https://github.com/ana/docs.git", None, "https://api.github.com", ("ana", "docs")),
+        ("git@github.com:ana/docs.git", None, "https://api.github.com", ("ana", "docs")),
+        ("ssh://git@ssh.github.com:443/ana/docs", None, "https://api.github.com", ("ana", "docs")),
+        ("https://gitlab.com/a/b/c/docs.git", None, "https://gitlab.com/api/v4", ("a", "b", "c", "docs")),
+        ("git@codeberg.org:ana/docs.git", None, "https://codeberg.org/api/v1", ("ana", "docs")),
+        ("https://git.example/ana/docs", "github", "https://git.example/api/v3", ("ana", "docs")),
+        ("https://git.example:8443/a/docs", "gitea", "https://git.example:8443/api/v1", ("a", "docs")),
+        ("ssh://git@git.example:2222/a/docs", "gitlab", "https://git.example/api/v4", ("a", "docs")),
+        ("https://user:pw@git.example/a/docs", "gitea", "https://git.example/api/v1", ("a", "docs")),
+        ("https://github.com/ana/docs.git", "gitlab", "https://api.github.com", ("ana", "docs")),
+    ],
+)
+def test_the_api_is_told_from_the_remote(
+    url: str, kind: str | None, api: str, segments: tuple[str, ...]
+) -> None:
+    place = place_of(parse_address(url), kind, ACCESS)
+    assert (place.api, place.segments, place.token) == (api, segments, "tok-1")
+    assert "tok-1" not in repr(place)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("https://git.example/ana/docs", None),
+        ("http://git.example/ana/docs", "gitea"),
+        ("git://git.example/ana/docs", "gitea"),
+        ("/srv/docs.git", "gitea"),
+        ("https://github.com/docs", None),
+        ("https://github.com/ana/docs/more", None),
+        ("https://github.com/../docs", None),
+        ("https://github.com/ana/..", None),
+        ("https://github.com/ana/d%2Focs", None),
+        ("git@github.com:docs", None),
+    ],
+)
+def test_what_is_no_forge_is_refused_with_what_to_do(url: str, kind: str | None) -> None:
+    with pytest.raises(NotAForge) as error:
+        place_of(parse_address(url), kind, ACCESS)
+    assert error.value.fix
+
+
+def test_the_usual_token_of_a_forge_goes_to_its_host_alone() -> None:
+    access = ForgeAccess(tokens={"github.com": "tok-hub"})
+    assert place_of(parse_address("https://github.com/a/b"), None, access).token == "tok-hub"
+    with pytest.raises(NoForgeToken) as error:
+        place_of(parse_address("https://gitlab.com/a/b"), None, access)
+    assert "DOCYARD_FORGE_TOKEN" in error.value.fix
+    with pytest.raises(NoForgeToken):
+        place_of(parse_address("https://github.com/a/b"), "github", access_to("https://git.example"))
+
+
+def access_to(url: str, token: str | None = None) -> ForgeAccess:
+    return ForgeAccess(url, token, {"github.com": "tok-hub"})
+
+
+@pytest.mark.parametrize("token", ["", "a b\nX-Evil: 1", "töken"])
+def test_a_token_that_is_none_is_not_sent(token: str) -> None:
+    with pytest.raises(NoForgeToken):
+        place_of(parse_address("https://github.com/a/b"), None, ForgeAccess(token=token))
+
+
+@pytest.mark.parametrize(
+    ("url", "remote", "api", "segments"),
+    [
+        ("http://127.0.0.1:3000", "/srv/ana/docs.git", "http://127.0.0.1:3000/api/v1", ("ana", "docs")),
+        ("https://web.example/", "git@ssh.example:ana/docs", "https://web.example/api/v1", ("ana", "docs")),
+        (
+            "https://web.example/git",
+            "https://web.example/git/ana/docs",
+            "https://web.example/git/api/v1",
+            ("ana", "docs"),
+        ),
+    ],
+)
+def test_who_starts_the_process_may_name_the_forge(
+    url: str, remote: str, api: str, segments: tuple[str, ...]
+) -> None:
+    place = place_of(parse_address(remote), "gitea", access_to(url, "tok-1"))
+    assert (place.api, place.segments) == (api, segments)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://git.example",
+        "ftp://git.example",
+        "git.example",
+        "https://ana:pw@git.example",
+        "https://git.example?x=1",
+        "https://git.example/#x",
+        "https://git.example:port",
+        "https://",
+    ],
+)
+def test_a_named_forge_that_no_token_may_be_sent_to_is_refused(url: str) -> None:
+    with pytest.raises(NotAForge, match="DOCYARD_FORGE_URL"):
+        place_of(parse_address("https://github.com/a/b"), "gitea", access_to(url, "tok-1"))
+
+
+def test_settings_name_a_kind_and_nothing_else() -> None:
+    assert WorkspaceConfig.read(b"").forge is None
+    empty = WorkspaceConfig.read(b"[forge]\n").forge
+    assert empty is not None
+    assert empty.kind is None
+    named = WorkspaceConfig.read(b'[forge]\nkind = "gitea"\n').forge
+    assert named is not None
+    assert named.kind == "gitea"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('kind = "bitbucket"', "must be"),
+        ('token = "x"', "DOCYARD_FORGE_TOKEN"),
+        ('Token = "x"', "DOCYARD_FORGE_TOKEN"),
+        ('url = "https://evil.example"', "must not say where"),
+        ('api = "https://evil.example"', "must not say where"),
+        ("other = 1", "no setting 'forge.other'"),
+    ],
+)
+def test_settings_that_would_send_a_token_elsewhere_are_refused(line: str, said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        WorkspaceConfig.read(f"[forge]\n{line}\n".encode())

@@ -1,0 +1,33 @@
+"""Fields of an answer that are odd: refused as such, or left out, and never shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from docyard.forges.errors import ForgeUnclear
+from docyard.forges.shapes import Fields
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//forge.example/pull/1",
+        "https://",
+        "https://forge.example@evil.example/1",
+        "https://user:pw@evil.example/1",
+        "https://forge.example/1)[other](https://evil.example",
+        'https://forge.example/"onclick="',
+        "https://forge.example/\u202e1",
+        "https://[forge/1",
+    ],
+)
+def test_links_that_are_not_shown(url: str) -> None:
+    assert Fields("GitHub", {"html_url": url}).url("html_url") == ""
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "soon", ""])
+def test_moments_that_are_none(time: str) -> None:
+    with pytest.raises(ForgeUnclear, match="'updated_at' is not as documented"):
+        Fields("Gitea", {"updated_at": time}).time("updated_at")

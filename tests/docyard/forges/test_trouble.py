@@ -1,0 +1,206 @@
+"""A forge that fails, slowly, half or not at all: each its own error, in bounded time, without the token."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from docyard.forges.choosing import made
+from docyard.forges.errors import (
+    ForgeConflict,
+    ForgeDenied,
+    ForgeError,
+    ForgeFailed,
+    ForgeLimited,
+    ForgeNotFound,
+    ForgeRefused,
+    ForgeUnreachable,
+)
+from docyard.forges.place import ForgeAccess, place_of
+from docyard.forges.port import Forge, NewPullRequest
+from docyard.forges.transport import Patience
+from tests.docyard.forges.conftest import QUICK, STEADY, Setting
+from tests.docyard.forges.local_forge import PASSWORD, Fault
+from workspace.remotes.addresses import parse_address
+
+NEW = NewPullRequest("Say it", "Because.", "docyard/k7m2q9xa-words", "main")
+LIMITED = {"retry-after": "3600"}
+SPENT = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, ForgeRefused),
+        (401, ForgeDenied),
+        (403, ForgeDenied),
+        (404, ForgeNotFound),
+        (405, ForgeConflict),
+        (409, ForgeConflict),
+        (422, ForgeRefused),
+        (429, ForgeLimited),
+        (500, ForgeFailed),
+        (503, ForgeFailed),
+    ],
+)
+def test_each_status_is_its_own_error(setting: Setting, status: int, kind: type[ForgeError]) -> None:
+    body = {"message": f"It says \x1b[1m{PASSWORD} is no good", "errors": [{"field": "head", "code": "odd"}]}
+    setting.local.faults.append(Fault(status=status, body=body, times=3))
+    with pytest.raises(kind) as error:
+        setting.forge.get(1)
+    assert type(error.value) is kind
+    assert error.value.details["status"] == status
+    assert error.value.fix
+    said = f"{error.value} {error.value.fix} {error.value.details}"
+    assert PASSWORD not in said
+    assert "\x1b" not in said
+    if status != 429:
+        assert "is no good; head: odd" in said
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_what_passes_is_tried_again(setting: Setting, status: int) -> None:
+    one = setting.opened()
+    setting.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
+    assert setting.forge.get(one.number).number == one.number
+
+
+@pytest.mark.parametrize("status", [429, 502, 503])
+def test_what_would_be_done_twice_is_not_tried_again(setting: Setting, status: int) -> None:
+    setting.local.faults.append(Fault(status=status, times=1))
+    with pytest.raises(ForgeError):
+        setting.forge.open(NEW)
+    assert sum(one.method == "POST" for one in setting.local.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [(429, LIMITED), (403, LIMITED), (403, SPENT), (429, {"ratelimit-reset": "4102444800"})],
+    ids=["429", "403-secondary", "403-primary", "429-reset"],
+)
+def test_a_long_limit_is_told_at_once(setting: Setting, status: int, headers: dict[str, str]) -> None:
+    setting.local.faults.append(Fault(status=status, headers=headers, times=1))
+    with pytest.raises(ForgeLimited) as error:
+        setting.forge.get(1)
+    assert error.value.retry_after is not None
+    assert error.value.retry_after >= 3600
+    assert len(setting.local.asked) == 1
+    assert "Try again in" in error.value.fix
+
+
+@pytest.mark.parametrize("said", ["soon", "Thu, 01 Jan 2099 00:00:00 GMT", "-5", "9" * 40])
+def test_whatever_a_limit_says_is_understood_or_left_aside(setting: Setting, said: str) -> None:
+    setting.local.faults.append(Fault(status=429, headers={"retry-after": said}, times=3))
+    with pytest.raises(ForgeLimited):
+        setting.forge.get(1)
+
+
+@pytest.mark.parametrize("kind", ["cut", "nonsense", "shapeless", "elsewhere"])
+def test_no_usable_answer_is_unreachable(setting: Setting, kind: str) -> None:
+    setting.local.faults.append(Fault(kind=kind, times=5))
+    with pytest.raises(ForgeUnreachable) as error:
+        setting.forge.get(1)
+    assert PASSWORD not in f"{error.value!r}"
+    setting.local.faults.clear()
+    one = setting.opened()
+    assert setting.forge.get(one.number).number == one.number
+
+
+# One transport serves all three, and these take their time.
+@pytest.mark.parametrize("started", ["github"], indirect=True)
+@pytest.mark.parametrize("kind", ["silent", "trickle", "huge"])
+def test_what_takes_too_long_or_is_too_large_is_unreachable(setting: Setting, kind: str) -> None:
+    setting.local.faults.append(Fault(kind=kind, times=9))
+    forge = setting.adapter(patience=QUICK)
+    with pytest.raises(ForgeUnreachable):
+        forge.get(1)
+    setting.local.faults.clear()
+    forge.end()
+
+
+@pytest.mark.parametrize("started", ["github"], indirect=True)
+def test_a_list_that_never_ends_is_ended(setting: Setting) -> None:
+    one = setting.opened()
+    for number in range(5):
+        setting.local.state.comment(one.number, "bea", f"{number}")
+    setting.local.page_size = 1
+    forge = setting.adapter(patience=STEADY._replace(pages=3))
+    assert [said.text for said in forge.comments(one.number)] == ["0", "1", "2"]
+    forge.end()
+
+
+def test_the_next_page_of_another_host_is_not_asked(setting: Setting) -> None:
+    link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
+    setting.local.faults.append(Fault(status=200, body=[], headers=link))
+    with pytest.raises(ForgeUnreachable, match="another host, which is not shown the token"):
+        setting.forge.comments(1)
+
+
+def test_an_answer_that_is_lost_is_no_proof_that_nothing_was_done(setting: Setting) -> None:
+    branch = setting.branch()
+    setting.local.faults.append(Fault(kind="after", status=500, method="POST"))
+    with pytest.raises(ForgeFailed):
+        setting.opened(branch)
+    assert setting.forge.find(branch, "main") is not None
+
+
+def test_a_forge_that_is_not_there_is_unreachable() -> None:
+    with socket.socket() as probe:  # which has the port, and does not listen: nobody else does either
+        probe.bind(("127.0.0.1", 0))
+        with pytest.raises(ForgeUnreachable, match="no connection"):
+            _adapter(probe.getsockname()[1]).get(1)
+
+
+def test_headers_that_come_byte_by_byte_do_not_hold_a_call_for_ever() -> None:
+    # Only the whole is bounded here: on a busy machine a byte may be late.
+    patience = STEADY._replace(total=0.5)
+    with dripping() as port, pytest.raises(ForgeUnreachable, match=r"more than 0\.5 seconds"):
+        _adapter(port, patience).get(1)
+
+
+def test_tls_that_is_not_there_is_unreachable() -> None:
+    with dripping() as port:
+        place = place_of(
+            parse_address("https://127.0.0.1/ana/docs"),
+            "github",
+            ForgeAccess(f"https://127.0.0.1:{port}", PASSWORD),
+        )
+        with pytest.raises(ForgeUnreachable):
+            made(place, QUICK).get(1)
+
+
+def _adapter(port: int, patience: Patience = QUICK) -> Forge:
+    address = parse_address(f"http://127.0.0.1:{port}/ana/docs.git")
+    return made(place_of(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)), patience)
+
+
+@contextmanager
+def dripping() -> Iterator[int]:
+    """A server that sends a byte of a header now and then."""
+    is_over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.05)
+
+    def serve() -> None:
+        while not is_over.is_set():
+            with suppress(OSError):
+                caller, _ = listener.accept()
+                with caller:
+                    caller.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                    while not is_over.is_set():
+                        caller.sendall(b"x")
+                        time.sleep(0.05)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        is_over.set()
+        thread.join(5)
+        listener.close()

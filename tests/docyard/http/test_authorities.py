@@ -1,0 +1,125 @@
+"""Host and Origin headers: what names this server, and what only looks so."""
+
+from __future__ import annotations
+
+import pytest
+
+from docyard.http.authorities import Admitted, Authority, parse_authority
+
+LOCAL = Admitted({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
+PUBLIC = Admitted({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
+
+NONE = {
+    "empty": "",
+    "no host": ":8000",
+    "empty port": "127.0.0.1:",
+    "port 0": "127.0.0.1:0",
+    "port too high": "127.0.0.1:65536",
+    "huge port": "127.0.0.1:" + "9" * 400,
+    "zeros before the port": "127.0.0.1:08000",
+    "signed port": "127.0.0.1:+8000",
+    "arabic digits": "127.0.0.1:٨٠٠٠",
+    "two ports": "127.0.0.1:8000:8000",
+    "user": "user@127.0.0.1:8000",
+    "user and password": "127.0.0.1:8000@evil.example",
+    "final dot": "localhost.:8000",
+    "dots": "localhost..:8000",
+    "space": "localhost :8000",
+    "tab": "localhost:8000\t",
+    "newline": "localhost:8000\nx",
+    "two names": "localhost:8000, evil.example",
+    "path": "localhost:8000/x",
+    "scheme": "http://localhost:8000",
+    "wildcard": "*",
+    "backslash": "localhost\\.evil.example",
+    "percent": "local%68ost:8000",
+    "short address": "127.1:8000",
+    "number as address": "2130706433:8000",
+    "octal address": "0177.0.0.1:8000",
+    "bare IPv6": "::1:8000",
+    "open bracket": "[::1:8000",
+    "text after bracket": "[::1]x:8000",
+    "zone": "[::1%25lo]:8000",
+    "name in brackets": "[localhost]:8000",
+    "letters of another script": "l\u043ecalhost:8000",
+    "label too long": "a" * 64 + ":8000",
+    "name too long": ".".join(["a" * 60] * 5) + ":8000",
+}
+
+
+@pytest.mark.parametrize("text", NONE.values(), ids=NONE)
+def test_what_is_no_authority(text: str) -> None:
+    assert parse_authority(text) is None
+    assert not LOCAL.has_host(text)
+    assert not LOCAL.has_origin(f"http://{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("LOCALHOST:8000", Authority("localhost", 8000)),
+        ("[0:0:0:0:0:0:0:1]:8000", Authority("[::1]", 8000)),
+        ("[2001:DB8::0:1]", Authority("[2001:db8::1]", None)),
+        ("my_host-2.example.org", Authority("my_host-2.example.org", None)),
+    ],
+    ids=["upper case", "long IPv6", "IPv6 without a port", "name"],
+)
+def test_one_spelling_of_each(text: str, expected: Authority) -> None:
+    assert parse_authority(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "is_local", "is_public"),
+    [
+        ("127.0.0.1:8000", True, False),
+        ("localhost:8000", True, False),
+        ("[::1]:8000", True, False),
+        ("127.0.0.1", False, False),
+        ("127.0.0.1:8001", False, False),
+        ("127.0.0.2:8000", False, False),
+        ("evil.example:8000", False, False),
+        ("localhost.evil.example:8000", False, False),
+        ("docs.example.org", False, True),
+        ("docs.example.org:443", False, True),
+        ("docs.example.org:444", False, False),
+        ("evil-docs.example.org", False, False),
+    ],
+)
+def test_hosts(header: str, is_local: bool, is_public: bool) -> None:
+    assert LOCAL.has_host(header) is is_local
+    assert PUBLIC.has_host(header) is is_public
+
+
+def test_a_host_without_a_port_is_that_of_a_scheme() -> None:
+    assert Admitted({("127.0.0.1", 80)}).has_host("127.0.0.1")
+    assert not Admitted({("127.0.0.1", 8080)}).has_host("127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("http://127.0.0.1:8000", True),
+        ("http://localhost:8000", True),
+        ("https://localhost:8000", True),
+        ("http://127.0.0.1", False),
+        ("http://127.0.0.1:8001", False),
+        ("http://evil.example", False),
+        ("http://127.0.0.1:8000.evil.example", False),
+        ("http://127.0.0.1:8000/", False),
+        ("ftp://127.0.0.1:8000", False),
+        ("file://", False),
+        ("null", False),
+        ("", False),
+        ("http://127.0.0.1:8000 http://evil.example", False),
+        ("HTTP://127.0.0.1:8000", False),
+    ],
+)
+def test_origins(header: str, expected: bool) -> None:
+    assert LOCAL.has_origin(header) is expected
+
+
+def test_origins_have_the_port_of_their_scheme() -> None:
+    assert PUBLIC.has_origin("https://docs.example.org")
+    assert PUBLIC.has_origin("http://docs.example.org")
+    assert not PUBLIC.has_origin("http://docs.example.org", https=True)
+    assert not PUBLIC.has_origin("https://docs.example.org:8443")

@@ -1,0 +1,70 @@
+"""Where a server listens: what `--http` may say, and what the system may answer."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from docyard.http.binding import Address, CannotListen, listening, parse_address
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "shown"),
+    [
+        ("127.0.0.1:8000", Address("127.0.0.1", 8000), "127.0.0.1"),
+        ("127.0.0.1:0", Address("127.0.0.1", 0), "127.0.0.1"),
+        ("[::1]:8000", Address("::1", 8000), "[::1]"),
+        ("LOCALHOST:8000", Address("localhost", 8000), "localhost"),
+        ("0.0.0.0:80", Address("0.0.0.0", 80), "127.0.0.1"),
+        ("[::]:80", Address("::", 80), "[::1]"),
+        ("192.0.2.1:80", Address("192.0.2.1", 80), "192.0.2.1"),
+    ],
+)
+def test_addresses(text: str, expected: Address, shown: str) -> None:
+    found = parse_address(text)
+    assert found == expected
+    assert found.shown_host == shown
+
+
+NONE = (
+    *("", "8000", ":8000", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1"),
+    *("::1:8000", "[::1]", "[127.0.0.1]:80", "[::1%lo]:80", "example.org:80", "http://127.0.0.1:80"),
+    "127.1:80",
+)
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ValueError, match=r"write|stands in brackets"):
+        parse_address(text)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_any_free_port(host: str) -> None:
+    sockets, port = listening(Address(host, 0))
+    try:
+        assert port > 0
+        assert {each.getsockname()[1] for each in sockets} == {port}
+        with pytest.raises(CannotListen, match="is in use") as found:
+            listening(Address("127.0.0.1", port))
+        assert "0 for any that is free" in found.value.fix
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def test_a_foreign_address() -> None:
+    with pytest.raises(CannotListen, match="does not have that address"):
+        listening(Address("192.0.2.1", 0))
+
+
+def test_a_port_that_was_just_left_can_be_had_again() -> None:
+    [first], port = listening(Address("127.0.0.1", 0))
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        accepted, _ = first.accept()
+        accepted.close()
+        first.close()
+        assert client.recv(1) == b""
+    [again], _ = listening(Address("127.0.0.1", port))
+    again.close()

@@ -1,0 +1,73 @@
+"""Sessions end by themselves, are few, and each has forms of its own; failed tries hold up nobody else."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from docyard.http import sessions
+from docyard.http.failures import MOST, Failures
+from docyard.http.proving import Proof
+from docyard.http.sessions import IDLE, LONGEST, Sessions
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_session_lasts_as_long_as_it_is_used() -> None:
+    clock = Clock()
+    kept = Sessions(clock)
+    value = kept.begin(Proof())
+    while clock.now <= LONGEST:
+        assert kept.find(value) is not None
+        clock.now += IDLE
+    clock.now = LONGEST + 1  # a moment after it was used
+    assert kept.find(value) is None
+    idle = kept.begin(Proof())
+    clock.now += IDLE + 1
+    assert kept.find(idle) is None
+
+
+def test_one_that_was_ended_or_never_begun_is_none() -> None:
+    kept = Sessions()
+    value = kept.begin(Proof())
+    kept.end(value)
+    for other in (value, "", "x", "é", value[:-1]):
+        assert kept.find(other) is None
+        kept.end(other)
+
+
+def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST", 3)
+    kept = Sessions()
+    first, second, third = (kept.begin(Proof()) for _ in range(3))
+    assert kept.find(first)
+    fourth = kept.begin(Proof())
+    assert kept.find(second) is None
+    assert all(kept.find(value) for value in (first, third, fourth))
+
+
+def test_forms_belong_to_one_session_of_one_server() -> None:
+    kept = Sessions()
+    found = [kept.find(kept.begin(Proof())) for _ in range(2)]
+    assert len({session.csrf for session in found if session}) == 2
+    assert kept.csrf(b"x") == kept.csrf(b"x") != Sessions().csrf(b"x")
+
+
+@pytest.mark.anyio
+async def test_too_many_failures_are_turned_away_at_once() -> None:
+    failures = Failures(pause=60)
+    with anyio.move_on_after(30) as patience:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(MOST):
+                tasks.start_soon(failures.slow)
+            await anyio.wait_all_tasks_blocked()
+            assert await failures.slow() is False
+            tasks.cancel_scope.cancel()
+    assert not patience.cancelled_caught
+    assert await Failures(pause=0).slow()

@@ -1,0 +1,170 @@
+"""A server that is configured by half does not start, and says what is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from docyard.exits import Exit
+from docyard.http.settings import http_settings
+from workspace.policy.people import Tokens
+
+LOCAL = ["--http", "127.0.0.1:0"]
+OPEN = ["--http", "0.0.0.0:0"]
+LONG = "x" * 43
+
+WRONG = {
+    "no port": (["--http", "127.0.0.1"], "write 127.0.0.1:8000"),
+    "a name": (["--http", "docs.example.org:80"], "--allow-host"),
+    "a URL": (["--http", "http://127.0.0.1:80"], "is no address of this machine"),
+    "all addresses": (OPEN, "--allow-host NAME"),
+    "all IPv6 addresses": (["--http", "[::]:0"], "--allow-host NAME"),
+    "another machine's address": (["--http", "192.0.2.1:0"], "--allow-host NAME"),
+    "all addresses and no token": ([*OPEN, "--no-token"], "--allow-host NAME"),
+    "all addresses, a name, no token": ([*OPEN, "--allow-host", "a.example", "--no-token"], "--read-only"),
+    "a proxy and no token": ([*LOCAL, "--allow-host", "a.example", "--no-token"], "--read-only"),
+    "no token and a file of it": ([*LOCAL, "--no-token", "--token-file", "token"], "exclude each other"),
+    "any host": ([*LOCAL, "--allow-host", "*"], "is no NAME"),
+    "any host below": ([*LOCAL, "--allow-host", "*.example.org"], "is no NAME"),
+    "a host as URL": ([*LOCAL, "--allow-host", "https://a.example"], "without a scheme"),
+    "a host with a path": ([*LOCAL, "--allow-host", "a.example/docs"], "is no NAME"),
+    "an empty host": ([*LOCAL, "--allow-host", ""], "is no NAME"),
+    "a host with a user": ([*LOCAL, "--allow-host", "me@a.example"], "is no NAME"),
+    "a host's port": ([*LOCAL, "--allow-host", "a.example:99999"], "is no NAME"),
+    "--allow-host alone": (["--allow-host", "a.example"], "belongs to --http"),
+    "--no-token alone": (["--no-token"], "belongs to --http"),
+    "--token-file alone": (["--token-file", "token"], "belongs to --http"),
+    "--mermaid alone": (["--mermaid", "m.js"], "belongs to --http"),
+    "--math alone": (["--math"], "belongs to --http"),
+}
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG.values(), ids=WRONG)
+def test_options_that_do_not_go_together(
+    repo: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "-C", str(repo), *options]) == Exit.USAGE
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert "fix:" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        ("", 0o600, "is empty"),
+        ("few", 0o600, "is too short"),
+        ("x" * 31, 0o600, "is too short"),
+        (f"{LONG} {LONG}", 0o600, "visible ASCII"),
+        ("ä" * 40, 0o600, "visible ASCII"),
+        (LONG, 0o640, "others can read"),
+        (LONG, 0o604, "others can read"),
+        ("docyard_ana_" + "0" * 48, 0o600, "is a person's"),
+        (None, 0, "cannot be read"),
+    ],
+    ids=["empty", "short", "one too few", "two words", "letters", "group", "others", "a person's", "none"],
+)
+def test_a_file_of_a_token_that_is_not_used(
+    repo: Path, tmp_path: Path, text: str | None, mode: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "token"
+    if text is not None:
+        file.write_text(text)
+        file.chmod(mode)
+    assert main(["serve", "-C", str(repo), *LOCAL, "--token-file", str(file)]) == Exit.CANNOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert "fix:" in printed.err
+    assert not text or text not in printed.err
+
+
+@pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "unsafe"])
+def test_tokens_of_people_that_cannot_be_used(
+    repo: Path, is_damaged: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
+    file = repo / ".git/docyard/tokens.json"
+    if is_damaged:
+        file.write_text("{")
+    else:
+        file.chmod(0o644)
+    assert main(["serve", "-C", str(repo), *LOCAL]) == Exit.CANNOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "damaged" in printed.err if is_damaged else "others can read" in printed.err
+
+
+def test_a_port_in_use(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from docyard.http.binding import Address, listening
+
+    [taken], port = listening(Address("127.0.0.1", 0))
+    with taken:
+        assert main(["serve", "-C", str(repo), "--http", f"127.0.0.1:{port}"]) == Exit.CANNOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"port {port} is in use" in printed.err
+
+
+def test_a_script_that_is_not_there(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "-C", str(repo), *LOCAL, "--mermaid", str(repo / "none.js")]) == Exit.CANNOT
+    assert "--mermaid cannot be read" in capsys.readouterr().err
+
+
+def test_formulas_that_nothing_can_set(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "latex2mathml", None)
+    assert main(["serve", "-C", str(repo), *LOCAL, "--math"]) == Exit.CANNOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "docyard[math]" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("http", "allow", "read_only"),
+    [
+        ("127.0.0.1:0", [], False),
+        ("127.0.0.1:0", ["localhost:9000"], False),
+        ("[::1]:0", [], False),
+        ("0.0.0.0:0", ["docs.example.org"], True),
+    ],
+    ids=["loopback", "a forwarded port", "IPv6", "read-only"],
+)
+def test_where_no_token_is_needed(http: str, allow: list[str], read_only: bool) -> None:
+    found = http_settings(http, allow, None, no_token=True, read_only=read_only)
+    assert found.token is None
+    assert "token" not in found.url(8000)
+
+
+def test_what_is_printed(tmp_path: Path) -> None:
+    def url(http: str, *allow: str, token_file: Path | None = None) -> str:
+        return http_settings(http, allow, token_file, no_token=False, read_only=False).url(8000)
+
+    assert url("127.0.0.1:0").startswith("http://127.0.0.1:8000/?token=")
+    assert url("[::1]:0").startswith("http://[::1]:8000/?token=")
+    assert url("0.0.0.0:0", "docs.example.org").startswith("http://127.0.0.1:8000/?token=")
+    assert url("192.0.2.1:0", "docs.example.org:443").startswith("http://docs.example.org:443/?token=")
+    assert len(url("127.0.0.1:0").partition("=")[2]) == 43  # 256 bits
+    assert url("127.0.0.1:0") != url("127.0.0.1:0")
+    file = tmp_path / "token"
+    file.write_text(LONG + "\n")
+    file.chmod(0o600)
+    assert url("127.0.0.1:0", token_file=file) == "http://127.0.0.1:8000/"
+
+
+def test_which_names_are_admitted() -> None:
+    found = http_settings(
+        "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
+    )
+    admitted = found.admitted(8000)
+    for host in ("localhost:8000", "docs.example.org", "docs.example.org:8000", "b.example:9"):
+        assert admitted.has_host(host)
+    for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):
+        assert not admitted.has_host(host)
+    far = http_settings("192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False)
+    assert not far.admitted(8000).has_host("localhost:8000")

@@ -1,0 +1,72 @@
+"""A server that stops: who still waits is told so, and what writes is waited for."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from docyard.http import stopping
+from docyard.http.stopping import Stopping
+
+SCOPE: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_FAREWELL", 0.01)
+    monkeypatch.setattr(stopping, "_LAST", 0.01)
+
+
+async def answered(kind: str) -> list[Message]:
+    """What is sent to somebody whose request waits while the server stops."""
+    sent: list[Message] = []
+    begun, written = anyio.Event(), anyio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        if kind == "written":
+            with anyio.CancelScope(shield=True):
+                await written.wait()
+            await PlainTextResponse("written")(scope, receive, send)
+        elif kind == "half a form":
+            while (await receive())["more_body"]:
+                pass
+        else:
+            await anyio.sleep_forever()
+
+    async def receive() -> Message:
+        if kind == "half a form" and begun.is_set() and not sent:
+            await anyio.sleep_forever()
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    told: list[str] = []
+    server = Stopping(app, [lambda: told.append("stopping")])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server, SCOPE, receive, send)
+        await begun.wait()
+        server.begin()
+        await server.finish()
+        written.set()
+    assert told == ["stopping"]
+    return sent
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["waiting", "half a form"])
+async def test_who_still_waits_is_told_to_come_back(kind: str) -> None:
+    start, body = await answered(kind)
+    assert start["status"] == 503
+    assert b"the server is stopping" in body["body"]
+    assert b"idempotency key" in body["body"]
+    assert b"content-security-policy" in dict(start["headers"])
+
+
+@pytest.mark.anyio
+async def test_what_was_written_is_answered() -> None:
+    start, body = await answered("written")
+    assert (start["status"], body["body"]) == (200, b"written")

@@ -1,0 +1,68 @@
+"""What `docyard doctor` says of proposals, of the tokens that approve them, and of the remote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from docyard.commands.doctor import check
+from tests.docyard.conftest import Git
+from workspace.policy.keeping import FILE
+from workspace.policy.people import Tokens
+
+
+def words(folder: Path) -> str:
+    """Every finding that is of these things, a line each: severity, message and fix."""
+    return "\n".join(" | ".join((found.severity, found.message, found.fix)) for found in check(folder, None))
+
+
+def test_tokens_that_others_could_read_are_named_with_what_to_type(repo: Path) -> None:
+    Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
+    assert "tokens" not in words(repo)
+    (repo / ".git" / FILE).chmod(0o644)
+    assert "error | the file of tokens is not used" in words(repo)
+    assert "chmod 600" in words(repo)
+    (repo / ".git" / FILE).chmod(0o600)
+    (repo / ".git" / FILE).write_text("{")
+    assert "error | the file of tokens is damaged" in words(repo)
+
+
+def test_words_that_cannot_be_read_and_branches_without_words_are_named(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["proposals", "create", "Say more", "-d", "Why not.", "-C", str(repo)]) == 0
+    assert "proposal" not in words(repo)
+    git("branch", "proposals/k7m2q9xa-unsaid")
+    assert "warning | 1 branch is named like a proposal's, and nothing is said of it: proposals/k7m2q9xa" in (
+        words(repo)
+    )
+    assert "docyard sync fetches the words; " in words(repo)
+    assert "git branch -D proposals/k7m2q9xa-unsaid" in words(repo)
+    git("branch", "-D", "proposals/k7m2q9xa-unsaid")
+    git("switch", "-q", "docyard/discussion")
+    event = next(path for path in repo.rglob("*") if path.is_file() and ".git" not in path.parts)
+    (event.parent / "0000.json").write_text("no event")
+    git("add", ".")
+    git("commit", "-q", "-m", "Odd")
+    git("switch", "-q", "main")
+    assert "warning | words of 1 proposal cannot be read, and are left out: " in words(repo)
+
+
+def test_what_keeps_a_branch_from_its_remote_is_named(repo: Path, git: Git, tmp_path: Path) -> None:
+    (repo / "docyard.toml").write_text('[remote]\nname = "origin"\n')
+    git("add", ".")
+    git("commit", "-q", "-m", "Settings")
+    assert "error | docyard.toml asks for an exchange with a remote, and " in words(repo)
+    git("clone", "-q", "--bare", str(repo), str(tmp_path / "origin.git"))
+    git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    git("fetch", "-q", "origin")
+    assert "remote" not in words(repo)
+    git("commit", "-q", "--allow-empty", "-m", "One")
+    assert "note | 1 commit was not pushed to 'origin' yet, since " in words(repo)
+    other = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
+    git("update-ref", "refs/remotes/origin/main", other)
+    assert "warning | the branch and that of 'origin' have each gone on | docyard sync joins them" in words(
+        repo
+    )

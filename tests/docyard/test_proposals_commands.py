@@ -1,0 +1,330 @@
+"""`docyard proposals`: what each command does to the repository, prints, and says to do next."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docyard.cli import main
+from docyard.commands.proposals import COMMANDS
+from tests.docyard.conftest import Git
+from workspace.policy.people import Tokens
+
+Capture = pytest.CaptureFixture[str]
+Run = Callable[..., str]
+Data = Callable[..., dict[str, Any]]
+
+RULES = '[[protect]]\npaths = ["guide.md"]\napprovers = ["ben"]\n'
+
+
+@pytest.fixture
+def run(repo: Path, capsys: Capture) -> Run:
+    """Runs a command in the repository, with an exit code that is expected; gives all that it prints."""
+
+    def run(*arguments: str, code: int = 0) -> str:
+        assert main(["proposals", *arguments, "-C", str(repo)]) == code, capsys.readouterr()
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    return run
+
+
+@pytest.fixture
+def data(run: Run) -> Data:
+    """The same, with --json; gives the data."""
+
+    def data(*arguments: str, code: int = 0) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(run(*arguments, "--json", code=code))
+        return found
+
+    return data
+
+
+@pytest.fixture
+def ben(repo: Path, tmp_path: Path) -> Path:
+    """A file with the token of Ben, whom the rules name."""
+    file = tmp_path / "token"
+    file.touch(mode=0o600)
+    file.write_text(Tokens(repo / ".git").add("ben", "Ben", "ben@example.org"))
+    return file
+
+
+@pytest.fixture
+def proposed(repo: Path, git: Git, data: Data) -> str:
+    """The id of a proposal that changes a sentence, ticks nothing, adds a document and another file."""
+    made = data("create", "Say how retries back off", "-d", "They *need* a bound.")
+    git("switch", "--quiet", made["branch"])
+    text = (repo / "guide.md").read_text()
+    (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A backoff that doubles."))
+    (repo / "new.md").write_text("# New page\n\nSome words.\n\n## One\n\nMore.\n")
+    (repo / "data.bin").write_bytes(b"\x00")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Back off")
+    git("switch", "--quiet", "main")
+    return str(made["proposal"])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str, capsys: Capture) -> None:
+    assert main(["proposals", name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"Example:\n      docyard proposals {name}" in shown
+    assert "-C, --repo PATH" in shown
+    assert "--json" in shown
+
+
+def test_from_the_first_draft_to_the_merge(
+    repo: Path, git: Git, ben: Path, proposed: str, run: Run, data: Data
+) -> None:
+    git("branch", "keep")
+    (repo / "docyard.toml").write_text(RULES)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rules")
+    tip = git("rev-parse", f"proposals/{proposed}-say-how-retries-back-off")
+    assert f"next: docyard proposals submit {proposed}\n" in run("show", proposed)
+    assert f"Submitted {proposed} at {tip[:8]}" in run("submit", proposed)
+    run("request-changes", proposed, "-m", "Say by how much.")
+    shown = data("show", proposed)
+    assert shown["state"] == "changes_requested"
+    assert [block["code"] for block in shown["missing"]] == ["CHANGES_REQUESTED", "NEEDS_APPROVAL"]
+    assert "may not be merged" in run("merge", proposed, code=3)
+    git("switch", "--quiet", shown["branch"])
+    (repo / "guide.md").write_text((repo / "guide.md").read_text().replace("doubles.", "doubles each time."))
+    git("commit", "--quiet", "--all", "--message", "By how much")
+    git("switch", "--quiet", "main")
+    run("submit", proposed)
+    shown = data("show", proposed)
+    assert [(review["verdict"], review["holds"]) for review in shown["reviews"]] == [
+        ("request_changes", False)
+    ]
+    assert shown["demands"][0] | {"paths": []} == {
+        "rule": 1,
+        "paths": [],
+        "approvals_needed": 1,
+        "approved_by": [],
+        "approvers": ["ben"],
+        "may_merge": [],
+        "checks_failed": [],
+        "met": False,
+    }
+    assert f"approve {proposed} --commit {shown['tip'][:8]}" in shown["next_step"]
+    token = ("--token-file", str(ben))
+    assert "not at that commit any more" in run("approve", proposed, "--commit", tip[:8], *token, code=3)
+    run("approve", proposed, "--commit", shown["tip"][:8], "-m", "Reads well.", *token)
+    assert data("show", proposed)["missing"] == []
+    refused = run("merge", proposed, code=3)
+    assert "only a person with a token can merge" in refused
+    assert "--token-file" in refused
+    merged = data("merge", proposed, *token)
+    assert merged["new"]
+    assert merged["commit"] == git("rev-parse", "main")
+    assert "doubles each time" in (repo / "guide.md").read_text()
+    again = run("merge", proposed, *token)
+    assert again.startswith(f"Nothing to do: {proposed} was merged already.\n")
+    assert git("rev-parse", "main") == merged["commit"]
+    page = run("show", proposed)
+    assert f"merged as {merged['commit'][:8]}" in page
+    assert "Ben approved at" in page
+
+
+def test_nobody_approves_their_own_or_without_a_token(
+    repo: Path, tmp_path: Path, proposed: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("submit", proposed)
+    refused = run("approve", proposed, code=3)
+    assert "only a person with a token can approve" in refused
+    assert "docyard tokens add" in refused
+    monkeypatch.setenv("DOCYARD_TOKEN", Tokens(repo / ".git").add("ann", "Ann", "ann@example.com"))
+    assert "nobody approves" in run("approve", proposed, code=3)
+    monkeypatch.setenv("DOCYARD_TOKEN", "docyard_ann_" + "0" * 48)
+    refused = run("approve", proposed, code=3)
+    assert "no token that is known here" in refused
+    assert "0" * 48 not in refused
+
+
+def test_what_is_changed_is_told_section_by_section_and_word_by_word(
+    proposed: str, run: Run, data: Data
+) -> None:
+    told = run("diff", proposed)
+    assert "    ~ A backoff [-with jitter.-]{+that doubles.+}\n" in told
+    assert "Added with 1 section: One.\n" in told
+    assert "    + More.\n" in told
+    assert told.endswith("data.bin\n  This file is no document.\n")
+    assert "new.md" not in run("diff", proposed, "guide.md#retries")
+    assert run("diff", proposed, "new.md#one") == "new.md\n  One one\n    Added.\n    + ## One\n    + More.\n"
+    markdown = run("diff", proposed, "--markdown")
+    assert "> A backoff ~~with jitter.~~ **that doubles.**\n" in markdown
+    assert markdown.count("### `new.md`") == 1
+    assert "+More.\n" in markdown
+    found = data("diff", proposed, "guide.md")
+    assert [document["path"] for document in found["documents"]] == ["guide.md"]
+    assert found["files"] == []
+    nothing = run("diff", proposed, "guide.md#_preamble", code=3)
+    assert "changes nothing there" in nothing
+    assert "It changes guide.md." in nothing
+
+
+def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Run, data: Data) -> None:
+    run("comment", proposed, "guide.md#retries", "-m", "By how much?", "--quote", "that doubles")
+    run("comment", proposed, "new.md", "-m", "\x1b[31mGood\x1b[0m\u202e.")
+    [first, _] = data("show", proposed)["threads"]
+    run("comment", proposed, "--reply-to", first["id"], "-m", "By two.")
+    page = run("show", proposed, "--no-diff")
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "  guide.md#retries  " + first["id"] in page
+    assert "    > that doubles\n    By how much?\n" in page
+    assert "        By two.\n" in page
+    git("switch", "--quiet", data("list")["proposals"][0]["branch"])
+    text = (repo / "guide.md").read_text()
+    (repo / "guide.md").write_text(text := text.replace("## R", "## The r"))
+    git("commit", "--quiet", "--all", "--message", "Another heading")
+    assert "guide.md#the-retries (was guide.md#retries)  " in run("show", proposed, "--no-diff")
+    (repo / "guide.md").write_text(text.replace("that doubles", "which triples"))
+    git("rm", "--quiet", "new.md")
+    git("commit", "--quiet", "--all", "--message", "Other words")
+    git("switch", "--quiet", "main")
+    page = run("show", proposed, "--no-diff")
+    assert "guide.md#the-retries (was guide.md#retries; its text has changed)" in page
+    assert "new.md (gone)" in page
+    [thread] = data("show", proposed, "guide.md#the-retries")["threads"]
+    assert thread["now"]["state"] == "outdated"
+    assert [reply["text"] for reply in thread["replies"]] == ["By two."]
+    unknown = run("comment", proposed, "--reply-to", "0" * 16, "-m", "x", code=3)
+    assert first["id"] in unknown
+
+
+def test_a_text_is_piped_in_or_written_in_the_editor(
+    tmp_path: Path, proposed: str, run: Run, data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pipe(raw: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+
+    pipe("Two lines,\nthe second: ü.\n".encode())
+    run("comment", proposed)
+    pipe(b"")
+    assert "there is no text" in run("comment", proposed, code=3)
+    pipe(b"\xff")
+    assert "not UTF-8" in run("comment", proposed, code=3)
+    editor = tmp_path / "editor"
+    editor.write_text(
+        '#!/bin/sh\nprintf "# Heading\\n\\nTyped.\\n\\n" | cat - "$1" > "$1.new" && mv "$1.new" "$1"\n'
+    )
+    editor.chmod(0o755)
+    monkeypatch.setenv("GIT_EDITOR", str(editor))
+    monkeypatch.setattr("docyard.proposals.speaking.is_terminal", lambda stream: True)
+    run("comment", proposed)
+    texts = [thread["text"] for thread in data("show", proposed)["threads"]]
+    assert texts == ["Two lines,\nthe second: ü.", "# Heading\n\nTyped."]
+
+
+def test_lists_say_what_they_leave_out(proposed: str, run: Run, data: Data) -> None:
+    second = data("create", "Say how retries back off", "--submit")["proposal"]
+    page = run("show", second)
+    assert "it has no commit of its own yet" in page
+    assert "Nothing is changed yet." in page
+    assert f"next: git switch proposals/{second}-" in page
+    assert "has no commit of its own" in run("merge", second, code=3)
+    third = data("create", "Closed soon")["proposal"]
+    closed = run("close", third, "-m", "Done elsewhere.")
+    assert f"next: docyard proposals reopen {third} takes it up again\n" in closed
+    found = data("list")
+    assert {one["proposal"] for one in found["proposals"]} == {proposed, second}
+    assert found["complete"]
+    listed = run("list", "--limit", "1")
+    assert "1 of 2; --limit 0 shows all.\n" in listed
+    assert [line.split("\t")[:2] for line in run("list", "--state", "closed").splitlines()] == [
+        [third, "closed"]
+    ]
+    assert "None is merged; there are 1 draft, 1 open and 1 closed." in run("list", "--state", "merged")
+    run("reopen", third)
+    assert f"{third} is open already" in run("reopen", third)
+    assert data("list", "--state", "all")["total"] == 3
+
+
+def test_words_are_changed_and_bounded(
+    repo: Path, tmp_path: Path, proposed: str, run: Run, data: Data
+) -> None:
+    words = tmp_path / "words.md"
+    words.write_text("# Why\n\nBecause.\n")
+    run("edit", proposed, "--title", "Retries  🦆\n back off", "-F", str(words))
+    shown = data("show", proposed)
+    assert (shown["title"], shown["description"]) == ("Retries 🦆 back off", "# Why\n\nBecause.")
+    assert "already" in run("edit", proposed, "--title", "Retries 🦆 back off")
+    refused = run("create", "x" * 10_000, code=3)
+    assert "10,000 characters; at most 256 are kept" in refused
+    assert "x" * 50 not in refused
+    run("create", " ", code=3)
+    run("edit", proposed, code=2)
+    run("edit", proposed, "-d", "x", "-F", "y", code=2)
+    assert data("list", "--state", "all")["total"] == 1
+
+
+def test_a_name_that_is_not_known_is_answered_with_the_nearest(proposed: str, run: Run) -> None:
+    for command in ("show", "diff", "submit", "conflicts", "refresh", "merge", "close"):
+        assert f"such as '{proposed}'" in run(command, proposed[:-1], code=3)
+    assert "no proposal" in run("show", "main", code=3)
+    assert run("show", f"proposals/{proposed}").startswith(proposed)
+
+
+def test_a_branch_that_is_gone_is_said_to_be(
+    repo: Path, git: Git, proposed: str, run: Run, data: Data
+) -> None:
+    run("submit", proposed)
+    branch = data("show", proposed)["branch"]
+    tip = git("rev-parse", branch)
+    git("branch", "-D", branch)
+    page = run("show", proposed)
+    assert "its branch was deleted" in page
+    assert f"next: git branch {branch} {tip[:8]} brings its branch back\n" in page
+    assert "is gone" in run("conflicts", proposed, code=3)
+    assert "None is open; there are 1 gone." in run("list")
+    git("branch", branch, tip)
+    assert data("show", proposed)["state"] == "open"
+    git("branch", "-f", branch, "main")
+    assert "its branch was rewritten" in run("show", proposed)
+
+
+def test_overlaps_name_the_other_proposal(repo: Path, git: Git, proposed: str, run: Run, data: Data) -> None:
+    other = data("create", "The same place")
+    git("switch", "--quiet", other["branch"])
+    text = (repo / "guide.md").read_text()
+    (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A jitter."))
+    git("commit", "--quiet", "--all", "--message", "Jitter")
+    git("switch", "--quiet", "main")
+    page = run("show", proposed, "--no-diff")
+    assert f"Overlaps with 1 other proposal\n  {other['proposal']}  The same place\n" in page
+    assert "            guide.md#retries\n" in page
+
+
+def test_ids_and_addresses_are_completed(repo: Path, proposed: str, data: Data) -> None:
+    from click.shell_completion import ShellComplete
+
+    from docyard.cli import docyard
+
+    closed = data("create", "Closed")["proposal"]
+    assert main(["proposals", "close", closed, "-C", str(repo)]) == 0
+    shell = ShellComplete(docyard, {}, "docyard", "_X")
+
+    def complete(*words: str) -> list[str]:
+        *given, begun = words
+        return [item.value for item in shell.get_completions(["proposals", *given], begun)]
+
+    here = ("-C", str(repo))
+    assert complete("show", *here, "") == [proposed, closed]
+    assert complete("diff", *here, proposed, "n") == ["new.md"]
+    assert complete("diff", *here, proposed, "new.md#") == ["new.md#_preamble", "new.md#one"]
+    assert "request-changes" in complete("req")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
+def test_without_a_repository_the_reason_is_given(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["proposals", "list", "-C", str(tmp_path / "empty")]) == 3
+    assert "not a Git repository" in capsys.readouterr().err

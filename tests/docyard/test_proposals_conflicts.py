@@ -1,0 +1,247 @@
+"""Conflicts at the command line: shown with names that can be typed back, decided by name and by file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docyard.cli import main
+from docyard.exits import CannotError
+from docyard.proposals.conflicts import conflict_data, conflict_name
+from docyard.proposals.deciding import check_versions, decided, read_decisions
+from tests.docyard.conftest import Git
+from tools.answers import visible
+from workspace.merging.conflict import Choice, Conflict, Resolution, UnitId, UnitKind
+from workspace.merging.trees import FileConflict
+from workspace.workspace import Workspace
+
+Capture = pytest.CaptureFixture[str]
+Run = Callable[..., str]
+
+TEXT = "# Plan\n\nFirst words.\n\n## Steps\n\nOne step.\n\n## Tasks\n\n- [ ] Measure it\n"
+OURS = TEXT.replace("One step.", "Our step.").replace("First", "Our").replace("Measure it", "Measure ours")
+THEIRS = (
+    TEXT.replace("One step.", "Their step.").replace("First", "Their").replace("Measure it", "Measure theirs")
+)
+
+
+@pytest.fixture
+def proposed(repo: Path, git: Git) -> str:
+    """The id of a proposal that changed three units of a document which its target changed otherwise."""
+    (repo / "plan.md").write_text(TEXT)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Plan")
+    assert main(["proposals", "create", "Steps", "-C", str(repo)]) == 0
+    [one] = Workspace.open(repo, read_only=True).proposing().all()
+    for branch, text in ((one.words.branch, OURS), ("main", THEIRS)):
+        git("switch", "--quiet", branch)
+        (repo / "plan.md").write_text(text)
+        git("commit", "--quiet", "--all", "--message", branch)
+    return one.id
+
+
+@pytest.fixture
+def run(repo: Path, capsys: Capture) -> Run:
+    """Runs a command in the repository, with an exit code that is expected; gives what it prints."""
+    capsys.readouterr()
+
+    def run(*arguments: str, code: int = 0) -> str:
+        assert main(["proposals", *arguments, "-C", str(repo)]) == code
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    return run
+
+
+def merged(repo: Path, git: Git) -> str:
+    return git("show", f"{git('branch', '--list', 'proposals/*').strip(' *+')}:plan.md") + "\n"
+
+
+def test_nothing_moves_while_there_is_a_conflict(repo: Path, git: Git, proposed: str, run: Run) -> None:
+    before = git("for-each-ref")
+    shown = run("conflicts", proposed, code=1)
+    assert shown.startswith(f"3 conflicts of proposal {proposed} with main; nothing was merged.\n")
+    assert (
+        "text:plan.md#steps\n  base\n    One step.\n  ours\n    Our step.\n  theirs\n    Their step.\n"
+        in shown
+    )
+    for command in ("refresh", "merge"):
+        assert run(command, proposed, code=1) == shown
+    assert git("for-each-ref") == before
+    [name] = [line for line in shown.splitlines() if line.startswith("task")]
+    assert (
+        json.loads(run("refresh", proposed, "--ours", name, "--json", code=1))["conflicts"][0]["choice"]
+        is None
+    )
+    assert git("for-each-ref") == before
+
+
+def test_names_decide_a_unit_or_all_of_a_file(repo: Path, git: Git, proposed: str, run: Run) -> None:
+    run("refresh", proposed, "--ours", "plan.md", "--theirs", "text:plan.md#steps", code=2)
+    assert "there is text:plan.md#steps" in run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
+    [name] = [line for line in run("conflicts", proposed, code=1).splitlines() if line.startswith("task")]
+    said = run(
+        "refresh", proposed, "--ours", "plan.md#steps", "--theirs", "text:plan.md#_preamble", "--theirs", name
+    )
+    assert said.startswith(f"Refreshed {proposed} as ")
+    assert merged(repo, git) == TEXT.replace("One", "Our").replace("First", "Their").replace("it", "theirs")
+    assert run("conflicts", proposed) == f"Proposal {proposed} has no conflict with main.\n"
+    assert "holds all that its target has already" in run("refresh", proposed)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_document_that_was_removed_there_is_decided(
+    side: str, repo: Path, git: Git, proposed: str, run: Run
+) -> None:
+    git("rm", "--quiet", "plan.md")
+    git("commit", "--quiet", "--message", "No plan")
+    shown = run("conflicts", proposed, code=1)
+    assert shown.startswith(f"1 conflict of proposal {proposed} with main; nothing was merged.\n")
+    assert "plan.md" in shown
+    assert run("merge", proposed, code=1) == shown
+    run("refresh", proposed, f"--{side}", "plan.md")
+    run("merge", proposed)
+    assert (repo / "plan.md").exists() == (side == "ours")
+    assert git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("form", ["json", "toml"])
+def test_a_file_decides_by_new_content_too(
+    form: str, repo: Path, git: Git, tmp_path: Path, proposed: str, run: Run
+) -> None:
+    data = json.loads(run("conflicts", proposed, "--json", code=1))
+    for conflict in data["conflicts"]:
+        conflict["choice"] = "theirs"
+        if conflict["where"] == "steps":
+            conflict |= {"choice": "content", "content": "Both steps.\n"}
+    file = tmp_path / f"decisions.{form}"
+    if form == "json":
+        file.write_text(json.dumps(data))
+    else:
+        tables = [
+            "\n".join(
+                ["[[conflicts]]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items() if value)]
+            )
+            for entry in data["conflicts"]
+        ]
+        file.write_text("\n\n".join(tables))
+    run("refresh", proposed, "--resolve", str(file))
+    assert merged(repo, git) == THEIRS.replace("Their step.", "Both steps.")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[[conflicts", "not JSON, and as TOML"),
+        ("a = ", "TOML"),
+        ("a" + ".a" * 5_000 + " = 1", "nested too deeply"),
+        ("{}", "no list 'conflicts'"),
+        ('{"conflicts": [1]}', "decision 1 is no object"),
+        ('[{"choice": "ours"}]', "decision 1 does not name a conflict"),
+        ('[{"choice": "ours", "file": "a.md", "kind": "poem"}]', "does not name a conflict"),
+        ('[{"choice": ["ours"], "file": "a.md", "kind": "text"}]', "the choice of decision 1 is unknown"),
+        ('[{"choice": "content", "file": "a.md", "kind": "text"}]', "decision 1 has no content"),
+        ('[{"choice": "content", "file": "a.md", "kind": "text", "content": 1}]', "is no text"),
+        (
+            '[{"choice": "content", "file": "a.md", "kind": "text", "content": "\\ud800"}]',
+            "not valid Unicode",
+        ),
+    ],
+)
+def test_decisions_of_another_form_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(CannotError, match=reason) as raised:
+        read_decisions(text)
+    assert raised.value.fix
+
+
+def test_a_decision_that_is_not_made_yet_is_left_out() -> None:
+    entries = [
+        {"file": "a.md", "kind": "text", "where": "b", "choice": None},
+        {"file": "a.md", "kind": "section", "where": "c", "choice": "content", "content": None},
+        {"file": "b.md", "kind": "document", "choice": "content", "content": ""},
+    ]
+    assert read_decisions(json.dumps(entries)) == {
+        "a.md": {UnitId(UnitKind.SECTION, "c"): Resolution(Choice.CONTENT, None)},
+        "b.md": {UnitId(UnitKind.DOCUMENT): Resolution(Choice.CONTENT, None)},
+    }
+
+
+names = st.text(st.sampled_from("ab#~:/[]0 é\u202e"), max_size=5)
+units = st.builds(UnitId, st.sampled_from([*UnitKind]), names, st.sampled_from(["", "0", "1"]))
+versions = st.none() | st.binary(max_size=5)
+conflicts = st.lists(
+    st.builds(FileConflict, names.filter(bool), st.builds(Conflict, units, versions, versions, versions)),
+    unique_by=lambda found: (found.path, found.conflict.unit),
+    max_size=5,
+)
+
+
+@given(conflicts)
+def test_what_is_printed_decides_just_the_conflict_that_it_names(found: list[FileConflict]) -> None:
+    for path, conflict in found:
+        entry = json.loads(json.dumps(conflict_data(FileConflict(path, conflict))))
+        assert read_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
+            path: {conflict.unit: Resolution(Choice.THEIRS)}
+        }
+        decisions = decided(found, {}, [entry["name"]], [])
+        assert decisions[path][conflict.unit] == Resolution(Choice.OURS)
+        for other, units in decisions.items():
+            assert all({*_names(other, unit)} & {entry["name"]} for unit in units)
+    with pytest.raises(click.UsageError):
+        decided(found, {}, ["no such name"], [])
+
+
+def _names(path: str, unit: UnitId) -> tuple[str, ...]:
+    return path, f"{path}#{unit.where}", conflict_name(path, unit), visible(conflict_name(path, unit))
+
+
+def test_the_command_that_is_shown_decides_all_and_keeps_what_was_decided(
+    proposed: str, run: Run, repo: Path, git: Git
+) -> None:
+    said = run("refresh", proposed, "--theirs", "text:plan.md#steps", code=1)
+    shown = next(line for line in said.splitlines() if f"refresh {proposed} --" in line and "--ours" in line)
+    run(*shlex.split(shown)[2:])
+    [one] = Workspace.open(repo, read_only=True).proposing().all()
+    assert "Their step." in git("show", f"{one.words.branch}:plan.md")
+
+
+def test_a_file_of_decisions_holds_for_the_commits_that_it_names(
+    repo: Path, git: Git, tmp_path: Path, proposed: str, run: Run
+) -> None:
+    data = json.loads(run("conflicts", proposed, "--json", code=1))
+    for conflict in data["conflicts"]:
+        conflict["choice"] = "ours"
+    file = tmp_path / "decisions.json"
+    file.write_text(json.dumps(data))
+    git("switch", "--quiet", next(name for name in git("branch").split() if name.startswith("proposals/")))
+    (repo / "plan.md").write_text(OURS.replace("Our step.", "Never seen."))
+    git("commit", "--quiet", "--all", "--message", "Later")
+    before = git("for-each-ref")
+    said = run("refresh", proposed, "--resolve", str(file), code=3)
+    assert "has changed since" in said
+    assert f"docyard proposals conflicts {proposed}" in said
+    assert git("for-each-ref") == before
+    # Who names a side decides what is there, and is told what that was.
+    assert "text:plan.md#steps was decided for theirs" in run("refresh", proposed, "--theirs", "plan.md")
+
+
+def test_a_decision_on_other_words_is_refused_where_it_shows_them() -> None:
+    unit = UnitId(UnitKind.TEXT, "steps")
+    shown = FileConflict("plan.md", Conflict(unit, b"One.", b"Ours.", None))
+    now = FileConflict("plan.md", Conflict(unit, b"One.", b"Ours.", b"Never seen."))
+    text = json.dumps({"conflicts": [{**conflict_data(shown), "choice": "ours"}]})
+    check_versions(text, [shown])
+    check_versions(
+        '{"conflicts": [{"file": "plan.md", "kind": "text", "where": "steps", "choice": "ours"}]}', [now]
+    )
+    with pytest.raises(CannotError):
+        check_versions(text, [now])

@@ -1,0 +1,137 @@
+"""A small workspace with a past, served as pages to a client in this process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from docyard.http.caller import Caller
+from docyard.web.routes import routes
+from docyard.web.site import Site
+from index.service import SearchIndex
+from tests.repositories import Repo, normal
+from workspace.workspace import Workspace
+
+CSRF = "a-token-of-the-page"
+API = """---
+type: spec
+tags: [search, api]
+---
+# Search & find
+
+What it is, see [limits](#rate-limits).
+
+## Endpoints
+
+Two of them.
+
+### Errors
+
+- [x] Name them
+- [ ] Explain them
+
+## Rate limits
+
+Sixty in a minute.
+"""
+FILES = {
+    "README.md": "# Handbook\n\nStart with [the API](specs/api.md#rate-limits).\n",
+    "specs/api.md": API,
+    "specs/crlf.md": b"# Lines\r\n\r\n## A\r\n\r\none\r\ntwo\r\n\r\n## B\r\n\r\nthree",
+    "specs/twice.md": "# Twice\n\n## Same {#same}\n\na\n\n## Other {#same}\n\nb\n",
+    "notes.txt": "Plain text.\n",
+    "odd/a b#c?.md": "# Odd & <named>\n\n## Its é section\n\nText.\n",
+}
+
+
+class _As:
+    """Lets every request in, as a caller that a server would have proved."""
+
+    def __init__(self, app: ASGIApp, caller: Caller) -> None:
+        self._app, self._caller = app, caller
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["caller"] = self._caller
+        await self._app(scope, receive, send)
+
+
+class Pages:
+    """The pages of a repository, for a caller."""
+
+    def __init__(self, repo: Repo, site: Site, *, may_write: bool) -> None:
+        self.repo, self.site = repo, site
+        caller = Caller(None, CSRF, may_write, False)
+        app = Starlette(routes=routes(site), middleware=[Middleware(_As, caller=caller)])
+        self.client = TestClient(app, follow_redirects=False, raise_server_exceptions=True)
+
+    @property
+    def workspace(self) -> Workspace:
+        """What is served."""
+        return self.site.index().workspace
+
+    def get(self, url: str, status: int = 200) -> str:
+        """A page, as it is sent."""
+        answer = self.client.get(url)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def leads(self, url: str) -> str:
+        """Where a page sends the browser."""
+        answer = self.client.get(url)
+        assert answer.status_code == 302, answer.text
+        return answer.headers["location"]
+
+    def form(self, url: str) -> dict[str, str]:
+        """The fields of the form on a page, as a browser would send them."""
+        return fields(self.get(url))
+
+    def post(self, url: str, sent: dict[str, str], status: int = 303) -> str:
+        """What becomes of a form: the page, or where the browser is sent."""
+        answer = self.client.post(url, data=sent)
+        assert answer.status_code == status, answer.text
+        return answer.headers["location"] if status == 303 else answer.text
+
+
+def fields(page: str) -> dict[str, str]:
+    """The fields of the form of a page that is edited."""
+    form = page[page.index('<form method="post" action="/edit') :]
+    found = {
+        name: unescape(value)
+        for name, value in re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form)
+    }
+    areas = re.findall(r'<textarea name="(\w+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL)
+    found |= {name: unescape(value).replace("\n", "\r\n") for name, value in areas}
+    chosen = re.search(r'<option value="(\w+)" selected', form)
+    return found | ({"proposal": chosen[1]} if chosen else {})
+
+
+@contextmanager
+def served(path: Path, *, read_only: bool = False, may_write: bool = True) -> Iterator[Pages]:
+    """The pages of a repository, which is made if it is not there."""
+    repo = Repo(path) if path.exists() else normal(path, FILES)
+    workspace = Workspace.open(path, read_only=read_only)
+    index = SearchIndex(workspace)
+    site = Site(lambda: index, read_only)
+    try:
+        with index_closed(index):
+            yield Pages(repo, site, may_write=may_write)
+    finally:
+        site.close()
+
+
+@contextmanager
+def index_closed(index: SearchIndex) -> Iterator[None]:
+    """Lets go of an index at the end."""
+    try:
+        yield
+    finally:
+        index.close()

@@ -1,0 +1,80 @@
+"""Diagrams and formulas on a page: text, unless the operator turned them on; drawn apart from everything."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from docyard.web.documents.diagrams import frame_of
+from tests.docyard.web.documents.scene import Pages, served
+
+FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"
+SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    """Pages with neither turned on."""
+    with served(tmp_path_factory.mktemp("diagrams") / "repo") as found:
+        found.repo.commit({"flow.md": FLOW})
+        yield found
+
+
+@pytest.fixture(scope="module")
+def drawing(plain: Pages) -> Pages:
+    """The same with both turned on."""
+    return Pages(plain.repo, replace(plain.site, mermaid=SCRIPT, math=True), may_write=True)
+
+
+def test_diagrams_and_formulas_are_text_unless_turned_on(plain: Pages) -> None:
+    answer = plain.client.get("/doc/flow.md")
+    assert '<code class="language-mermaid">graph TD; A--&gt;B\n</code>' in answer.text
+    assert "$a^2$" in answer.text
+    assert "diagrams.js" not in answer.text
+    assert "content-security-policy" not in answer.headers  # that of every page holds
+    assert plain.client.get(f"/diagram/{frame_of(SCRIPT).name}").status_code == 404
+
+
+def test_a_page_with_diagrams_names_their_frame(drawing: Pages) -> None:
+    answer = drawing.client.get("/doc/flow.md")
+    assert '<pre class="mermaid">graph TD; A--&gt;B\n</pre>' in answer.text
+    [url] = re.findall(r'data-diagrams="([^"]*)"', answer.text)
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert "frame-src 'self'" in policy
+    assert "script-src 'self'" in policy
+    assert drawing.client.get(url).status_code == 200
+    # A page without one may show no frame at all.
+    assert "content-security-policy" not in drawing.client.get("/doc/README.md").headers
+
+
+def test_formulas_are_set_where_they_are_turned_on(drawing: Pages) -> None:
+    assert "<msup><mi>a</mi><mn>2</mn></msup>" in drawing.get("/doc/flow.md")
+
+
+def test_a_frame_runs_its_own_scripts_and_reaches_nothing(drawing: Pages) -> None:
+    answer = drawing.client.get(f"/diagram/{frame_of(SCRIPT).name}")
+    policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["sandbox"] == "allow-scripts"
+    assert policy["frame-ancestors"] == "'self'"
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"
+    scripts = re.findall(rb"<script>(.*?)</script>", answer.content, re.DOTALL)
+    hashes = [f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in scripts]
+    assert policy["script-src"].split() == hashes
+    assert len(scripts) == 2
+
+
+def test_a_script_cannot_end_the_element_that_it_stands_in() -> None:
+    page = frame_of(SCRIPT).page
+    assert rb"'\x3c!-- \x3c/Script> \x3cscript>" in page
+    assert b"\r" not in page
+    assert b"\0" not in page
+
+
+def test_another_script_has_another_frame(drawing: Pages) -> None:
+    assert drawing.client.get(f"/diagram/{frame_of(b'another').name}").status_code == 404

@@ -1,0 +1,108 @@
+"""The pages of proposals over a real repository, asked for by people with tokens and without."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from docyard.http.caller import Caller
+from docyard.web.routes import routes
+from docyard.web.site import Site
+from index.service import SearchIndex
+from tests.docyard.web.serving import CSRF, Read
+from tests.workspace.proposing.scene import Scene
+from workspace.proposals import Proposal
+from workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+_KEY = re.compile(r'name="key" value="([0-9a-f]{32})"')
+
+
+class Pages:
+    """The pages of a scene. `as_person` is whose token is shown; None for the server's own."""
+
+    def __init__(self, scene: Scene, *, read_only: bool = False) -> None:
+        self.scene = scene
+        workspace = (
+            Workspace.open(scene.repo.path, read_only=True, durable=False) if read_only else scene.workspace
+        )
+        self.written = 0
+        self.site = Site(lambda: SearchIndex(workspace), read_only, written=self._written)
+        self.as_person: str | None = "bea"
+        self._may_write = not read_only
+        pages = Starlette(routes=routes(self.site))
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            person = scene.person(self.as_person).person if self.as_person else None
+            scope.setdefault("state", {})["caller"] = Caller(person, CSRF, self._may_write, is_session=True)
+            await pages(scope, receive, send)
+
+        self.client = TestClient(app, follow_redirects=False)
+
+    def _written(self) -> None:
+        self.written += 1
+
+    def get(self, url: str, status: int = 200) -> str:
+        """A page, which is sound HTML."""
+        response = self.client.get(url)
+        assert response.status_code == status, (url, response.status_code, response.text[:2000])
+        return sound(response)
+
+    def show(self, one: Proposal, part: str = "", status: int = 200) -> str:
+        """A page of a proposal: `changes?view=inline`, say."""
+        return self.get(f"/proposals/{one.id}" + (f"/{part}" if part else ""), status)
+
+    def post(self, one: Proposal, act: str, *, key: str = "", **fields: str) -> Response:
+        """What a form of a page sends; with a key of its own unless one is given."""
+        if not key:
+            key = _KEY.findall(self.client.get(f"/proposals/{one.id}").text)[0]
+        return self.client.post(f"/proposals/{one.id}/{act}", data={"csrf": CSRF, "key": key, **fields})
+
+    def does(self, one: Proposal, act: str, **fields: str) -> str:
+        """Posts what succeeds, and gives where the browser is sent."""
+        response = self.post(one, act, **fields)
+        assert response.status_code == 303, (response.status_code, text_of(response.text))
+        return str(response.headers["location"])
+
+    def refused(self, one: Proposal, act: str, status: int, **fields: str) -> str:
+        """Posts what is refused, and gives the page that says so."""
+        response = self.post(one, act, **fields)
+        assert response.status_code == status, (response.status_code, text_of(response.text))
+        return sound(response)
+
+    def now(self, one: Proposal) -> Proposal:
+        """A proposal as it is by now."""
+        return self.scene.proposing.one(one.id)
+
+
+def pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
+    """The pages of a new scene."""
+    return Pages(Scene(path / "repo", settings), read_only=read_only)
+
+
+def sound(response: Response) -> str:
+    """The HTML of an answer: nested as it should be, with one h1, and nothing that a policy would stop."""
+    html = response.text
+    read = Read(html)
+    assert read.wrong == []
+    assert len(read.all("h1")) == 1
+    for name, attributes in read.elements:
+        assert "style" not in attributes, name
+        assert not any(attribute.startswith("on") for attribute in attributes), name
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    return html
+
+
+def text_of(html: str) -> str:
+    """What a page says, in one line."""
+    main = html.partition("<main")[2] or html
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())

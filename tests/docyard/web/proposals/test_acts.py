@@ -1,0 +1,330 @@
+"""What people do with a proposal on its page: each act, sent twice, too late, or by who may not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.workspace.proposing.scene import AGENT, RULE
+from workspace.proposals import State
+
+QUOTE = "Introduction."
+
+
+@pytest.fixture
+def open_pages(tmp_path: Path) -> Pages:
+    return pages(tmp_path)
+
+
+@pytest.fixture
+def governed(tmp_path: Path) -> Pages:
+    """`specs/` changes only by a proposal that somebody approved."""
+    return pages(tmp_path, RULE)
+
+
+def test_from_a_draft_to_the_merge(governed: Pages) -> None:
+    scene = governed.scene
+    one = scene.open("Say more of calls")
+    scene.append(one.id, "One.", "specs/api.md", "calls")
+    assert "is a draft" in text_of(governed.show(one))
+    governed.does(one, "submit")
+    shown = text_of(governed.show(one))
+    assert "specs/api.md needs 1 approval of the proposal as it is now, and has 0" in shown
+    tip = governed.now(one).tip or ""
+    assert "may not be merged" in text_of(governed.refused(one, "merge", 409, commit=tip))
+    there = governed.does(one, "approve", commit=tip, text="Good.")
+    assert there.startswith(f"/proposals/{one.id}#said-")
+    assert f'id="{there.partition("#")[2]}"' in governed.show(one)
+    assert "Nothing is missing" in text_of(governed.show(one))
+    governed.does(one, "merge", commit=tip)
+    merged = governed.now(one)
+    assert merged.state is State.MERGED
+    assert scene.log("-1", "--format=%an %s") == [f"Bea Merge proposal {one.id}: Say more of calls"]
+    assert re.search(r"Merged as [0-9a-f]{8} by Bea,", text_of(governed.show(one)))
+    assert governed.written == 4
+
+
+def test_a_double_click_merges_once(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    tip, before = one.tip or "", len(open_pages.scene.log("--format=%h", "main"))
+    key = "0123456789abcdef" * 2
+    there = [open_pages.does(one, "merge", key=key, commit=tip) for _ in range(2)]
+    assert there == [f"/proposals/{one.id}"] * 2
+    assert len(open_pages.scene.log("--first-parent", "--format=%h", "main")) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("act", "fields"),
+    [
+        ("comment", {"text": "A word."}),
+        ("approve", {"text": "Yes."}),
+        ("request-changes", {"text": "Not yet."}),
+        ("close", {"text": "Later."}),
+        ("edit", {"title": "Another", "description": "Words."}),
+    ],
+    ids=["comment", "approve", "request-changes", "close", "edit"],
+)
+def test_a_form_that_is_sent_twice_says_it_once(open_pages: Pages, act: str, fields: dict[str, str]) -> None:
+    one = open_pages.scene.proposed()
+    key = "fedcba9876543210" * 2
+    first, again = (open_pages.does(one, act, key=key, **fields) for _ in range(2))
+    assert first == again
+    events = open_pages.scene.proposing.said(one)
+    assert len(events) == 3  # opened, submitted, and this
+
+
+def test_a_form_that_comes_again_late_undoes_nothing(open_pages: Pages) -> None:
+    one = open_pages.scene.open("Say more")
+    open_pages.scene.append(one.id, "More.")
+    keys = {act: f"{number:032x}" for number, act in enumerate(("submit", "close", "reopen"))}
+    open_pages.does(one, "submit", key=keys["submit"])
+    open_pages.does(one, "request-changes", text="Say who.")
+    open_pages.scene.append(one.id, "You.")  # which answers nothing until it is submitted
+    open_pages.does(one, "submit", key=keys["submit"])
+    assert open_pages.now(one).state is State.CHANGES_REQUESTED
+    open_pages.does(one, "close", key=keys["close"])
+    open_pages.does(one, "reopen", key=keys["reopen"])
+    open_pages.does(one, "close", key=keys["close"])
+    assert open_pages.now(one).is_open
+    open_pages.does(one, "close")
+    open_pages.does(one, "reopen", key=keys["reopen"])
+    assert not open_pages.now(one).is_open
+
+
+def test_a_form_that_is_sent_again_with_other_words(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    key = "00112233" * 4
+    open_pages.does(one, "comment", key=key, text="First.")
+    html = open_pages.refused(one, "comment", 409, key=key, text="Second, after going back.")
+    assert "was sent once already" in text_of(html)
+    assert "Second, after going back." in html
+    assert len(open_pages.now(one).words.threads) == 1
+
+
+def test_a_comment_on_a_section_and_its_answer(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    place = {"file": "guide.md", "slug": "use", "quote": "Use it."}
+    there = open_pages.does(one, "comment", text="Why *so*?", view="inline", **place)
+    assert there.startswith(f"/proposals/{one.id}/changes?view=inline#change-")
+    changes = open_pages.show(one, "changes?view=inline")
+    assert f'id="{there.partition("#")[2]}"' in changes
+    assert "Why <em>so</em>?" in changes
+    [thread] = open_pages.now(one).words.threads
+    said = thread.comment.id
+    answer = open_pages.does(one, "comment", text="Because.", reply_to=said)
+    shown = open_pages.show(one)
+    assert f'id="{answer.partition("#")[2]}"' in shown
+    assert "On guide.md#use Use it. Bea" in text_of(shown)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"text": ""}, "The comment is empty"),
+        ({"text": "a" * 65_537}, "at most 65,536 are kept"),
+        ({"text": "x", "file": "guide.md", "quote": "Not there"}, "is not in the text"),
+        ({"text": "x", "reply_to": "0" * 16}, "There is no such comment"),
+    ],
+    ids=["empty", "too-long", "foreign-quote", "foreign-comment"],
+)
+def test_words_that_cannot_be_kept_stay_in_the_form(
+    open_pages: Pages, fields: dict[str, str], says: str
+) -> None:
+    one = open_pages.scene.proposed()
+    html = open_pages.refused(one, "comment", 400, **fields)
+    assert says in text_of(html)
+    assert f">\n{fields['text']}</textarea>" in html
+    assert 'name="reply_to" value="0000000000000000"' in html if "reply_to" in fields else True
+
+
+@pytest.mark.parametrize("act", ["approve", "merge", "request-changes"])
+def test_a_proposal_that_has_moved_shows_what_is_new(open_pages: Pages, act: str) -> None:
+    one = open_pages.scene.proposed()
+    open_pages.scene.append(one.id, "Unseen words.", slug="install")
+    html = open_pages.refused(one, act, 409, commit=one.tip or "", text="My verdict")
+    shown = text_of(html)
+    assert "What is new since you looked" in shown
+    assert "Unseen words." in shown
+    assert "My verdict" in html
+    assert f'name="commit" value="{open_pages.now(one).tip}"' in html
+    assert open_pages.now(one).reviews == ()
+
+
+@pytest.mark.parametrize("commit", ["0" * 40, "main", "<script>"], ids=["unknown", "name", "hostile"])
+def test_a_commit_that_never_was(open_pages: Pages, commit: str) -> None:
+    one = open_pages.scene.proposed()
+    html = open_pages.refused(one, "approve", 409, commit=commit)
+    assert "What is new" not in html
+
+
+def test_an_approval_needs_a_named_token(governed: Pages) -> None:
+    one = governed.scene.proposed(file="specs/api.md", slug="calls")
+    governed.as_person = None
+    html = governed.refused(one, "approve", 403, commit=one.tip or "", text="Fine by me")
+    assert "Sign in with your token" in text_of(html)
+    assert f"/login?after=/proposals/{one.id}#[approve]" in unquote(html)
+    assert "Fine by me" in html
+    assert "docyard proposals approve" not in html
+    assert "/login?" in governed.show(one)
+    governed.scene.approve(one)
+    html = governed.refused(one, "merge", 403, commit=one.tip or "")
+    assert "Sign in with your token" in text_of(html)
+    assert "The merge itself needs a person's token" in text_of(governed.show(one))
+
+
+def test_nobody_approves_their_own(open_pages: Pages) -> None:
+    one = open_pages.scene.proposing.open("Mine", "", open_pages.scene.person())
+    open_pages.scene.append(one.id, "One.")
+    assert "This is your own proposal" in text_of(open_pages.show(one))
+    html = open_pages.refused(one, "approve", 403, text="I like it.")
+    assert "Nobody approves what" in text_of(html)
+    assert f'action="/proposals/{one.id}/comment"' in html
+    assert "Say it as a comment" in text_of(html)
+
+
+def test_changes_are_asked_for_answered_and_approved(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    open_pages.does(one, "request-changes", commit=one.tip or "", text="Say **who**.")
+    shown = open_pages.show(one)
+    assert "Bea asked for changes" in text_of(shown)
+    assert "<strong>who</strong>" in shown
+    assert "bea asks for changes, and was not answered yet" in text_of(shown)
+    open_pages.scene.append(one.id, "You.")
+    open_pages.scene.proposing.submit(one.id, AGENT)
+    assert "answered" in text_of(open_pages.show(one))
+    open_pages.does(one, "approve")
+    assert open_pages.now(one).state is State.APPROVED
+
+
+def test_closed_and_reopened(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    open_pages.does(one, "close", text="Not now.")
+    shown = text_of(open_pages.show(one))
+    assert "closed this" in shown
+    assert "Not now." in shown
+    assert "was closed" in text_of(open_pages.refused(one, "approve", 409))
+    open_pages.does(one, "reopen")
+    assert open_pages.now(one).is_open
+
+
+def test_the_title_is_edited(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    open_pages.does(one, "edit", title="A better title", description="- one\n- two")
+    shown = open_pages.show(one)
+    assert "<h1>A better title</h1>" in shown
+    assert "one two" in text_of(shown)
+    html = open_pages.refused(one, "edit", 400, title=" ", description="Kept words")
+    assert "Kept words" in html
+
+
+def test_the_target_is_taken_in(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    open_pages.scene.write("Meanwhile.")
+    assert "main has gone on by 1 commit" in text_of(open_pages.show(one))
+    open_pages.does(one, "refresh")
+    assert "took in what its target had" in text_of(open_pages.show(one))
+    assert "has gone on by" not in text_of(open_pages.show(one))
+
+
+@pytest.mark.parametrize("state", ["merged", "gone"])
+def test_a_proposal_that_has_ended(open_pages: Pages, state: str) -> None:
+    scene, one = open_pages.scene, open_pages.scene.proposed()
+    if state == "merged":
+        scene.proposing.merge(one.id, scene.person())
+    else:
+        scene.repo.git("branch", "-D", one.words.branch)
+    for act in ("approve", "request-changes", "refresh"):
+        open_pages.refused(one, act, 409, text="Late", commit=one.tip or "")
+    for part in ("", "changes", "conflicts"):
+        open_pages.show(one, part)
+    open_pages.does(one, "comment", text="Thank you.")
+    assert "Thank you." in open_pages.show(one)
+
+
+def test_a_branch_that_was_rewritten(open_pages: Pages) -> None:
+    scene, one = open_pages.scene, open_pages.scene.proposed()
+    open_pages.does(one, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
+    open_pages.does(one, "approve", commit=one.tip or "")
+    other = scene.open("Other")
+    scene.append(other.id, "Another.", slug="install")
+    scene.repo.git("update-ref", f"refs/heads/{one.words.branch}", scene.proposing.one(other.id).tip or "")
+    shown = text_of(open_pages.show(one))
+    assert "Its branch was rewritten" in shown
+    assert "· void, since" in shown
+    assert "its text has changed since" in shown
+
+
+def test_what_is_no_act_and_what_is_no_proposal(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    assert open_pages.post(one, "explode").status_code == 404
+    for part in ("", "/changes", "/conflicts"):
+        assert "No proposal" in text_of(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
+    response = open_pages.client.post(f"/proposals/{one.id}/merge", data={"csrf": "other"})
+    assert response.status_code == 403
+    assert open_pages.now(one).is_open
+    # The address of an answer to a form, and a name that people type, lead to the proposal itself.
+    for name in (f"{one.id}/merge", one.id.upper()):
+        response = open_pages.client.get(f"/proposals/{name}")
+        assert (response.status_code, response.headers["location"]) == (303, f"/proposals/{one.id}")
+
+
+def test_read_only_offers_nothing(tmp_path: Path) -> None:
+    writer = pages(tmp_path)
+    one = writer.scene.proposed()
+    reader = Pages(writer.scene, read_only=True)
+    for part in ("", "changes", "conflicts"):
+        html = reader.show(one, part)
+        assert f'action="/proposals/{one.id}' not in html
+    response = reader.client.post(f"/proposals/{one.id}/merge", data={"csrf": "a value of this session"})
+    assert response.status_code == 403
+    assert reader.now(one).is_open
+
+
+@pytest.mark.parametrize("act", ["approve", "request-changes"])
+def test_words_that_cannot_be_kept_do_not_make_a_verdict_one_of_what_nobody_saw(
+    open_pages: Pages, act: str
+) -> None:
+    one = open_pages.scene.proposed()
+    open_pages.scene.append(one.id, "Unseen words.", slug="install")
+    html = open_pages.refused(one, act, 400, commit=one.tip or "", text="a" * 65_537)
+    assert f'name="commit" value="{one.tip}"' in html
+    html = open_pages.refused(one, act, 409, commit=one.tip or "", text="Shorter.")
+    assert "Unseen words." in html
+
+
+def test_what_cannot_be_shown_is_not_decided_on(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    html = open_pages.refused(one, "approve", 409, commit="0" * 40, text="Fine by me")
+    assert "Fine by me" in html
+    assert f'action="/proposals/{one.id}/approve"' not in html
+
+
+def test_two_who_edit_the_description_lose_nothing(open_pages: Pages) -> None:
+    one = open_pages.scene.proposed()
+    fields = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(one))
+    assert fields is not None
+    seen = fields[1]
+    open_pages.does(one, "edit", seen=seen, title=one.words.title, description="Of the first.")
+    html = open_pages.refused(one, "edit", 409, seen=seen, title="Of the second", description="Other words.")
+    assert "How it reads now" in html
+    assert "Of the first.</textarea>" in html
+    assert "Other words.</textarea>" in html
+    assert open_pages.now(one).words.description == "Of the first."
+    now = re.search(r'name="seen" value="([0-9a-f]+)"', html)
+    assert now is not None
+    for _ in range(2):  # a form that is sent twice
+        open_pages.does(one, "edit", seen=now[1], title="Of the second", description="Both words.")
+    assert open_pages.now(one).words.title == "Of the second"
+
+
+def test_links_of_a_merged_proposal_lead_to_what_was_merged(open_pages: Pages) -> None:
+    scene, one = open_pages.scene, open_pages.scene.proposed()
+    merged = scene.proposing.merge(one.id, scene.person()).commit
+    scene.repo.git("switch", "-q", one.words.branch)
+    scene.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
+    scene.repo.git("switch", "-q", "main")
+    assert f"/doc/guide.md?ref={merged}" in open_pages.show(one, "changes")

@@ -1,0 +1,71 @@
+"""What a page shows of a forge: the link of a pull request, or why there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+
+from docyard.forges.announcing import announcer
+from tests.docyard.forges.joined import Joined, joined
+from tests.docyard.forges.local_forge import PASSWORD, Fault
+from tests.docyard.web.proposals.pages import Pages, sound, text_of
+from tests.docyard.web.serving import CSRF
+from workspace.proposals import State
+from workspace.remotes.credentials import Access
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
+    with joined("github", tmp_path_factory.mktemp("joined")) as made:
+        made.workspace.announcer = announcer(made.workspace, made.access, Access)
+        yield made
+
+
+@pytest.fixture
+def forge_pages(here: Joined) -> Pages:
+    here.local.faults.clear()
+    return Pages(here)
+
+
+def test_a_submission_shows_its_pull_request_or_why_there_is_none(here: Joined, forge_pages: Pages) -> None:
+    one = here.open("Say more")
+    here.append(one.id, "More.", here.page())
+    here.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
+    refused = forge_pages.refused(one, "submit", 502)
+    assert "It was submitted, but its pull request was not opened" in text_of(refused)
+    assert "DOCYARD_FORGE_TOKEN" in text_of(refused)
+    assert "Submit it again" in text_of(refused)
+    assert PASSWORD not in refused
+    assert "<b>is bad" not in refused
+    assert forge_pages.now(one).state is State.OPEN
+    assert "Pull request" not in forge_pages.show(one)
+    forge_pages.does(one, "submit")
+    (there,) = [each for each in here.local.state.pull_requests if each.head == one.words.branch]
+    shown = forge_pages.show(one)
+    assert f'<a href="{here.local.url_of(there)}" rel="noopener noreferrer">Pull request</a>' in shown
+    assert "Opened as pull request" in text_of(shown)
+
+
+@pytest.mark.parametrize("is_well", [True, False], ids=["well", "failing"])
+def test_a_section_that_is_edited_and_proposed_is_announced_too(
+    here: Joined, forge_pages: Pages, is_well: bool
+) -> None:
+    url = f"/edit/{here.page()}?section=use"
+    html = forge_pages.client.get(url).text
+    named = re.findall(r'name="(base|key)" value="([^"]*)"', html)
+    sent = {name: unescape(value) for name, value in named} | {"csrf": CSRF, "act": "propose"}
+    if not is_well:
+        here.local.faults.append(Fault(status=500, times=3))
+    before = len(here.local.state.pull_requests)
+    answer = forge_pages.client.post(url, data={**sent, "title": "Other words", "text": "Words of mine."})
+    assert len(here.local.state.pull_requests) == before + is_well
+    if is_well:
+        assert answer.status_code == 303
+        return
+    assert answer.status_code == 502
+    told = text_of(sound(answer))
+    assert "It was submitted, but its pull request was not opened" in told
+    assert "What you wrote" not in told

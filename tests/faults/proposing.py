@@ -1,0 +1,75 @@
+"""What is done with a proposal by a forked child, between being armed and its end; each with a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.repositories import Repo
+from tests.workspace.proposing.scene import ADA, AGENT, RULE, Scene, append
+from workspace.errors import WorkspaceError
+from workspace.plan import Mode
+from workspace.policy.people import Tokens
+from workspace.proposals import Verdict
+from workspace.proposals.ids import id_for
+from workspace.proposing import Actor, Proposing
+from workspace.requests import Request, digest_of
+from workspace.workspace import Workspace
+
+ID = id_for("opening")
+KEY = "the-act"
+ACTS = ("open", "write", "propose", "comment", "approve", "refresh", "forward", "merge")
+
+
+def prepare(path: Path, act: str) -> Repo:
+    """A repository in which an act can be done: with an open proposal, but where the act opens one."""
+    scene = Scene(path, RULE)
+    scene.person()
+    if act in ("open", "propose"):
+        return scene.repo
+    scene.open(request="opening")
+    if act != "forward":
+        scene.append(ID, "What is proposed.", "specs/api.md", "calls")
+        scene.proposing.submit(ID, AGENT)
+    if act in ("refresh", "forward"):
+        scene.write("Meanwhile.")
+    if act == "merge":
+        scene.approve(scene.proposing.one(ID))
+        scene.write("Meanwhile.")
+    return scene.repo
+
+
+def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False) -> Mapping[str, object]:
+    """Do it, and say what a client would be told."""
+    workspace = Workspace.open(path, durable=durable)
+    known = Tokens(workspace.git.common_dir).known("bea")
+    assert known is not None
+    proposing, bea = workspace.proposing(), ADA._replace(person=known.person)
+    arm()
+    try:
+        _do(workspace, proposing, act, bea)
+    except WorkspaceError as error:
+        return {"committed": False, "error": error.code, "message": error.message}
+    return {"committed": True}
+
+
+def _do(workspace: Workspace, proposing: Proposing, act: str, bea: Actor) -> None:
+    request = Request(KEY, digest_of("edit_document", {}), lambda plan: {})
+    operations = [append("What is proposed.", "specs/api.md", "calls")]
+    match act:
+        case "open":
+            proposing.open("Say more", "Why.", AGENT, submit=True, request=KEY)
+        case "write":
+            proposing.branch(ID).write(
+                operations, mode=Mode.EACH, tool="edit_document", client="an agent", request=request
+            )
+        case "propose":
+            proposing.propose(operations, AGENT, mode=Mode.EACH, request=request)
+        case "comment":
+            proposing.comment(ID, AGENT, "Why?", file="specs/api.md", slug="calls", request=KEY)
+        case "approve":
+            proposing.review(ID, bea, Verdict.APPROVE, request=KEY)
+        case "merge":
+            proposing.merge(ID, bea, request=KEY)
+        case _:
+            proposing.refresh(ID, AGENT, request=KEY)

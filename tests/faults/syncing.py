@@ -1,0 +1,93 @@
+"""A synchronisation as a forked child does it, with a remote in a folder beside the repository."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests import repositories
+from tests.faults.merging import diverge
+from tests.repositories import Repo
+from workspace.errors import WorkspaceError
+from workspace.git import GitStore, remote_process
+from workspace.git.remote_calls import Peer, Progress
+from workspace.git.remote_process import RemoteProcess
+from workspace.proposals import Author, EventLog, KnownBy, branch_name
+from workspace.proposals.discussion import BRANCH as DISCUSSION
+from workspace.proposals.words import Commented, Opened
+from workspace.remotes.credentials import Access
+from workspace.remotes.syncing import sync as synchronise
+from workspace.workspace import Workspace
+
+ID = "k7m2q9xa"
+PROPOSAL = branch_name(ID, "Say more")
+BRANCHES = ("main", DISCUSSION, PROPOSAL)
+ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
+
+
+def apart(folder: Path) -> None:
+    """Make `here` and `there.git` in a folder: each of `BRANCHES` has gone on in both, without a conflict."""
+    here, there = repositories.normal(folder / "here", {}), folder / "there.git"
+    theirs = diverge(here)
+    here.git("branch", PROPOSAL, "main^")
+    _say(here, Opened("Say more", "", "main", PROPOSAL, here.head()))
+    here.git("clone", "-q", "--bare", ".", str(there))
+    here.git("remote", "add", "origin", "../there.git")
+    here.git("fetch", "-q")
+    _go_on(here, "ours.md")
+    ours = {branch: here.git("rev-parse", branch).strip() for branch in (DISCUSSION, PROPOSAL)}
+    for branch in ours:
+        here.git("update-ref", f"refs/heads/{branch}", f"origin/{branch}")
+    _go_on(here, "theirs.md")
+    here.git("push", "-q", "origin", DISCUSSION, PROPOSAL, f"+{theirs}:refs/heads/main")
+    # What was pushed is seen as in a clone that has not fetched since.
+    for branch, commit in ours.items():
+        here.git("update-ref", f"refs/remotes/origin/{branch}", f"{branch}^")
+        here.git("update-ref", f"refs/heads/{branch}", commit)
+    here.git("update-ref", "refs/remotes/origin/main", "main^")
+    here.git("branch", "-q", "-D", "theirs")
+    for logs in (here.path / ".git/logs/refs/remotes", there / "hooks", here.path / ".git/hooks"):
+        shutil.rmtree(logs, ignore_errors=True)
+
+
+def sync(
+    path: Path, arm: Callable[[], None], *, push: bool = True, durable: bool = False
+) -> Mapping[str, object]:
+    """Synchronise, and say what a person would be told. The exchanges are made in this process."""
+    RemoteProcess.run = _run  # type: ignore[assignment,method-assign]
+    workspace = Workspace.open(path, durable=durable)
+    arm()
+    try:
+        found = synchronise(workspace, Access(), push=push)
+    except WorkspaceError as error:
+        return {"committed": False, "errors": [error.message], "fix": error.fix}
+    except OSError as error:
+        return {"committed": False, "errors": [type(error).__name__]}
+    errors = [one.error.message for one in found.beside if one.error is not None]
+    return {"committed": not errors, "state": found.state.value, "errors": errors}
+
+
+def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
+    """What `RemoteProcess.run` does, in this process, so that the calls of the exchange are struck too."""
+    ended = remote_process._carried_out(process._repository, peer, call, partial(_silent))
+    if isinstance(ended, remote_process._Failed):
+        raise ended.error
+    return ended.result
+
+
+def _silent(done: float, total: float | None, message: str | None) -> None:
+    """Report nothing."""
+
+
+def _say(repo: Repo, *words: Opened | Commented) -> None:
+    EventLog(GitStore(repo.path), durable=False).append(ID, words, ADA, tool="test", client="test")
+
+
+def _go_on(repo: Repo, name: str) -> None:
+    _say(repo, Commented(name))
+    repo.git("checkout", "-q", PROPOSAL)
+    repo.commit({name: f"# {name}\n"})
+    repo.git("checkout", "-q", "main")

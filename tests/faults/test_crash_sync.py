@@ -1,0 +1,86 @@
+"""A synchronisation struck at each state-changing call, here and in the remote's folder, and done again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.faults.forkserver import ForkServer
+from tests.faults.matrix import FAULTS, Tell, judge, steps
+from tests.faults.scene import check_nothing_left, committed_files, work_files
+from tests.faults.shim import Fault
+from tests.faults.syncing import BRANCHES, ID, apart
+from tests.repositories import Repo
+from workspace.git import GitReader
+from workspace.proposals import EventLog
+from workspace.proposals.words import Commented
+
+
+def check_sound(folder: Path) -> None:
+    """Both repositories are sound, and the checkout is that of the branch."""
+    here, there = Repo(folder / "here"), Repo(folder / "there.git")
+    assert (here.fsck(), there.fsck()) == ("", "")
+    assert work_files(here) == committed_files(here)
+    assert here.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
+    """Both repositories have all that either had, nothing twice, and nothing is left of what was struck."""
+    here, there = Repo(folder / "here"), Repo(folder / "there.git")
+    check_sound(folder)
+    check_nothing_left(here.path / ".git")
+    assert not (here.path / ".git/docyard/sync.moving").exists()
+    assert here.git("for-each-ref", "refs/docyard") == ""
+    for branch, had in tips.items():
+        tip = here.git("rev-parse", branch).strip()
+        assert there.git("rev-parse", branch).strip() == tip
+        assert here.git("rev-parse", f"origin/{branch}").strip() == tip
+        for commit in had:
+            here.git("merge-base", "--is-ancestor", commit, branch)
+        assert len(here.git("rev-list", *(f"^{commit}" for commit in had), branch).split()) == 1
+    said = EventLog(GitReader(here.path)).read().of(ID)
+    texts = sorted(event.words.text for event in said.events if isinstance(event.words, Commented))
+    assert (texts, said.unreadable) == (["ours.md", "theirs.md"], 0)
+
+
+@steps(110, 9)
+@pytest.mark.parametrize("fault", ["kill", "no space"])
+def test_after_each_fault_the_next_one_ends_it(
+    server: ForkServer, memory: Path, place: Path, tell: Tell, fault: str, step: int
+) -> None:
+    template = memory / "apart"
+    if not template.exists():
+        apart(template)
+    struck, error = FAULTS[fault]
+
+    def fresh() -> Path:
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(template, place)
+        return place / "here"
+
+    repos = [Repo(template / name) for name in ("here", "there.git")]
+    tips = {branch: {repo.git("rev-parse", branch).strip() for repo in repos} for branch in BRANCHES}
+    whole = server.run("sync", fresh(), root=place)
+    assert whole.committed, dict(whole.answer)
+    check_level(place, tips)
+    points, wrong = range(1, len(whole.calls), step), []
+    for point in points:
+        here = fresh()
+        try:
+            ended = server.run("sync", here, root=place, point=point, fault=struck, error=error)
+            assert ended.killed == (struck is Fault.KILL)
+            server.run("recover", here)
+            check_sound(place)
+            again = server.run("sync", here, root=place)
+            for lock in (place / "there.git" / "refs" / "heads").rglob("*.lock"):
+                # The remote's own locks are another's: they are told, and a person removes them.
+                assert lock.name in str(again.answer["errors"])
+                lock.unlink()
+                again = server.run("sync", here, root=place)
+            assert again.committed, dict(again.answer)
+            check_level(place, tips)
+        except AssertionError as found:
+            wrong.append(f"{whole.calls[point - 1]}\n    {found}")
+    judge(tell, f"a synchronisation, {fault}", len(points), wrong)

@@ -1,0 +1,85 @@
+"""A toolbox that offers every tool, over a repository whose specs are protected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo, normal
+from tests.tools.conftest import API, Ask, client_of, next_call
+from tools.registry import TOOLSETS, Answer, Toolbox
+from workspace.policy.people import Tokens
+from workspace.workspace import Workspace
+
+RULES = '[[protect]]\npaths = ["specs/**"]\n'
+FILES = {
+    "docyard.toml": RULES,
+    "api.md": API,
+    "specs/limits.md": "# Limits\n\nFair use.\n\n## Rate\n\nTen a second.\n",
+    "notes/plain.md": "# Plain\n\nNothing of note.\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", FILES)
+
+
+@pytest.fixture
+def workspace(repo: Repo) -> Workspace:
+    return Workspace.open(repo.path, durable=False)
+
+
+@pytest.fixture
+def toolbox(workspace: Workspace) -> Toolbox:
+    return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+
+
+@pytest.fixture
+def proposal(ask: Ask) -> str:
+    """The id of a proposal without a commit of its own."""
+    return opened(ask, "Rate limits")
+
+
+def opened(ask: Ask, title: str) -> str:
+    answer = ask("create_proposal", title=title, description="Because.")
+    assert not answer.is_error, answer.data
+    return str(answer.data["proposal"])
+
+
+def done(answer: Answer) -> dict[str, Any]:
+    """The data of a call that succeeded, whose next step is a call that succeeds or only lacks its words."""
+    assert not answer.is_error, answer.data
+    assert len(answer.data["commit"]) == 40
+    assert answer.data["next_step"]
+    return answer.data
+
+
+def seen(answer: Answer) -> dict[str, Any]:
+    """What the conflicts of an answer were shown with, and their resolutions are sent with."""
+    return {name: answer.data[name] for name in ("commit", "target_commit")}
+
+
+def followed(ask: Ask, answer: Answer) -> Answer:
+    """The answer to the call that an answer's next step names, which must be a legal one."""
+    tool, arguments = next_call(answer)
+    found = ask(tool, **arguments)
+    assert not found.is_error, (tool, arguments, found.data)
+    return found
+
+
+def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
+    """A person approves a proposal as it is, by a token of their own."""
+    from workspace.proposals import Author, KnownBy, Verdict
+    from workspace.proposing import Actor
+
+    tokens = Tokens(workspace.git.common_dir)
+    person = tokens.person(tokens.add(token, token.title(), f"{token}@example.org"))
+    author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
+    workspace.proposing().review(id, Actor(author, "test", "test", person), Verdict.APPROVE, "Good.")
+
+
+__all__ = ["Ask", "client_of"]

@@ -1,0 +1,53 @@
+"""A change tells which proposal brought it, also one that a person made on the proposal's branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.reviewing.scene import Scene
+from workspace.history import History
+from workspace.snapshot import Snapshot
+
+TEXT = "# Guide\n\nOne.\n"
+
+
+def told(scene: Scene) -> list[tuple[str, str | None]]:
+    """The subject and proposal of each change of the guide, the last one first."""
+    snapshot = Snapshot(scene.store, scene.store.tip("main"))
+    page = History(scene.store).changes(snapshot, "guide.md")
+    return [(change.subject, change.proposal) for change in page.entries]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo", {"guide.md": TEXT, "other.md": "# Other\n"})
+
+
+def test_by_the_merge_with_which_it_came(scene: Scene) -> None:
+    first = scene.propose("k0000001", {"guide.md": TEXT + "\nTwo.\n"})
+    scene.commit("main", {"other.md": "# Other\n\nMore.\n"})
+    scene.merge(first)
+    scene.commit("main", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"}, message="By hand")
+    assert told(scene) == [("By hand", None), ("Change", "k0000001"), ("Change", None)]
+
+
+def test_what_main_had_before_is_not_what_a_later_merge_brought(scene: Scene) -> None:
+    early = scene.propose("k0000001", {"other.md": "# Other\n\nMore.\n"})
+    main = scene.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, message="By hand")
+    scene.commit("proposals/k0000001", {"guide.md": TEXT + "\nTwo.\n"}, main, message="Refresh")
+    later = scene.propose("k0000002", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"})
+    scene.merge(scene.one("k0000001"))
+    scene.merge(later)
+    assert early.id == "k0000001"
+    assert told(scene) == [("Change", "k0000002"), ("By hand", None), ("Change", None)]
+
+
+def test_a_merge_by_hand_names_none(scene: Scene) -> None:
+    scene.propose("k0000001", {"guide.md": TEXT + "\nTwo.\n"})
+    tip = scene.store.tip("proposals/k0000001")
+    assert tip
+    scene.commit("main", {"other.md": "# Other\n\nMore.\n"})
+    scene.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, tip, message="Merge by hand")
+    assert told(scene)[0] == ("Change", None)

@@ -1,0 +1,78 @@
+"""People, a clock and words for tests of proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from workspace.git import GitStore
+from workspace.proposals.discussion import Discussion
+from workspace.proposals.encoding import Event, decode, encode
+from workspace.proposals.event_log import Appended, EventLog
+from workspace.proposals.words import Author, KnownBy, Opened, Words
+
+ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
+BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
+AGENT = Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent")
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+ID = "k7m2q9xa"
+COMMIT, OTHER_COMMIT = "1" * 40, "2" * 40
+
+
+def opening(title: str = "Say more of retries", base: str | None = None, id: str = ID) -> Opened:
+    """The words that begin a proposal to `main`, on the branch of its id."""
+    return Opened(title, "What and why.", "main", f"proposals/{id}", base)
+
+
+def event(
+    words: Words,
+    minutes: float = 0,
+    author: Author = ADA,
+    after: Sequence[Event] = (),
+    proposal: str = ID,
+) -> Event:
+    """An event of so many minutes after noon, as it is read again."""
+    name, data = encode(
+        proposal, words, author, NOON + timedelta(minutes=minutes), tuple(one.id for one in after)
+    )
+    return decode(proposal, name, data)
+
+
+class Speaker:
+    """A log, and a clock that is a second later each time."""
+
+    def __init__(self, path: Path, start: datetime = NOON) -> None:
+        self.store = GitStore(path)
+        self.log = EventLog(self.store, durable=False)
+        self._time = start
+
+    def clock(self) -> datetime:
+        self._time += timedelta(seconds=1)
+        return self._time
+
+    def say(
+        self,
+        *words: Words,
+        by: Author = ADA,
+        proposal: str = ID,
+        seen: Discussion | None = None,
+        request: str | None = None,
+        now: Callable[[], datetime] | None = None,
+    ) -> Appended:
+        """Append words to a proposal."""
+        return self.log.append(
+            proposal,
+            words,
+            by,
+            tool="update_proposal",
+            client="tests",
+            seen=seen,
+            request=request,
+            now=now or self.clock,
+        )
+
+    def said(self, proposal: str = ID) -> tuple[Event, ...]:
+        """The events of a proposal, as they are read now."""
+        return self.log.read().of(proposal).events

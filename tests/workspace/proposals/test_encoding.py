@@ -1,0 +1,216 @@
+"""Events as bytes: canonical, read again as they were said, and no bytes at all are more than left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, OTHER_COMMIT, opening
+from workspace.proposals.encoding import MAX_BYTES, Event, decode, encode
+from workspace.proposals.fields import Unreadable
+from workspace.proposals.words import (
+    MAX_TEXT,
+    Author,
+    Closed,
+    Commented,
+    Edited,
+    KnownBy,
+    Opened,
+    Place,
+    Refreshed,
+    Reopened,
+    Reviewed,
+    Submitted,
+    Unknown,
+    Verdict,
+    Words,
+    plain,
+)
+
+FIELDS = ["after", "author", "kind", "proposal", "time", "version", "words", "text", "name"]
+
+KINDS: list[Words] = [
+    opening(base=COMMIT),
+    opening("🎉" * 100),
+    Edited(title="Another"),
+    Edited(description=""),
+    Commented("Why?", Place("docs/a.md", "retries/jitter", "a" * 64, "exponential"), COMMIT),
+    Commented("Because.", reply_to="9f2c51d0a7b3e846"),
+    Commented("Of all of it.", Place("docs/ü.md", None, "b" * 64), COMMIT),
+    Reviewed(Verdict.REQUEST_CHANGES, "Say\nmore.", COMMIT),
+    Submitted(COMMIT),
+    Submitted(COMMIT, (OTHER_COMMIT,)),
+    Refreshed(COMMIT, OTHER_COMMIT),
+    Refreshed(COMMIT, OTHER_COMMIT, "d" * 64),
+    Closed("Done elsewhere."),
+    Reopened(),
+]
+
+
+@pytest.mark.parametrize("words", KINDS, ids=lambda words: words.kind)
+def test_what_is_said_is_read_again(words: Words) -> None:
+    name, data = encode(ID, words, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
+    assert decode(ID, name, data) == Event(name[20:36], ID, NOON, BEA, words, ("9f2c51d0a7b3e846",), "c" * 64)
+
+
+def test_an_event_reads_well() -> None:
+    name, data = encode(ID, Closed("Done elsewhere."), ADA, NOON)
+    assert name.startswith("20260131T120000000Z-")
+    assert data.decode() == (
+        "{\n"
+        '  "after": [],\n'
+        '  "author": {\n'
+        '    "email": "ada@example.org",\n'
+        '    "known_by": "git",\n'
+        '    "name": "Ada"\n'
+        "  },\n"
+        '  "kind": "closed",\n'
+        '  "proposal": "k7m2q9xa",\n'
+        '  "time": "2026-01-31T12:00:00.000Z",\n'
+        '  "version": 1,\n'
+        '  "words": {\n'
+        '    "text": "Done elsewhere."\n'
+        "  }\n"
+        "}\n"
+    )
+
+
+def test_times_are_utc_wherever_it_is_said() -> None:
+    east = NOON.astimezone(timezone(timedelta(hours=9)))
+    assert encode(ID, Closed(), ADA, east) == encode(ID, Closed(), ADA, NOON)
+    early = datetime(1, 1, 1, tzinfo=UTC)
+    name, data = encode(ID, Closed(), ADA, early)
+    assert name.startswith("00010101T000000000Z-")
+    assert decode(ID, name, data).time == early
+
+
+@given(
+    st.text(max_size=100).map(plain),
+    st.text(max_size=300).map(plain),
+    st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(microsecond=0)),
+)
+def test_any_text_is_kept(short: str, long: str, time: datetime) -> None:
+    words = Commented(long, Place(short or "a.md", short, "d" * 64, short), COMMIT)
+    assert decode(ID, *encode(ID, words, AGENT, time)).words == words
+
+
+def test_the_longest_text_of_the_widest_characters_is_kept() -> None:
+    for character in ("\U0010ffff", '"', "\n" + "\\"):
+        words = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
+        said = decode(ID, *encode(ID, words, ADA, NOON)).words
+        assert isinstance(said, Opened)
+        assert len(said.description) >= MAX_TEXT - 1
+
+
+@pytest.mark.parametrize("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
+def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object]) -> None:
+    found = decode(*altered(**changed))
+    assert found.words == Unknown(str(changed.get("kind", "closed")), int(str(changed.get("version", 1))))
+    assert found.author == ADA
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"proposal": "other"},
+        {"proposal": "k7m2q9xb"},
+        {"time": "2026-13-01T00:00:00.000Z"},
+        {"time": "yesterday"},
+        {"time": 5},
+        {"author": None},
+        {"author": {"name": "Ada", "email": "a@b", "known_by": "magic"}},
+        {"author": {"name": ["Ada"], "email": "a@b", "known_by": "git"}},
+        {"author": {"name": "A" * 2_000, "email": "a@b", "known_by": "git"}},
+        {"kind": ""},
+        {"kind": ["closed"]},
+        {"kind": "closed\n"},
+        {"version": 0},
+        {"version": True},
+        {"version": "1"},
+        {"version": 10**10},
+        {"after": None},
+        {"after": ["x"]},
+        {"after": ["9f2c51d0a7b3e846"] * 51},
+        {"after": [["9f2c51d0a7b3e846"]]},
+        {"words": None},
+        {"words": []},
+        {"words": {"text": 5}},
+        {"words": {"text": "\udc80"}},
+        {"words": {"text": "a" * (MAX_TEXT + 1)}},
+        {"kind": "reviewed", "words": {"verdict": "maybe", "text": "", "commit": COMMIT}},
+        {"kind": "reviewed", "words": {"verdict": "approve", "text": "", "commit": "main"}},
+        {"kind": "opened", "words": {"title": "\x1b", "target": "main", "branch": f"proposals/{ID}"}},
+        {"kind": "opened", "words": {"title": "t" * 10_000, "target": "main", "branch": f"proposals/{ID}"}},
+        {"kind": "opened", "words": {"title": "t", "target": "main", "branch": "main"}},
+        {"kind": "opened", "words": {"title": "t", "target": "main", "branch": "proposals/z0000001"}},
+        {"kind": "commented", "words": {"text": "a", "place": "docs/a.md"}},
+        {"kind": "commented", "words": {"text": "a", "place": {"path": "a.md", "digest": "1"}}},
+        {"request": "key"},
+    ],
+    ids=lambda changed: str(changed)[:60],
+)
+def test_what_is_no_event_is_unreadable(changed: dict[str, object]) -> None:
+    with pytest.raises(Unreadable):
+        decode(*altered(**changed))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"\xff\xfe{}",
+        b"[" * 100_000,
+        b'{"a":' * 60_000,
+        b'{"time": ' + b"9" * 10_000 + b"}",
+        b" " * (MAX_BYTES + 1),
+        b"\x00" * 1_000,
+    ],
+    ids=lambda data: str(data[:10]),
+)
+def test_hostile_bytes_are_unreadable(data: bytes) -> None:
+    with pytest.raises(Unreadable):
+        decode(ID, "20260131T120000000Z-9f2c51d0a7b3e846.json", data)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=8)
+        ),
+        max_leaves=20,
+    ),
+    st.text(max_size=40),
+)
+def test_json_of_no_meaning_is_unreadable(found: object, name: str) -> None:
+    with pytest.raises(Unreadable):
+        decode(ID, name, json.dumps(found).encode())
+
+
+def test_an_event_that_was_changed_by_hand_is_known_as_such() -> None:
+    name, data = encode(ID, Closed("Done elsewhere."), ADA, NOON)
+    with pytest.raises(Unreadable):
+        decode(ID, name, data.replace(b"Done", b"Gone"))
+
+
+def test_control_characters_of_a_name_or_a_title_are_not_shown() -> None:
+    author = Author("A\x1b[31m\nda", "a@b\r", KnownBy.GIT)
+    words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
+    found = decode(*altered(author=author._asdict(), kind="opened", words=words))
+    assert found.author.name == "A [31m da"
+    assert isinstance(found.words, Opened)
+    assert found.words.title == "One [2Jtwo"
+
+
+def altered(**changed: object) -> tuple[str, str, bytes]:
+    """An event of which some fields are others, under the name that its bytes ask for."""
+    _, data = encode(ID, Closed(), ADA, NOON)
+    raw = json.dumps({**json.loads(data), **changed}).encode()
+    return ID, f"20260131T120000000Z-{hashlib.sha256(raw).hexdigest()[:16]}.json", raw

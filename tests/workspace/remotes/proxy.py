@@ -1,0 +1,130 @@
+"""A proxy that goes away in the middle, in a process of its own.
+
+In the tests' own process it would share numbers of files with what is tested: a thread that waits in `accept`
+waits at a number, and takes the connections of whatever has that number later.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+HOST = "127.0.0.1"
+_ROOT = Path(__file__).parents[3]
+
+
+class Proxy:
+    """Stands between a client and a server, until the end of the `with`."""
+
+    def __init__(self, target: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(target)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=_ROOT,
+        )
+        self.port = self._answer()
+
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def cut(self, after: int | None, *, upward: bool = False, silent: bool = False) -> None:
+        """Close new connections when they have passed so many bytes in all, to the client or `upward`.
+
+        None lets everything pass. With `silent` nothing more is said, and nothing closed.
+        """
+        self._ask({"after": after, "upward": upward, "silent": silent})
+
+    def passed(self, *, upward: bool) -> int:
+        """How many bytes have passed since the last `cut`."""
+        return self._ask({"passed": upward})
+
+    def _ask(self, question: dict[str, int | bool | None]) -> int:
+        assert self._process.stdin is not None
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+
+@dataclass
+class Rule:
+    """What becomes of the connections that begin while it holds."""
+
+    after: int | None = None
+    upward: bool = False
+    silent: bool = False
+    passed: list[int] = field(default_factory=lambda: [0, 0])
+
+    def carry(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
+        """Pass on what comes from one end to the other."""
+        with suppress(OSError):
+            while data := source.recv(4096):
+                if self.after is not None and upward == self.upward:
+                    left = max(0, self.after - self.passed[upward])
+                    if len(data) > left:
+                        sink.sendall(data[:left])
+                        self.passed[upward] += left
+                        self._end(source, sink)
+                        return
+                self.passed[upward] += len(data)
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def _end(self, *ends: socket.socket) -> None:
+        if self.silent:
+            threading.Event().wait()
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class Relay:
+    """The proxy in its process."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.rule = Rule()
+        self.listener = socket.create_server((HOST, 0))
+
+    def accept(self) -> None:
+        """Take connections, for ever."""
+        while True:
+            client, _ = self.listener.accept()
+            rule = self.rule
+            server = socket.create_connection((HOST, self.target))
+            for ends in ((client, server, True), (server, client, False)):
+                threading.Thread(target=rule.carry, args=ends, daemon=True).start()
+
+    def obey(self) -> None:
+        """Do what is asked, and answer each question with a number."""
+        print(self.listener.getsockname()[1], flush=True)
+        for line in sys.stdin:
+            question = json.loads(line)
+            if "passed" in question:
+                print(self.rule.passed[question["passed"]], flush=True)
+            else:
+                self.rule = Rule(**question)
+                print(0, flush=True)
+
+
+if __name__ == "__main__":
+    relay = Relay(int(sys.argv[1]))
+    threading.Thread(target=relay.accept, daemon=True).start()
+    relay.obey()

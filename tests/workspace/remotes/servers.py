@@ -1,0 +1,167 @@
+"""Servers of a bare repository by Git's own programs."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+HOST = "127.0.0.1"
+TOKEN = "tok-5f2a91c07be3"
+SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+
+
+def git_environment() -> dict[str, str]:
+    """The environment of a server: none of the user's configuration."""
+    return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C"}
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with closing(socket.socket()) as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server listens."""
+    for _ in range(400):
+        with suppress(OSError), closing(socket.create_connection((HOST, port), 1)):
+            return
+        assert process.poll() is None, "the server has ended"
+        time.sleep(0.025)
+    raise AssertionError("the server does not listen")
+
+
+@contextmanager
+def running(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
+    """A server's port, until the end of the test."""
+    try:
+        wait_for(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@contextmanager
+def daemon(folder: Path) -> Iterator[str]:
+    """Git's own daemon, which takes pushes from everyone; the base of the URLs of a folder's repositories."""
+    port = free_port()
+    program = Path(subprocess.check_output(["git", "--exec-path"], text=True).strip(), "git-daemon")
+    arguments = ["--reuseaddr", f"--listen={HOST}", f"--port={port}", f"--base-path={folder}", "--export-all"]
+    process = subprocess.Popen(
+        [program, *arguments, "--enable=receive-pack", str(folder)],
+        env=git_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with running(process, port):
+        yield f"git://{HOST}:{port}"
+
+
+@contextmanager
+def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
+    """`git http-backend` behind a small server that asks for a token; the base of URLs."""
+
+    class Backend(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.answer(b"")
+
+        def do_POST(self) -> None:
+            self.answer(self.body())
+
+        def body(self) -> bytes:
+            if self.headers.get("Transfer-Encoding", "") == "chunked":
+                pieces = []
+                while size := int(self.rfile.readline().strip() or b"0", 16):
+                    pieces.append(self.rfile.read(size))
+                    self.rfile.readline()
+                return b"".join(pieces)
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+        def answer(self, body: bytes) -> None:
+            sent = base64.b64decode(self.headers.get("Authorization", "").removeprefix("Basic "))
+            if token is not None and sent.partition(b":")[2] != token.encode():
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="git"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            path, _, query = self.path.partition("?")
+            env = git_environment() | {
+                "GIT_PROJECT_ROOT": str(folder),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "REMOTE_USER": "ada",
+                "REQUEST_METHOD": self.command,
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "CONTENT_LENGTH": str(len(body)),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            }
+            done = subprocess.run(
+                ["git", "http-backend"], input=body, env=env, capture_output=True, check=False
+            )
+            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n") if b": " in line)
+            self.send_response(int(fields.pop(b"Status", b"200").split()[0]))
+            for name, value in fields.items():
+                self.send_header(name.decode(), value.decode())
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            with suppress(OSError):  # who asked may have gone
+                self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer((HOST, 0), Backend)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{HOST}:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def ssh(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
+    """A local sshd that lets one key in, `home/.ssh/id_ed25519`, and is known there; user and port."""
+    keys = home / ".ssh"
+    keys.mkdir(mode=0o700, exist_ok=True)
+    own = folder / "sshd"
+    own.mkdir()
+    for key in (keys / "id_ed25519", own / "host"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    shutil.copy(keys / "id_ed25519.pub", own / "authorized")
+    port = free_port()
+    (own / "config").write_text(
+        f"ListenAddress {HOST}\nPort {port}\nHostKey {own}/host\nAuthorizedKeysFile {own}/authorized\n"
+        "StrictModes no\nUsePAM no\nPidFile none\nPasswordAuthentication no\nLogLevel ERROR\n"
+        "KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 100\n"
+    )
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [SSHD, "-D", "-e", "-f", str(own / "config")],
+        stdout=subprocess.DEVNULL,
+        stderr=(own / "log").open("wb"),
+    )
+    host_key = " ".join((own / "host.pub").read_text().split()[:2])
+    (keys / "known_hosts").write_text(f"[{HOST}]:{port} {host_key}\n")
+    with running(process, port):
+        user = subprocess.check_output(["id", "-un"], text=True).strip()
+        yield user, port

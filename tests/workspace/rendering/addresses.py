@@ -1,0 +1,25 @@
+"""Addresses of a page, as tests see them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+
+class PlainUrls(NamedTuple):
+    """Addresses as the page has them, with the ref in all of them."""
+
+    ref: str = ""
+
+    def document(self, path: str, section: str = "", /) -> str:
+        return f"/doc/{quote(path)}{self._query}" + (f"#{quote(section)}" if section else "")
+
+    def folder(self, path: str, /) -> str:
+        return f"/folder/{quote(path)}{self._query}"
+
+    def raw(self, path: str, /) -> str:
+        return f"/raw/{quote(path)}{self._query}"
+
+    @property
+    def _query(self) -> str:
+        return f"?ref={quote(self.ref, safe='')}" if self.ref else ""

@@ -1,0 +1,83 @@
+"""What may stand on a page, told by a parser that knows nothing of how the page was made."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import html5lib
+
+ELEMENTS = frozenset({
+    "a", "abbr", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
+    "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
+    "h6", "hr", "i", "img", "input", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "rp", "rt", "ruby",
+    "s", "samp", "section", "small", "span", "strike", "strong", "sub", "summary", "sup", "table", "tbody",
+    "td", "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "wbr",
+})  # fmt: skip
+ATTRIBUTES = frozenset({
+    "id", "class", "title", "dir", "lang", "align", "aria-label", "aria-hidden", "href", "rel", "src",
+    "alt", "width", "height", "loading", "type", "disabled", "checked", "start", "reversed", "value",
+    "colspan", "rowspan", "scope", "span", "open", "datetime",
+})  # fmt: skip
+VOID = {"br", "hr", "img", "input", "col", "wbr"}
+OWN = re.compile(r"/(doc|raw|folder)/[!-~]*|/|#[!-~]+")
+WEB = re.compile(r"(https?://[^/\\\s]|mailto:.)", re.IGNORECASE)
+# HTML has one element of a name in its tree, and html5lib puts the page around the fragment.
+_HTML = "{http://www.w3.org/1999/xhtml}"
+
+
+def problems(html: str) -> list[str]:
+    """What is wrong with the HTML of a page; nothing, if all is well."""
+    tree = html5lib.parseFragment(html, container="article", treebuilder="etree")
+    found = [problem for element in tree.iter() if element is not tree for problem in _of(element)]
+    ids = [element.get("id") for element in tree.iter() if element.get("id")]
+    found += [f"id {id!r} stands twice" for id in set(ids) if ids.count(id) > 1]
+    balance = _Balance()
+    balance.feed(html)
+    balance.close()
+    found += balance.problems + [f"<{name}> is open" for name in balance.open]
+    outside = html5lib.parse(f"<main><article>{html}</article></main><footer></footer>", treebuilder="etree")
+    body = outside.find(f"{_HTML}body")
+    children = [] if body is None else [str(child.tag).removeprefix(_HTML) for child in body]
+    if children != ["main", "footer"]:
+        found.append(f"it leaves its place: {children}")
+    return found
+
+
+def _of(element: ElementTree.Element) -> list[str]:
+    if not isinstance(element.tag, str):
+        return ["a comment"]
+    name = element.tag.removeprefix(_HTML)
+    found = [] if name in ELEMENTS else [f"<{name}>"]
+    found += [f"<{name} {key}>" for key in element.attrib if key not in ATTRIBUTES]
+    href, source = element.get("href"), element.get("src")
+    if href is not None and not OWN.fullmatch(href) and not WEB.match(href):
+        found.append(f"href {href!r}")
+    if href is not None and WEB.match(href) and element.get("rel") != "noopener noreferrer nofollow":
+        found.append(f"no rel at {href!r}")
+    if source is not None and not (OWN.fullmatch(source) and source.startswith("/raw/")):
+        found.append(f"src {source!r}")
+    if name == "input" and (element.get("type"), element.get("disabled")) != ("checkbox", ""):
+        found.append("an input that is no checkbox")
+    return found
+
+
+class _Balance(HTMLParser):
+    """Each tag that opens is closed in its place, and none other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.problems: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes nothing")
+
+    def handle_comment(self, data: str) -> None:
+        self.problems.append("a comment")

@@ -1,0 +1,48 @@
+"""The examples of `tests/cases/rendering.md`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.rendering.addresses import PlainUrls
+from tests.workspace.rendering.judge import problems
+from workspace.git import GitReader
+from workspace.rendering import Options, render
+from workspace.snapshot import Snapshot
+
+CASES = read_cases("rendering.md")
+FILES = {
+    "other.md": "# Other\n\n## Setup\n\n## Twice\n\n## Twice\n",
+    "a folder/deep.md": "# Deep\n",
+    "notes.txt": "Notes\n",
+    "img/a b.png": b"\x89PNG\r\n\x1a\n",
+}
+
+
+def documents() -> dict[str, bytes]:
+    return {
+        f"cases/{number}.md": parameter.values[0].data("markdown") for number, parameter in enumerate(CASES)
+    }
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder: Path = tmp_path_factory.mktemp("cases") / "repo"
+    files = {**FILES, **documents(), "docyard.toml": "[links]\nwiki = true\n"}
+    git = GitReader(repositories.normal(folder, files).path)
+    return Snapshot(git, git.head().commit)
+
+
+@pytest.mark.parametrize(
+    ("number", "case"), list(enumerate(p.values[0] for p in CASES)), ids=[p.id for p in CASES]
+)
+def test_cases(snapshot: Snapshot, number: int, case: Case) -> None:
+    options = Options(math="math" in case.name, mermaid="diagrams" in case.name)
+    html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html
+    assert html.strip("\n") == case.fences["html"].strip("\n")
+    if not options.math:
+        assert problems(html) == []

@@ -1,0 +1,90 @@
+"""Whatever a document says, its page holds nothing that runs, loads from elsewhere or leaves its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.browser.hostile_documents import hostile_documents, vectors
+from tests.workspace.rendering.addresses import PlainUrls
+from tests.workspace.rendering.judge import problems
+from workspace.git import GitReader
+from workspace.markdown.pages.raw_html import KNOWN
+from workspace.rendering import Options, render, render_section, render_text
+from workspace.rendering.sanitizing import TAGS
+from workspace.snapshot import Snapshot
+
+DOCUMENTS = hostile_documents()
+URLS = PlainUrls()
+MATH = Options(math=True, mermaid=True)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder: Path = tmp_path_factory.mktemp("hostile") / "repo"
+    git = GitReader(repositories.normal(folder, {**DOCUMENTS, "hostile/x.png": b"\x89PNG\r\n\x1a\n"}).path)
+    return Snapshot(git, git.head().commit)
+
+
+@pytest.mark.parametrize("path", list(DOCUMENTS))
+def test_hostile_documents_are_harmless(snapshot: Snapshot, path: str) -> None:
+    rendered = render(snapshot, path, urls=URLS)
+    assert problems(rendered.html) == []
+    for section in snapshot.document(path).sections:
+        assert problems(render_section(snapshot, path, section, urls=URLS)) == []
+
+
+def test_hostile_words_are_harmless() -> None:
+    for text in vectors():
+        assert problems(render_text(text, urls=URLS)) == [], text
+
+
+def test_the_end_of_a_hostile_document_is_not_lost(snapshot: Snapshot) -> None:
+    """But for what HTML itself reads as an attribute or a comment that never ends."""
+    lost = {
+        text
+        for path, text in DOCUMENTS.items()
+        if "The end." in text and "The end." not in render(snapshot, path, urls=URLS).html
+    }
+    ends = [text.removesuffix("\n\nThe end.\n").rpartition("\n\n")[2] for text in sorted(lost)]
+    openings = ("<!--", "<![CDATA[", "<?", '<p title="', "<p title='", "<p title=", '<a href="', '<img alt="')
+    assert [end for end in ends if not any(opening in end for opening in openings)] == []
+
+
+PIECES = [
+    *vectors(), "<", ">", '"', "'", "&", "`", "```\n", "$", "$$", "\n\n", "\n", "> ", "- ", "1. ",
+    "| a |\n|---|\n|", "[", "](", ")", "![", "]: ", "[^1]", "[^1]: ", "# ", "## x {#a}", "<a id=a></a>",
+    "</a>", "<b>", "</b>", "<p>", "<table>", "<tr>", "<td>", "</table>", "<li>", "<pre>", "</pre>", "<code>",
+    "<svg>", "<math>", "<style>", "<!--", "-->", "\t", "\x00", "\ufeff", "    ", "\\", "x",
+    "https://a.example", "//a.example", "javascript:1", "mermaid", "style=", "onclick=", "id=a", "href=",
+    "src=", "\\href{javascript:1}{x}", "\\text{<b>}",
+]  # fmt: skip
+
+
+def test_every_element_that_is_shown_is_read() -> None:
+    assert set() == TAGS - KNOWN
+
+
+@settings(max_examples=150)
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_mixtures_are_harmless(text: str) -> None:
+    assert problems(render_text(text, urls=URLS)) == []
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=10).map("".join), min_size=4, max_size=4))
+def test_mixed_documents_are_harmless(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("mixed")
+    files = {f"{number}.md": text.encode("utf-8", "replace") for number, text in enumerate(texts)}
+    git = GitReader(repositories.normal(folder / "repo", files).path)
+    snapshot = Snapshot(git, git.head().commit)
+    for path in snapshot.documents:
+        assert problems(render(snapshot, path, urls=URLS).html) == []
+        shown = render(snapshot, path, urls=URLS, options=MATH).html
+        # MathML is of our own making: a formula may only stand where text stood.
+        assert "formula-" not in shown
+        assert "javascript:" not in shown.partition("<math")[2].partition("</math>")[0]

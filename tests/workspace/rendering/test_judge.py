@@ -1,0 +1,35 @@
+"""The judge sees what may not stand on a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.workspace.rendering.judge import problems
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<script>1</script>",
+        "<p onclick=x>y</p>",
+        '<p style="color:red">y</p>',
+        '<a href="javascript:1">x</a>',
+        '<a href="//attacker.invalid">x</a>',
+        '<a href="https://a.example">without rel</a>',
+        '<img src="https://a.example/x.png">',
+        "<svg></svg>",
+        "<b>open",
+        "closed</b>",
+        "</article>",
+        '<p id="a"></p><p id="a"></p>',
+        "<!-- x -->",
+        "<input type=text>",
+    ],
+)
+def test_it_sees(html: str) -> None:
+    assert problems(html)
+
+
+def test_it_lets_pass() -> None:
+    html = '<p id="a"><a href="/doc/a.md#b">x</a> <a href="#a">y</a> <img src="/raw/a.png" alt=""></p>'
+    assert problems(html) == []

@@ -1,0 +1,81 @@
+"""Files as they are: only what a browser can do no harm with is shown by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from workspace.config import LimitExceeded
+from workspace.git import GitReader
+from workspace.rendering import Raw, raw
+from workspace.rendering import raw as raw_module
+from workspace.snapshot import DocumentNotFound, Snapshot
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+SVG = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>\n'
+FILES: dict[str, bytes] = {
+    "a.png": PNG,
+    "named.txt": PNG,
+    "a.jpg": b"\xff\xd8\xff\xe0\0\x10JFIF",
+    "a.gif": b"GIF89a\x01\0\x01\0",
+    "a.webp": b"RIFF\x10\0\0\0WEBPVP8 ",
+    "a.avif": b"\0\0\0\x1cftypavif\0\0\0\0",
+    "a.svg": SVG,
+    "no.svg": b"<html><script>alert(1)</script>",
+    "page.html": b"<script>alert(1)</script>\n",
+    "code.py": b"print('\xc3\xa9')\n",
+    "a.pdf": b"%PDF-1.7\n\0",
+    '\u00e9 "x".bin': b"\0\1\2\3",
+    "docs/.hidden/x.txt": b"x",
+}
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder: Path = tmp_path_factory.mktemp("raw") / "repo"
+    git = GitReader(repositories.normal(folder, FILES).path)
+    return Snapshot(git, git.head().commit)
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type", "disposition"),
+    [
+        ("a.png", "image/png", "inline"),
+        ("named.txt", "image/png", "inline"),
+        ("a.jpg", "image/jpeg", "inline"),
+        ("a.gif", "image/gif", "inline"),
+        ("a.webp", "image/webp", "inline"),
+        ("a.avif", "image/avif", "inline"),
+        ("a.svg", "image/svg+xml", "inline"),
+        ("no.svg", "text/plain; charset=utf-8", "inline"),
+        ("page.html", "text/plain; charset=utf-8", "inline"),
+        ("code.py", "text/plain; charset=utf-8", "inline"),
+        ("a.pdf", "application/octet-stream", "attachment; filename*=UTF-8''a.pdf"),
+        ('\u00e9 "x".bin', "application/octet-stream", "attachment; filename*=UTF-8''%C3%A9%20%22x%22.bin"),
+    ],
+    ids=lambda value: value.encode("ascii", "replace").decode(),
+)
+def test_files(snapshot: Snapshot, path: str, content_type: str, disposition: str) -> None:
+    found = raw(snapshot, path)
+    assert isinstance(found, Raw)
+    assert (found.data, found.content_type, found.disposition) == (FILES[path], content_type, disposition)
+    assert found.headers["X-Content-Type-Options"] == "nosniff"
+    assert found.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+
+
+@pytest.mark.parametrize(
+    "path", ["gone.txt", "docs", "docs/.hidden/x.txt", "../x", "/etc/passwd", ".git/config", ""]
+)
+def test_what_is_no_file_of_the_commit(snapshot: Snapshot, path: str) -> None:
+    with pytest.raises(DocumentNotFound):
+        raw(snapshot, path)
+
+
+def test_a_file_that_is_too_large(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setattr(sys.modules[raw_module.__module__], "MAX_BYTES", 10)
+    with pytest.raises(LimitExceeded):
+        raw(snapshot, "a.png")

@@ -1,0 +1,128 @@
+"""The best common ancestors of two commits are those that `git merge-base --all` finds."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.history.streams import Made, history
+from workspace.git import DamagedRepository, GitReader, ShallowHistory
+from workspace.git.merge_bases import Ancestor, Ancestry, best_common_ancestors
+
+FILES = {"a.md": b"# A\n"}
+
+
+def made(parents: Sequence[Sequence[int]], late: Sequence[int] = ()) -> list[Made]:
+    """Commits of these parents; `late` is by how many seconds the clock of each was wrong."""
+    clocks = itertools.chain(late, itertools.repeat(0))
+    return [
+        Made({**FILES, "n.md": b"%d" % n}, these, late=by)
+        for n, (these, by) in enumerate(zip(parents, clocks, strict=False))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_as_git_finds_them(tmp_path: Path, seed: int) -> None:
+    """In random graphs with several roots, whose clocks are wrong in half of them."""
+    chosen = random.Random(seed)
+    parents: list[list[int]] = [[]]
+    for number in range(1, 40):
+        count = chosen.choice([0, 1, 1, 1, 1, 2, 2, 3]) if number > 20 else chosen.choice([1, 1, 2])
+        near = range(max(0, number - 8), number)
+        parents.append(chosen.sample(near, min(count, len(near))))
+    late = [chosen.randrange(-50_000, 50_000) if seed % 2 else 0 for _ in parents]
+    repo, ids = history(tmp_path / "repo", made(parents, late))
+    reader = GitReader(repo.path)
+    pairs = [chosen.choices(ids, k=2) for _ in range(25)]
+    for one, other in pairs:
+        expected = repo.git("merge-base", "--all", one, other, check=False).split()
+        assert sorted(reader.merge_bases(one, other)) == sorted(expected)
+
+
+def test_in_many_graphs_the_formula_itself_says_the_same() -> None:
+    """What both descend from, less what another of these descends from."""
+    chosen = random.Random(11)
+    for _ in range(300):
+        size = chosen.randrange(2, 14)
+        parents = [chosen.sample(range(n), min(n, chosen.choice([0, 1, 1, 2, 2, 3]))) for n in range(size)]
+        above: list[set[int]] = []
+        for n, these in enumerate(parents):
+            above.append({n}.union(*(above[parent] for parent in these)))
+        times = [chosen.randrange(5) for _ in range(size)]
+        commits = {
+            str(n): Ancestor([str(parent) for parent in these], times[n]) for n, these in enumerate(parents)
+        }
+        for one, other in itertools.combinations(range(size), 2):
+            common = above[one] & above[other]
+            best = {n for n in common if not any(n in above[rest] for rest in common - {n})}
+            found = best_common_ancestors(str(one), str(other), Ancestry(commits.__getitem__, frozenset()))
+            assert {int(id) for id in found} == best
+            assert len(found) == len(best)
+
+
+def test_the_table_of_commits_gives_the_same(tmp_path: Path) -> None:
+    repo, ids = history(tmp_path / "repo", made([[], [0], [0], [1, 2], [2, 1], [3], [4]]))
+    before = GitReader(repo.path).merge_bases(ids[5], ids[6])
+    assert {*before} == {ids[1], ids[2]}
+    repo.git("commit-graph", "write", "--reachable")
+    reader = GitReader(repo.path)
+    assert reader.commit_graph is not None
+    assert reader.merge_bases(ids[5], ids[6]) == before
+    assert reader.merge_bases(ids[5], ids[1]) == (ids[1],)
+    assert reader.merge_bases(ids[5], ids[5]) == (ids[5],)
+
+
+def test_only_what_came_since_is_read() -> None:
+    commits = {str(n): Ancestor([str(n - 1)] if n else [], n) for n in range(10_000)}
+    commits |= {"x": Ancestor(["9990"], 10_000), "y": Ancestor(["9995"], 10_001)}
+    read = []
+
+    def look(id: str) -> Ancestor:
+        read.append(id)
+        return commits[id]
+
+    assert best_common_ancestors("x", "y", Ancestry(look, frozenset())) == ("9990",)
+    assert len(read) < 15
+
+
+def test_a_shallow_clone_says_so_where_it_matters(tmp_path: Path) -> None:
+    repo, ids = history(tmp_path / "repo", made([[], [0], [1], [2], [0], [4], [3], [3]]))
+    for number in range(5):
+        repo.git("update-ref", "-d", f"refs/heads/at{number}")
+    shallow = Repo(tmp_path / "shallow")
+    options = ["--bare", "--depth", "2", "--no-single-branch"]
+    repo.git("clone", "-q", *options, repo.path.as_uri(), str(shallow.path))
+    reader = GitReader(shallow.path)
+    assert reader.is_shallow
+    assert reader.merge_bases(ids[6], ids[7]) == (ids[3],)
+    with pytest.raises(ShallowHistory):
+        reader.merge_bases(ids[3], ids[5])
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_where_a_shallow_clone_ends_is_an_ancestor_too(order: tuple[str, str]) -> None:
+    # All of one second, so that the walk comes to either end first.
+    commits = {id: Ancestor(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}
+    ancestry = Ancestry(commits.__getitem__, frozenset({"a"}))
+    assert best_common_ancestors(*order, ancestry) == ("a",)
+
+
+def test_commits_of_one_second_hide_no_ancestor_from_a_shallow_clone() -> None:
+    for merged, ours, theirs, base, first in permutations("abcde"):
+        parents = {merged: (ours, theirs), ours: (base,), theirs: (base,), base: (first,), first: ("gone",)}
+        commits = {id: Ancestor(found, 5) for id, found in parents.items()}
+        ancestry = Ancestry(commits.__getitem__, frozenset({first}))
+        assert best_common_ancestors(merged, theirs, ancestry) == (theirs,)
+        assert best_common_ancestors(ours, theirs, ancestry) == (base,)
+
+
+def test_a_commit_that_is_not_there(tmp_path: Path) -> None:
+    repo, ids = history(tmp_path / "repo", made([[], [0]]))
+    with pytest.raises(DamagedRepository):
+        GitReader(repo.path).merge_bases(ids[0], "f" * 40)

@@ -1,0 +1,84 @@
+"""A proposal's id as a ref: its branch's tip, what was merged of it, or why there is nothing to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.proposals.saying import AGENT
+from tests.workspace.reviewing.scene import Scene
+from workspace.proposal_refs import NoProposedCommit
+from workspace.proposals.words import Closed
+from workspace.refs import RefNotFound, find_ref, ref_names
+
+ID = "k0000001"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    scene = Scene(tmp_path / "repo", {"guide.md": "# Guide\n"})
+    scene.propose(ID, {"guide.md": "# Guide\n\nMore.\n"})
+    return scene
+
+
+def at(scene: Scene, ref: str) -> str:
+    return find_ref(scene.workspace, ref)
+
+
+def test_the_tip_of_its_branch(scene: Scene) -> None:
+    tip = scene.store.tip(f"proposals/{ID}")
+    for name in (ID, ID.upper(), "kooooool", f"proposals/{ID}", f"proposals/{ID}-any-words", f" {ID} "):
+        assert scene.workspace.at(name).commit == tip
+    assert at(scene, f"{ID}~1") == scene.first
+    assert at(scene, f"{ID}@{{2100-01-01}}") == tip
+    assert at(scene, "main") == scene.first
+    tip = scene.commit(f"proposals/{ID}", {"guide.md": "# Guide\n\nEven more.\n"})
+    assert scene.workspace.at(ID).read("guide.md") == b"# Guide\n\nEven more.\n"
+    assert ID in ref_names(scene.store)
+
+
+def test_another_branch_of_its_name_does_not_stand_in_for_it(scene: Scene) -> None:
+    other = scene.made({"guide.md": "# Harmless\n"}, scene.first)
+    scene.move(ID, other)
+    assert at(scene, ID) == scene.store.tip(f"proposals/{ID}")
+    scene.move(f"proposals/{ID}-other", other)
+    assert at(scene, f"proposals/{ID}-other") == other, "a branch that is there is that branch"
+
+
+def test_a_fresh_clone_that_has_only_what_it_fetched(scene: Scene, tmp_path: Path) -> None:
+    scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
+    from workspace.workspace import Workspace
+
+    assert find_ref(Workspace.open(tmp_path / "clone"), ID) == scene.store.tip(f"proposals/{ID}")
+
+
+def test_what_was_merged_of_one_whose_branch_is_gone(scene: Scene) -> None:
+    proposal = scene.one(ID)
+    merge = scene.merge(proposal)
+    scene.move(f"proposals/{ID}", None)
+    assert at(scene, ID) == proposal.tip != merge
+    assert at(scene, f"proposals/{ID}") == proposal.tip
+
+
+def test_one_without_anything_to_read_says_why(scene: Scene) -> None:
+    scene.move(f"proposals/{ID}", None)
+    with pytest.raises(NoProposedCommit, match="has no branch any more") as gone:
+        at(scene, ID)
+    assert gone.value.details == {"proposal": ID, "state": "gone"}
+    scene.speaker.say(Closed(""), by=AGENT, proposal=ID)
+    with pytest.raises(NoProposedCommit, match="is closed, and its branch is gone"):
+        at(scene, ID)
+
+
+def test_an_id_that_is_none_is_answered_with_those_that_are_open(scene: Scene) -> None:
+    scene.propose("z0000002", {"guide.md": "# Guide\n\nElse.\n"})
+    scene.merge(scene.propose("z0000003", {"new.md": "# New\n"}))
+    with pytest.raises(RefNotFound) as unknown:
+        at(scene, "k0000007")
+    assert unknown.value.details["refs"][0] == ID, "the nearest"
+    assert f"z0000002, {ID}" in (unknown.value.fix or "")
+    assert "z0000003" not in (unknown.value.fix or "")
+    with pytest.raises(RefNotFound) as other:
+        at(scene, "mian")
+    assert "main" in other.value.details["refs"]

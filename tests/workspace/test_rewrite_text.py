@@ -1,0 +1,132 @@
+"""A text as a person edited it: only the lines that they changed have other bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.workspace.documents import FILE, STYLE, documents, revised
+from workspace.carry import Conflict
+from workspace.document import Document
+from workspace.edits import RewriteText
+from workspace.edits.content import InvalidContent, strip_blank_lines
+from workspace.edits.edit import StructureChanged
+from workspace.edits.rewrite_text import editable_text
+
+pytestmark = pytest.mark.smoke
+
+MIXED = (
+    b"\xef\xbb\xbf---\r\ntitle: x\r\n---\r\n# Title\r\n\r\nIntro  \r\nmore\xff\nmixed\r\n\r\n## A\r\n\r\n"
+    b"one\r\ntwo\n\r\n```\r\n## no\r\n```\r\n\r\n## B\r\nend"
+)
+
+
+def rewritten(data: bytes, slug: str | None, old: str, new: str) -> bytes:
+    """The bytes of a document after a person exchanged words in the text of a section."""
+    document = Document.parse(data, FILE)
+    seen = editable_text(document, document.section_by_key(slug) if slug else None)
+    assert old in seen
+    operation = RewriteText(file=FILE, slug=slug, seen=seen, text=seen.replace(old, new))
+    return revised(document, operation).data
+
+
+@pytest.mark.parametrize(
+    "slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"]
+)
+def test_a_text_that_stays_changes_nothing(slug: str | None) -> None:
+    assert rewritten(MIXED, slug, "", "") == MIXED
+
+
+@pytest.mark.parametrize(
+    ("slug", "old", "new", "was", "now"),
+    [
+        ("_preamble", "Intro", "First", b"Intro  \r\n", b"First  \r\n"),
+        ("_preamble", "mixed", "mixed\n\nand more", b"mixed\r\n", b"mixed\r\n\r\nand more\r\n"),
+        ("a", "one\n", "", b"one\r\n", b""),
+        ("a", "two", "2", b"two\n", b"2\r\n"),
+        ("b", "end", "the end\nof it", b"\r\nend", b"\r\nthe end\r\nof it"),
+        (None, "title: x", "title: y", b"title: x", b"title: y"),
+        (None, "## A\n", "## An A\n", b"## A\r", b"## An A\r"),
+    ],
+    ids=["word", "more", "less", "other ending", "no last newline", "front matter", "heading"],
+)
+def test_only_the_lines_that_were_changed_have_other_bytes(
+    slug: str | None, old: str, new: str, was: bytes, now: bytes
+) -> None:
+    assert rewritten(MIXED, slug, old, new) == MIXED.replace(was, now, 1)
+
+
+def test_headings_may_come_with_the_text_as_they_were_written() -> None:
+    data = rewritten(b"# T\n\n## A\n\nText.\n\n## B\n", "a", "Text.", "Text.\n\n### New\n\nMore.")
+    assert data == b"# T\n\n## A\n\nText.\n\n### New\n\nMore.\n\n## B\n"
+
+
+def test_a_fence_may_go_and_leave_a_heading_behind() -> None:
+    document = Document.parse(b"# T\n\n## A\n\n```\n### x\n```\n\n## B\n", FILE)
+    operation = RewriteText(file=FILE, slug="a", seen="```\n### x\n```", text="### x")
+    assert revised(document, operation).data == b"# T\n\n## A\n\n### x\n\n## B\n"
+
+
+def test_a_fence_that_stays_open_is_refused() -> None:
+    document = Document.parse(b"# T\n\n## A\n\nText.\n\n## B\n", FILE)
+    with pytest.raises(StructureChanged):
+        revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text="```\nText."))
+
+
+def test_a_text_that_was_changed_by_others_is_a_conflict_with_all_three() -> None:
+    document = Document.parse(b"# T\n\n## A\n\nTheirs.\n", FILE)
+    with pytest.raises(Conflict) as caught:
+        revised(document, RewriteText(file=FILE, slug="a", seen="Before.", text="Ours."))
+    assert caught.value.details == {"base": "Before.", "theirs": "Theirs.", "ours": "Ours."}
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n"], ids=["nothing", "blank lines"])
+def test_a_section_may_be_emptied_and_filled_again(text: str) -> None:
+    first = b"# T\n\n## A\n\nText.\n\n## B\n"
+    document = Document.parse(first, FILE)
+    emptied = revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text=text))
+    assert emptied.data == b"# T\n\n## A\n\n## B\n"
+    filled = revised(emptied, RewriteText(file=FILE, slug="a", seen="", text="Text."))
+    assert filled.data == first
+
+
+def test_a_document_is_not_emptied() -> None:
+    with pytest.raises(InvalidContent):
+        revised(Document.parse(b"Text.\n", FILE), RewriteText(file=FILE, seen="Text.", text=""))
+
+
+def test_an_empty_document_may_be_filled() -> None:
+    assert (
+        revised(Document.parse(b"", FILE), RewriteText(file=FILE, seen="", text="# A\n\nb")).data
+        == b"# A\n\nb"
+    )
+
+
+def test_text_that_no_file_can_hold_is_refused() -> None:
+    document = Document.parse(b"# T\n\n## A\n\nText.\n", FILE)
+    with pytest.raises(InvalidContent):
+        revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text="a\0b"))
+
+
+@given(documents, st.data())
+def test_whatever_is_edited_reads_as_it_was_typed(document: Document, data: st.DataObject) -> None:
+    section = data.draw(st.sampled_from([*document.sections, None]))
+    seen = editable_text(document, section)
+    lines = seen.split("\n")
+    assume("\ufffd" not in seen)
+    place = data.draw(st.integers(0, len(lines)))
+    new = "\n".join([*lines[:place], "Typed.", *lines[place + data.draw(st.integers(0, 2)) :]])
+    operation = RewriteText(file=FILE, slug=section.key if section else None, seen=seen, text=new)
+    try:
+        changed, edit = operation.revise(document, STYLE)
+    except (StructureChanged, InvalidContent):
+        assume(False)
+    outside = document.data[: edit.splices[0].start] if edit.splices else document.data
+    assert changed.data.startswith(outside)
+    if section is None:
+        assert editable_text(changed, None) == strip_blank_lines(new)
+    else:
+        start, end = section.start, len(document.data) - section.end
+        assert changed.data[:start] == document.data[:start]
+        assert end == 0 or changed.data[-end:] == document.data[-end:]

@@ -1,0 +1,215 @@
+"""A proposal as a page of Markdown, which says what the data says.
+
+Words of people and documents are quoted, escaped or fenced, so that they cannot be read as the page's own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tools.answers import Data
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>~#|]")
+_SHOWN_LINES = 12
+_LONGEST = 400
+
+
+def page_of(data: Data, changes: str) -> str:
+    """The page for a view's data, whose changes are given as Markdown."""
+    parts = [
+        *_head(data),
+        *_missing(data),
+        *_checks(data),
+        *_conflicts(data),
+        *_overlaps(data),
+        *_reviews(data),
+        *_commits(data),
+        *_changes(data, changes),
+        *_comments(data),
+        f"\n---\n\nCommit: {data['commit']}\n\nNext: {data['next_step']}\n",
+    ]
+    return "".join(parts)
+
+
+def _head(data: Data) -> Iterator[str]:
+    author = data["author"]
+    by = author["client"] or author["name"]
+    yield f"# {_plain(data['title'])}\n\n"
+    yield f"Proposal `{data['proposal']}`: {data['state'].replace('_', ' ')}. By {_plain(by)}, "
+    into = "merged" if data["state"] == "merged" else "to be merged"
+    yield f"{data['opened']}, {into} into `{data['target']}`; branch `{data['branch']}`.\n"
+    if behind := data.get("behind"):
+        yield f"{data['target']} is {behind} commit{'s' * (behind != 1)} ahead of it.\n"
+    for hint in data.get("hints", ()):
+        yield f"\nNote: {_plain(hint)}.\n"
+    if data.get("description"):
+        yield f"\n{_quoted(data['description'])}\n{_rest(data.get('description_rest'))}"
+
+
+def _missing(data: Data) -> Iterator[str]:
+    if "missing" not in data:
+        return
+    yield "\n## What is missing\n\n"
+    for block in data["missing"]:
+        only = " (stops clients only)" if block.get("only_clients") else ""
+        yield f"- {_plain(block['message'])}{only}\n"
+    for demand in data.get("demands", ()):
+        by = f", by {', '.join(demand['approved_by'])}" if demand["approved_by"] else ""
+        has, needs = len(demand["approved_by"]), demand["approvals_needed"]
+        merge = f"; merged by {', '.join(demand['may_merge']) or 'a person'}"
+        yield f"- Protected by rule {demand['rule']}: {_codes(demand['paths'])}; {has} of {needs} approvals"
+        yield f"{by}{merge}\n"
+    if not (data["missing"] or data.get("demands")):
+        yield "Nothing.\n"
+
+
+def _checks(data: Data) -> Iterator[str]:
+    if not data.get("checks"):
+        return
+    yield "\n## Checks of the merge\n\n"
+    for check in data["checks"]:
+        yield f"- {check['name']}: {'passed' if check['passed'] else 'failed'}\n"
+        for problem in check["problems"]:
+            where = f"{_code(problem['address'])}, line {problem['line']}: " if problem["address"] else ""
+            yield f"  - {where}{_plain(problem['message'])} ({problem['rule']})\n"
+        if more := check.get("more"):
+            yield f"  - and {more} more\n"
+
+
+def _conflicts(data: Data) -> Iterator[str]:
+    if not data.get("conflicts"):
+        return
+    yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Decide each with "
+    yield "update_proposal, action refresh, resolutions: file, kind, where and part as here, and a choice.\n"
+    for found in data["conflicts"]:
+        part = f", part {_code(found['part'])}" if found.get("part") else ""
+        yield f"\n### {found['kind']} {_code(found['where'])} of {_code(found['file'])}{part}\n"
+        for version in ("base", "ours", "theirs"):
+            text = found[version]
+            yield f"\n{version}: not there\n" if text is None else f"\n{version}:\n\n{_fenced(text)}\n"
+        if found.get("truncated"):
+            yield "\n(cut)\n"
+    if more := data.get("more_conflicts"):
+        yield f"\nand {more} more\n"
+
+
+def _overlaps(data: Data) -> Iterator[str]:
+    if data.get("overlaps"):
+        yield "\n## Overlaps with other open proposals\n\n"
+        for found in data["overlaps"]:
+            yield f"- `{found['proposal']}` {_plain(found['title'])}: {_codes(found['addresses'])}\n"
+
+
+def _reviews(data: Data) -> Iterator[str]:
+    if data.get("reviews"):
+        yield "\n## Reviews\n\n"
+        for review in data["reviews"]:
+            holds = "" if review["holds"] else f" (does not count: {review.get('void', 'void')})"
+            yield f"- {review['verdict'].replace('_', ' ')} by {_who(review)}, {review['time']}, on "
+            yield f"{review['commit'][:7]}{holds}\n"
+            if review["text"]:
+                yield f"\n{_quoted(review['text'], '  ')}\n{_rest(review.get('rest'), '  ')}\n"
+        if rest := data.get("reviews_rest"):
+            yield f"\nAll {data['reviews_total']} of them: {rest}\n"
+
+
+def _commits(data: Data) -> Iterator[str]:
+    if data.get("commits"):
+        yield "\n## Commits\n\n"
+        for commit in data["commits"]:
+            who = commit["client"] or commit["author"]["name"]
+            yield f"- {commit['commit'][:7]} {_plain(commit['subject'])} ({_plain(who)}, {commit['date']})\n"
+        if data.get("more_commits"):
+            yield "- and older ones\n"
+
+
+def _changes(data: Data, changes: str) -> Iterator[str]:
+    yield "\n## Changes\n"
+    if "reason" in data["changes"]:
+        yield f"\n{_plain(data['changes']['reason'])}.\n"
+    yield f"\n{changes}" if changes else "\nNone.\n"
+    if files := data["changes"].get("files"):
+        yield f"\nOther files: {_codes(files)}\n"
+
+
+def _comments(data: Data) -> Iterator[str]:
+    if not (data.get("comments") or data.get("comments_rest")):
+        return
+    total = data.get("comments_total", len(data["comments"]))
+    yield f"\n## Comments ({total})\n"
+    for thread in data["comments"]:
+        yield f"\n- `{thread['comment']}` {_who(thread)}, {thread['time']}{_where(thread)}\n"
+        if thread.get("quote"):
+            yield f"\n{_quoted(thread['quote'], '  > ')}\n"
+        yield f"\n{_quoted(thread['text'], '  ')}\n{_rest(thread.get('rest'), '  ')}"
+        for reply in thread["replies"]:
+            yield f"\n  - {_who(reply)}, {reply['time']}\n\n{_quoted(reply['text'], '    ')}\n"
+            yield _rest(reply.get("rest"), "    ")
+        if rest := thread.get("replies_rest"):
+            yield f"\n  And {thread['more_replies']} more answers: {rest}\n"
+    if rest := data.get("comments_rest"):
+        yield f"\nMore of them: {rest}\n"
+
+
+def _rest(step: str | None, indent: str = "") -> str:
+    """The call that reads on in a text that is cut."""
+    return f"\n{indent}It goes on: {step}\n" if step else ""
+
+
+def _where(thread: Data) -> str:
+    if "file" not in thread:
+        return ""
+    address = _address(thread)
+    now = thread.get("now")
+    at = thread.get("now_at")
+    told = f" (now at {_code(_address(at))})" if at else f" ({now})" if now not in (None, "here") else ""
+    return f", on {_code(address)}{told}"
+
+
+def _address(at: Data) -> str:
+    return f"{at['file']}#{at['slug']}" if at["slug"] else str(at["file"])
+
+
+def _who(said: Data) -> str:
+    author = said["author"]
+    name = _plain(author["name"] or author["email"] or "someone")
+    if author["token"]:
+        return f"{name} (token {_plain(author['token'])})"
+    return f"{_plain(author['client'])} (client)" if author["client"] else name
+
+
+def _plain(text: str) -> str:
+    """Text on one line, none of which is markup."""
+    shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return _MARKUP.sub(r"\\\g<0>", shown.replace("\n", " "))
+
+
+def _quoted(text: str, indent: str = "") -> str:
+    return "\n".join(f"{indent}> {line}" for line in text.split("\n"))
+
+
+def _code(text: str) -> str:
+    """A code span (CommonMark 0.31 §6.1)."""
+    if not text:
+        return "the whole"
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    ticks = "`" * (longest + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{space}{text.replace(chr(10), ' ')}{space}{ticks}"
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(_code(name) for name in names)
+
+
+def _fenced(text: str) -> str:
+    """A text in a fence of more backticks than it holds anywhere (CommonMark 0.31 §4.5)."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    lines = text.rstrip("\n").split("\n")
+    more = f"\n… {len(lines) - _SHOWN_LINES} more lines" if len(lines) > _SHOWN_LINES else ""
+    return f"{fence}\n" + "\n".join(lines[:_SHOWN_LINES]) + more + f"\n{fence}"

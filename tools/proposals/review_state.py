@@ -1,0 +1,123 @@
+"""Where a review stands: conflicts, checks, verdicts, and what is missing before the merge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.answers import call, visible
+from tools.proposals.commenting import fitting
+from tools.proposals.conflicts import conflicts_data
+from tools.proposals.telling import author_data, date, shown_words
+from tools.proposed import listed
+from workspace.policy.verdicts import why_void
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.answers import Data
+    from tools.context import Context
+    from workspace.policy.judging import Block, Demand
+    from workspace.policy.verdicts import Void
+    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import BoundReview
+    from workspace.reviewing import CheckResult
+
+_MOST_REVIEWS = 20
+_MOST_PROBLEMS = 20
+_CONFLICTS_ROOM = 15_000
+_REVIEWS_ROOM = 6_000  # bytes
+
+
+def review_state(context: Context, proposal: Proposal) -> Data:
+    """What a merge would do now, and what stands in its way; nothing but the verdicts where it has ended."""
+    data: Data = {}
+    void: Mapping[str, Void] = {}
+    if proposal.is_open:
+        # Imported here because most answers say nothing of a policy.
+        from workspace.policy.judging import may_merge
+
+        workspace = context.workspace
+        preview = workspace.reviewing().preview(proposal)
+        data |= {"behind": preview.behind, "checks": [_check(check) for check in preview.checks]}
+        target = preview.merge.ours.commit if preview.merge is not None else None
+        data["target_commit"] = target
+        found = workspace.reviewing().conflicts(proposal, target) if preview.conflicts else ()
+        data |= conflicts_data(found, _CONFLICTS_ROOM)
+        lacking = workspace.proposing().lacking(proposal, preview)
+        blocks = [*lacking.blocks]
+        void = lacking.void
+        if lacking.judgement is not None:
+            data["demands"] = [_demand(demand) for demand in lacking.demands]
+            last = may_merge(lacking.judgement, context.person)
+            if last is not None and last not in blocks:
+                blocks.append(last)
+        data["missing"] = [block_data(block) for block in blocks]
+    last_first = (
+        review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MOST_REVIEWS - 1 : -1]
+    )
+    data["reviews"] = fitting(last_first, _REVIEWS_ROOM)[::-1]
+    if len(proposal.reviews) > len(data["reviews"]):
+        data["reviews_total"] = len(proposal.reviews)
+        data["reviews_rest"] = call("view_proposal", proposal=proposal.id, reviews=True)
+    return data
+
+
+def block_data(block: Block) -> Data:
+    """Why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
+    only = {"only_clients": True} if block.only_clients else {}
+    return {"code": block.code, "message": visible(block.message), **only}
+
+
+def _demand(demand: Demand) -> Data:
+    return {
+        "rule": demand.number,
+        "paths": listed(demand.paths),
+        "approvals_needed": demand.approvals_needed,
+        "approved_by": listed(demand.approved_by),
+        "approvers": listed(demand.approvers),
+        "may_merge": listed(demand.may_merge),
+        "checks_failed": list(demand.checks_failed),
+        "met": demand.is_met,
+    }
+
+
+def _check(check: CheckResult) -> Data:
+    shown = check.problems[:_MOST_PROBLEMS]
+    data: Data = {
+        "name": check.name,
+        "passed": check.passed,
+        "problems": [
+            {
+                "rule": problem.rule,
+                "address": visible(problem.address),
+                "line": problem.line,
+                "message": visible(problem.message),
+            }
+            for problem in shown
+        ],
+    }
+    more = check.more + len(check.problems) - len(shown)
+    return data | ({"more": more} if more else {})
+
+
+def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) -> Data:
+    """A verdict: whether it holds, and why not."""
+    review, void = bound.review, why_void(bound, void_by)
+    return {
+        "review": review.id,
+        "verdict": review.verdict.value,
+        "author": author_data(review.author),
+        "time": date(review.time),
+        "commit": review.commit,
+        **shown_words(review.text, proposal, review.id),
+        "holds": void is None,
+        **({"void": void.value} if void is not None else {}),
+    }
+
+
+def void_of(context: Context, proposal: Proposal) -> Mapping[str, Void]:
+    """Why approvals do not count, by the ids of their events; nothing where the proposal has ended."""
+    if not proposal.is_open:
+        return {}
+    workspace = context.workspace
+    return workspace.proposing().lacking(proposal, workspace.reviewing().preview(proposal)).void

@@ -1,0 +1,274 @@
+"""update_proposal: a proposal is submitted, spoken of, refreshed, reviewed, merged or closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data, call, failure, visible
+from tools.arguments import Arguments, InvalidArguments, Objects, read, without_nulls
+from tools.bounded import MAX_TEXT
+from tools.following import follow
+from tools.proposals.acting import SEEN, act, comment_of
+from tools.proposals.actions import ACTIONS, likely, meant
+from tools.proposals.announced import announced
+from tools.proposals.telling import commit_of, first_open, possible
+from tools.proposed import overlaps_of
+from tools.tool import Tool
+from tools.writing import arguments_of
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.proposals.actions import Action
+    from tools.tool import Given
+    from workspace.merging.committing import MergeConflict
+    from workspace.proposals import Proposal
+    from workspace.proposing import Acted, Proposing
+    from workspace.snapshot import Snapshot
+
+_ID = "k7m2q9xa"
+_WORDS = "…"
+_SHOWN = 5
+_BEYOND_CLIENTS = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
+
+
+class UpdateProposalArguments(Arguments):
+    """The input of update_proposal."""
+
+    proposal: str | None = Field(None, description="Id")
+    action: str | None = Field(
+        None, description="; ".join(f"{name}: {one.fields}".rstrip(": ") for name, one in ACTIONS.items())
+    )
+    text: str | None = Field(None, description="Markdown")
+    file: str | None = Field(None, description="Document of the comment")
+    slug: str | None = Field(None, description="Section of the comment")
+    quote: str | None = Field(None, description="Words there that are meant")
+    reply_to: str | None = Field(None, description="Id of the comment that is answered")
+    resolutions: Objects | None = Field(
+        None,
+        description="[{file, kind?, where?, part?, choice: ours|theirs|content, content?}]: "
+        "conflicts as view_proposal shows them; without kind, all of the file",
+    )
+    commit: str | None = Field(None, description="Commit of it that you have seen; default: its tip")
+    target_commit: str | None = Field(None, description="With resolutions: as shown with the conflicts")
+    title: str | None = Field(None)
+    description: str | None = Field(None, description="Markdown")
+    idempotency_key: str | None = Field(None, description="For retries")
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    action = likely(given)
+    if action is not None:
+        fields = ", ".join(part for part in ("proposal, action", action.fields) if part)
+        return {"action": action.name, "fields": fields, "about": action.about}
+    return {
+        "single": "Call with {proposal, action, ...fields}",
+        "actions": {name: f"{{{one.fields}}}: {one.about}" for name, one in ACTIONS.items()},
+        "people": "To approve, a person runs docyard proposals approve ID; to merge what is protected, "
+        "docyard proposals merge ID",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    action = likely(given) or ACTIONS["submit"]
+    example = {"proposal": _ID, **arguments_of(given, ("proposal",)), "action": action.name}
+    example |= dict.fromkeys(action.needs, _WORDS)
+    if action.name == "edit":
+        example["title"] = _WORDS
+    return {**example, **arguments_of(given, (*action.needs, *action.may_have))}
+
+
+def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+    """An example for a proposal that there is; where it is not the caller's own, one that decides nothing."""
+    candidates = error.details.get("candidates")
+    found = candidates if isinstance(candidates, list) else []
+    if error.code == "PROPOSAL_NOT_FOUND" and found:
+        return {"proposal": found[0], "action": "comment", "text": example.get("text", _WORDS)}
+    if error.code == "PROPOSAL_ENDED":
+        action = {"closed": "reopen", "gone": "close"}.get(str(error.details["state"]), "comment")
+        words = {"text": _WORDS} if action == "comment" else {}
+        return {"proposal": example["proposal"], "action": action, **words}
+    if error.code == "DOCUMENT_NOT_FOUND" and found and example.get("file") not in snapshot.documents:
+        left = {name: value for name, value in example.items() if name not in ("slug", "quote")}
+        return {**left, "file": found[0]}
+    if error.code == "SECTION_NOT_FOUND" and found:
+        # What was moved is named where it is now.
+        if snapshot.document(str(example.get("file", ""))).sections_by_address(str(example.get("slug", ""))):
+            return example
+        return {**{name: value for name, value in example.items() if name != "quote"}, "slug": found[0]}
+    if error.code == "NOTHING_PROPOSED":
+        return {"proposal": example["proposal"], "action": "comment", "text": _WORDS}
+    if error.code in _BEYOND_CLIENTS:
+        return {"proposal": example["proposal"], "action": "comment", "text": "Please review this."}
+    return example
+
+
+def _run(context: Context, given: Given) -> Answer:
+    fields = without_nulls(given)
+    asked = read(UpdateProposalArguments, fields)
+    proposing = context.workspace.proposing()
+    if asked.proposal is None:
+        return _explained(context, proposing, fields)
+    proposal = proposing.one(asked.proposal)
+    action = meant(fields)
+    if action is None:
+        return _possible(context, proposal)
+    from workspace.merging.committing import MergeConflict
+
+    try:
+        acted = act(context, proposal, action.name, asked)
+    except MergeConflict as error:
+        return _in_conflict(context, proposal, error, fields)
+    except WorkspaceError as error:
+        is_of_them = error.details.get("field") in ("resolutions", *SEEN)
+        if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_of_them):
+            raise
+        return _misdecided(context, proposal, error, fields)
+    return _answer(context, action, asked, acted)
+
+
+def _answer(context: Context, action: Action, asked: UpdateProposalArguments, acted: Acted) -> Answer:
+    proposal = acted.proposal
+    data: Data = {
+        "proposal": proposal.id,
+        "action": action.name,
+        "title": visible(proposal.words.title),
+        "state": proposal.state.value,
+        "changed": acted.is_new,
+        # Words have commits of their own, which no call takes.
+        "commit": (acted.commit if action.name in ("merge", "refresh") else None)
+        or commit_of(context, proposal),
+    }
+    if action.name == "comment" and (comment := comment_of(proposal, asked)) is not None:
+        data["comment"] = comment
+    if action.name == "refresh":
+        data["overlaps"] = overlaps_of(context, proposal.id)
+    hints: list[str] = []
+    if action.name == "submit":
+        pull_request, hints = announced(context.workspace.proposing(), proposal)
+        data |= pull_request
+    if action.name == "merge":
+        data["target"] = proposal.words.target
+        hints += follow(context)
+    if hints:
+        data["hints"] = hints
+    return Answer({**data, "next_step": _next_step(context, action.name, acted)})
+
+
+def _next_step(context: Context, action: str, acted: Acted) -> str:
+    proposal = acted.proposal
+    view = call("view_proposal", proposal=proposal.id)
+    match action:
+        case "merge":
+            return f"Nothing is left to do here; see what else is proposed with {call('view_proposal')}"
+        case "close" if proposal.tip is not None:
+            again = call("update_proposal", proposal=proposal.id, action="reopen")
+            return f"Take it up again with {again}"
+        case "request_changes" if context.offers("edit_document"):
+            return f"See what stands, with the comments: {view}"
+        case "refresh" if proposal.words.submitted is None:
+            submit = call("update_proposal", proposal=proposal.id, action="submit")
+            return f"Ask for a review with {submit}"
+        case _:
+            return f"See where it stands, and what is missing to merge it, with {view}"
+
+
+def _explained(context: Context, proposing: Proposing, given: Given) -> Answer:
+    """The answer to a call that names no proposal: the actions, and the proposals to choose from."""
+    if set(given) - {"action"}:
+        raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
+    found = first_open(proposing.all(), _SHOWN)
+    data: Data = {
+        "usage": dict(_usage(given)),
+        "open": found,
+        "commit": context.workspace.tip(),
+    }
+    view = call("view_proposal", **({"proposal": found[0]["proposal"]} if found else {}))
+    return Answer({**data, "next_step": f"Look at one with {view}, then call with proposal and action"})
+
+
+def _possible(context: Context, proposal: Proposal) -> Answer:
+    """The answer to a call that names no action: those that the proposal's state allows."""
+    names = possible(proposal)
+    data: Data = {
+        "proposal": proposal.id,
+        "state": proposal.state.value,
+        "actions": {name: {"fields": ACTIONS[name].fields, "about": ACTIONS[name].about} for name in names},
+        "commit": commit_of(context, proposal),
+    }
+    example = dict.fromkeys(ACTIONS[names[0]].needs, _WORDS)
+    step = call("update_proposal", proposal=proposal.id, action=names[0], **example)
+    return Answer({**data, "next_step": f"Call with one of them, such as {step}"})
+
+
+def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:
+    """The error of a merge or refresh that cannot decide: the conflicts, and a call that decides them."""
+    from tools.proposals.conflicts import conflicts_data, deciding, going_on
+    from workspace.proposing import ConflictChanged
+
+    is_refresh = likely(given) is ACTIONS["refresh"]
+    commit, target, left = error.tip, error.theirs, error.conflicts
+    if not is_refresh:  # a merge has them the other way round
+        commit, target = target, commit
+        left = context.workspace.reviewing().conflicts(proposal._replace(tip=commit), target)
+    shown = conflicts_data(left, MAX_TEXT // 2)
+    is_changed = isinstance(error, ConflictChanged)
+    items = [] if is_changed or not is_refresh else read(UpdateProposalArguments, given).resolutions or []
+    seen = {"commit": commit, "target_commit": target}
+    data = failure(error, TOOL, given, None, offered=context.tools)
+    data |= {
+        "error": "the proposal and its target changed the same parts differently: nothing was merged",
+        "fix": "Refresh the proposal with a resolution for each conflict: ours is the proposal's version, "
+        "theirs the target's.",
+        **({"error": error.message, "fix": error.fix} if is_changed else {}),
+        **shown,
+        **seen,
+    }
+    resolutions = going_on(items, shown["conflicts"]) if items else deciding(shown["conflicts"])
+    data["example"] = {"proposal": proposal.id, "action": "refresh"}
+    if resolutions:
+        data["example"] |= {"resolutions": resolutions, **seen}
+    if items:
+        data["hints"] = [
+            "no decision is kept until all are made: give them in one call, those of this call too; what is "
+            "still in 'conflicts' was not decided, or what was decided cannot stand there"
+        ]
+    return Answer(data, is_error=True)
+
+
+def _misdecided(context: Context, proposal: Proposal, error: WorkspaceError, given: Given) -> Answer:
+    """The error of a refresh with a decision that cannot be, and a call that decides all conflicts."""
+    from tools.proposals.conflicts import conflicts_data, deciding
+
+    target = context.workspace.git.tip(proposal.words.target)
+    conflicts = context.workspace.reviewing().conflicts(proposal, target)
+    data = failure(error, TOOL, given, None, offered=context.tools)
+    seen = {"commit": commit_of(context, proposal), "target_commit": target}
+    example: Data = {"proposal": proposal.id, "action": "refresh"}
+    if conflicts:
+        # Shown anew: what the call was made on may be another by now.
+        shown = conflicts_data(conflicts, MAX_TEXT // 2)
+        data |= shown
+        example |= {"resolutions": deciding(shown["conflicts"]), **seen}
+    return Answer({**data, **seen, "example": example}, is_error=True)
+
+
+TOOL = Tool(
+    name="update_proposal",
+    title="Act on a proposal",
+    toolset="proposals",
+    description="Submit, comment on, refresh, review, merge, close or reopen a proposal. {proposal} tells "
+    "what is possible now.",
+    arguments=UpdateProposalArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    correct=_correct,
+)

@@ -1,0 +1,250 @@
+"""view_proposal: the proposals there are; or one, with what it changes, what is said, and what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.answers import Answer, Data, call, visible
+from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read
+from tools.bounded import MAX_TEXT, cut
+from tools.cursors import read_place, write_place
+from tools.proposals.listing import STATES, list_proposals
+from tools.proposals.telling import head, possible
+from tools.proposed import beginning, overlaps_of
+from tools.targets import target
+from tools.tool import Tool
+from tools.writing import arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.context import Context
+    from tools.tool import Given
+    from workspace.errors import WorkspaceError
+    from workspace.proposals import Proposal
+    from workspace.snapshot import Snapshot
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+_OF_ONE = ("file", "slug", "comments", "comment", "reviews", "offset")
+_COMMENTS = 5
+_DESCRIPTION = 5_000
+_COMMENTS_ROOM = 12_000  # bytes
+_LEAST_ROOM = 5_000  # of changes
+
+
+class ViewProposalArguments(Arguments):
+    """The input of view_proposal."""
+
+    proposal: str | None = Field(None, description="Id; else all are listed")
+    file: str | None = Field(None, description="Only this document's changes and comments, in full")
+    slug: str | None = Field(None, description="Only this section's")
+    comments: Boolean = Field(False, description="All comments, instead of the changes")
+    comment: str | None = Field(None, description="Only this comment or review, whole, with its answers")
+    reviews: Boolean = Field(False, description="All reviews, instead of the changes")
+    state: str | None = Field(
+        None, description=f"Of the list: {', '.join(STATES)}; open: not ended; default: any"
+    )
+    limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Entries of a page")
+    cursor: str | None = Field(None, description="next_cursor of the last page")
+    offset: Natural | None = Field(
+        None,
+        description="Character to go on from: of the changes, with file; of a comment; of the description",
+    )
+
+
+def _usage(given: Given) -> Mapping[str, object]:
+    return {
+        "list": "Call with {state?} for the proposals, the newest first",
+        "one": "Call with {proposal} for its changes, checks, reviews, comments, and what it lacks",
+        "part": "Call with {proposal, file, slug?} for what changes in one document or section",
+        "comments": "Call with {proposal, comments: true, file?, slug?} for all comments, "
+        "{proposal, reviews: true} for all reviews",
+        "words": "Call with {proposal, comment: ID} for one of them whole, "
+        "{proposal, offset} for the rest of the description",
+        "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
+    }
+
+
+def _example(given: Given) -> dict[str, Any]:
+    if "state" in given and "proposal" not in given:
+        return {"state": "open", **arguments_of(given, ("state",))}
+    if "proposal" not in given:
+        return {}  # which lists those that can be named
+    return arguments_of(given, ("proposal", "file", "slug"))
+
+
+def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+    found = error.details.get("candidates")
+    near = found[0] if isinstance(found, list) and found else None
+    if error.code == "PROPOSAL_NOT_FOUND":
+        return {"proposal": near} if near else {}
+    if error.code == "COMMENT_NOT_FOUND":
+        return {"proposal": example["proposal"], **({"comment": near} if near else {"comments": True})}
+    if error.code == "NOT_CHANGED":
+        field = str(error.details["field"])
+        left = {name: value for name, value in example.items() if name != field}
+        return {**left, field: near} if near else {"proposal": example["proposal"]}
+    return example
+
+
+def _run(context: Context, given: Given) -> Answer:
+    asked = read(ViewProposalArguments, given)
+    if not asked.proposal:
+        _check_list(asked)
+        return list_proposals(context, asked, _usage(given))
+    proposing = context.workspace.proposing()
+    proposal = proposing.one(asked.proposal)
+    if asked.state is not None:
+        raise InvalidArguments(
+            "'state' filters the list, and one proposal is named",
+            fix="Leave out 'state', or 'proposal'.",
+            field="state",
+        )
+    if asked.comment or asked.reviews or asked.comments or (asked.offset is not None and not asked.file):
+        return _words(context, proposal, asked)
+    if asked.file:
+        return _part(context, proposal, asked)
+    return _whole(context, proposal, asked)
+
+
+def _check_list(asked: ViewProposalArguments) -> None:
+    """Raises InvalidArguments for a field that only one proposal can have."""
+    for field in _OF_ONE:
+        if getattr(asked, field) not in (None, False):
+            raise InvalidArguments(
+                f"'{field}' is given, and no proposal", fix="Give 'proposal' too.", field="proposal"
+            )
+
+
+def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+    """What is said of it, without what it changes."""
+    from tools.proposals import words
+
+    if asked.comment:
+        return words.view_comment(context, proposal, asked.comment, asked.offset, asked.limit, asked.cursor)
+    if asked.reviews:
+        return words.view_reviews(context, proposal, asked.limit, asked.cursor)
+    if asked.comments:
+        place = (asked.file or None, asked.slug or None)
+        return words.view_comments(context, proposal, place, asked.limit, asked.cursor)
+    return words.view_description(context, proposal, asked.offset or 0)
+
+
+def _room(data: Data) -> int:
+    """The room for changes beside what else is told, all of which goes out as data and as Markdown."""
+    from tools.proposals.changing import ROOM
+    from tools.proposals.commenting import size_of
+
+    return max(_LEAST_ROOM, min(ROOM, MAX_TEXT // 2 - size_of(data)))
+
+
+def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+    from tools.proposals.changing import page_of_all
+    from tools.proposals.commenting import comments_cursor, comments_page
+    from tools.proposals.commits import commits_data
+    from tools.proposals.page import page_of
+    from tools.proposals.review_state import review_state
+    from tools.proposals.words import comments_call
+
+    changes = context.workspace.reviewing().changes(proposal)
+    search = ["changes", proposal.id, changes.base, changes.tip]
+    first = int(read_place(asked.cursor, None, search)) if asked.cursor is not None else 0
+    data = head(proposal)
+    if first == 0:
+        data["description"], rest = cut(visible(proposal.words.description), 0, _DESCRIPTION)
+        if rest is not None:
+            data["description_rest"] = call("view_proposal", proposal=proposal.id, offset=rest)
+        data |= review_state(context, proposal)
+        data["overlaps"] = overlaps_of(context, proposal.id) if proposal.is_open else []
+        data |= commits_data(context, proposal)
+        everywhere = (None, None)
+        said = comments_page(context, proposal, 0, _COMMENTS, everywhere, _COMMENTS_ROOM)
+        data |= {"comments": said.threads, "comments_total": said.total}
+        if said.next is not None:
+            after = comments_cursor(proposal, everywhere, said.next)
+            data["comments_rest"] = comments_call(proposal, everywhere, after)
+    page = page_of_all(context, changes, proposal.id, first, _room(data))
+    cursor = None if page.next is None else write_place(str(page.next), None, search)
+    data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
+    if changes.reason:
+        data["changes"]["reason"] = visible(changes.reason)
+    if cursor is not None:
+        step = f"See more of it with {call('view_proposal', proposal=proposal.id, cursor=cursor)}"
+    elif first > 0:
+        step = (
+            f"These are all changes; see where it stands with {call('view_proposal', proposal=proposal.id)}"
+        )
+    else:
+        step = _after_one(context, proposal, data)
+    data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
+    return Answer(data, text=page_of(data, page.markdown))
+
+
+def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+    from tools.proposals.changing import page_of_one
+    from tools.proposals.commenting import comments_cursor, comments_page
+    from tools.proposals.page import page_of
+    from tools.proposals.words import comments_call
+
+    changes = context.workspace.reviewing().changes(proposal)
+    file, slug = str(asked.file), asked.slug
+    if changes.tip is not None:
+        file, slug = target(context.workspace.snapshot(changes.tip), file, slug)
+    place = (file, slug or None)
+    said = comments_page(context, proposal, 0, asked.limit, place, _COMMENTS_ROOM)
+    data = {**head(proposal), "file": file, "slug": slug, "comments": said.threads}
+    if said.next is not None:
+        after = comments_cursor(proposal, place, said.next)
+        data["comments_rest"] = comments_call(proposal, place, after)
+    page = page_of_one(context, changes, file, slug, asked.offset or 0, _room(data))
+    named = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
+    if page.next is not None:
+        step = f"Read on with {call('view_proposal', **named, offset=page.next)}"
+    elif context.offers("update_proposal") and proposal.is_open:
+        step = f"Say what you think of it: {call('update_proposal', action='comment', text='…', **named)}"
+    else:
+        step = f"See all of it with {call('view_proposal', proposal=proposal.id)}"
+    commit = changes.tip or context.workspace.tip()
+    data |= {"changes": page.data, "next_offset": page.next, "commit": commit, "next_step": step}
+    return Answer(data, text=page_of(data, page.markdown))
+
+
+def _after_one(context: Context, proposal: Proposal, data: Data) -> str:
+    """What follows from how it stands."""
+    view = call("view_proposal")
+    if not context.offers("update_proposal"):
+        return f"A person acts on it with docyard proposals; see the others with {view}"
+    act: Data = {"proposal": proposal.id}
+    if data.get("conflicts"):
+        from tools.proposals.conflicts import deciding
+
+        seen = {"commit": proposal.tip, "target_commit": data["target_commit"]}
+        act |= {"action": "refresh", "resolutions": deciding(data["conflicts"]), **seen}
+        return f"Decide the conflicts with {call('update_proposal', **act)}"
+    missing = data.get("missing", ())
+    if any(block["code"] == "NOTHING_PROPOSED" for block in missing):
+        return beginning(context, proposal.id)
+    if proposal.state.value == "draft":
+        return f"Ask for a review with {call('update_proposal', **act, action='submit')}"
+    if proposal.is_open and not missing and not data.get("demands"):
+        return f"Merge it with {call('update_proposal', **act, action='merge', commit=proposal.tip)}"
+    if "comment" in possible(proposal) and proposal.state.value != "merged":
+        return f"Say something: {call('update_proposal', **act, action='comment', text='…')}"
+    return f"See the others with {view}"
+
+
+TOOL = Tool(
+    name="view_proposal",
+    title="View proposals",
+    toolset="proposals",
+    description="List proposals ({}), or view one: state, changed sections before and after, conflicts, "
+    "checks, reviews, comments, overlaps with others, and what is missing to merge it.",
+    arguments=ViewProposalArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    correct=_correct,
+)

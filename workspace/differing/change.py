@@ -1,0 +1,111 @@
+"""What a change is: values that say what happened to a section, a task, a key of metadata, or a document."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What happened to a part of a document, in the words that people use for it."""
+
+    METADATA = "metadata"
+    ADDED = "added"
+    REMOVED = "removed"
+    MOVED = "moved"
+    RENAMED = "renamed"
+    CHANGED = "changed"
+    TASK_ADDED = "task_added"
+    TASK_REMOVED = "task_removed"
+    TASK_MOVED = "task_moved"
+    TASK_COMPLETED = "task_completed"
+    TASK_REOPENED = "task_reopened"
+    TASK_CHANGED = "task_changed"
+
+
+class Place(NamedTuple):
+    """Where a part stands in one version, and what it says there.
+
+    `address` is a section's or a task's within its document (the key, for metadata), `line` counts from 1.
+    `below` are the titles of the sections in which it stands, outermost first (the document's is not one),
+    and `after` is the title of the section before it among its siblings (None: it is the first). `text` has
+    LF line ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
+    """
+
+    path: str
+    address: str
+    title: str
+    line: int
+    text: str
+    below: tuple[str, ...] = ()
+    after: str | None = None
+
+
+class SectionChange(NamedTuple):
+    """One thing that happened between two versions; what was not there before, or is not after, is None.
+
+    The texts are those of a section with its heading (added, removed, moved), its heading alone (renamed, and
+    changed if `field` is `heading`), its text without what is told of its tasks (changed), a task's lines
+    (added, removed, moved, completed, reopened), or what its `field` says (changed); for metadata the value
+    of a key. A task's `field` is `title`, `criteria`, `completed`, `note`, `assignee`, or `text` for what
+    else it says. `workspace.differing.edits` tells which words of the texts differ.
+    """
+
+    kind: Kind
+    before: Place | None
+    after: Place | None
+    field: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it is now, else where it was."""
+        found = self.after or self.before
+        assert found is not None  # one of the two is always there
+        return found
+
+    @property
+    def section(self) -> str:
+        """The address of the section in which it happened, also of a task; "" for metadata."""
+        if self.kind is Kind.METADATA:
+            return ""
+        address = self.place.address
+        return address.rpartition("[")[0] if self.kind in TASK_KINDS else address
+
+    @property
+    def heading(self) -> str:
+        """The title of that section."""
+        return self.place.below[-1] if self.kind in TASK_KINDS else self.place.title
+
+
+TASK_KINDS = frozenset(kind for kind in Kind if kind.startswith("task_"))
+"""What happens to tasks."""
+
+
+class DocumentKind(StrEnum):
+    """What happened to a document as a whole."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    RENAMED = "renamed"
+    CHANGED = "changed"
+
+
+class DocumentChange(NamedTuple):
+    """A document that two versions of a workspace have differently, and what happened in it.
+
+    `sections` is empty where only blank lines, line ends or bytes that are no text differ, and where a
+    version cannot be read as a document: `unread` is the code of that error then. `path` is that of now, else
+    the old one.
+    """
+
+    kind: DocumentKind
+    old_path: str | None
+    path: str
+    title: str
+    sections: tuple[SectionChange, ...] = ()
+    unread: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came or went, so that its sections need not be told one by one."""
+        return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)

@@ -1,0 +1,114 @@
+"""Where two lines of history part: their best common ancestors, as `git merge-base --all` finds them.
+
+A best common ancestor is one that no other common ancestor descends from. There are several where two lines
+were merged into each other and went on (a criss-cross).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+from workspace.errors import WorkspaceError
+
+_ONE, _OTHER, _STALE = 1, 2, 4
+_BOTH = _ONE | _OTHER
+
+
+class ShallowHistory(WorkspaceError):
+    """The history was cut off when it was cloned, before it tells where two lines part."""
+
+    code: ClassVar[str] = "SHALLOW_HISTORY"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this clone is shallow, and what it lacks of the history would say where these two lines part",
+            fix="Fetch the rest with git fetch --unshallow, then try again.",
+        )
+
+
+class Ancestor(NamedTuple):
+    """What is looked at of a commit: its parents, and the committer's time, in seconds since 1970 UTC."""
+
+    parents: Sequence[str]
+    time: int
+
+
+class Ancestry(NamedTuple):
+    """Commits that can be read by their ids; those of `boundary` have parents that are not here."""
+
+    read: Callable[[str], Ancestor]
+    boundary: frozenset[str]
+
+
+def best_common_ancestors(one: str, other: str, ancestry: Ancestry) -> tuple[str, ...]:
+    """The best common ancestors of two commits, the youngest first; none if their histories are unrelated.
+
+    Only what came after the ancestors is read, and what is out of order by its time. Raises ShallowHistory
+    where the answer would depend on what a shallow clone does not have.
+    """
+    if one == other:
+        return (one,)
+    found = _common(one, other, ancestry)
+    return tuple(id for id in found if not any(_descends(rest, id, ancestry) for rest in found if rest != id))
+
+
+def _common(one: str, other: str, ancestry: Ancestry) -> list[str]:
+    """Common ancestors, all the best among them (git: commit-reach.c, paint_down_to_common).
+
+    Each commit passes on to its parents which of the two it was reached from. What descends from a common
+    ancestor is stale, and where only such commits wait, the walk is over.
+    """
+    marks = {one: _ONE, other: _OTHER}
+    known = {id: ancestry.read(id) for id in marks}
+    waiting = [(-commit.time, id) for id, commit in known.items()]
+    heapq.heapify(waiting)
+    open_ends = set(marks)
+    found: dict[str, int] = {}
+    cut: set[str] = set()
+
+    def is_doubtful() -> bool:
+        """Whether what was cut off may lead to an ancestor in common that is not here."""
+        return any(marks[id] & _BOTH != _BOTH for id in cut)
+
+    # Of commits of one second, a child may come after its parent: what it passes on is waited for.
+    while open_ends or (waiting and is_doubtful()):
+        _, id = heapq.heappop(waiting)
+        open_ends.discard(id)
+        mark = marks[id]
+        if mark == _BOTH:
+            found[id] = known[id].time
+            mark |= _STALE
+        if id in ancestry.boundary:
+            cut.add(id)
+            continue
+        for parent in known[id].parents:
+            if marks.get(parent, 0) & mark == mark:
+                continue
+            if parent not in known:
+                known[parent] = ancestry.read(parent)
+            marks[parent] = marks.get(parent, 0) | mark
+            heapq.heappush(waiting, (-known[parent].time, parent))
+            if marks[parent] & _STALE:
+                open_ends.discard(parent)
+            else:
+                open_ends.add(parent)
+    if is_doubtful():
+        raise ShallowHistory
+    best = [id for id in found if not marks[id] & _STALE]
+    return sorted(best, key=lambda id: (-found[id], id))
+
+
+def _descends(id: str, ancestor: str, ancestry: Ancestry) -> bool:
+    """Whether a commit has another among its ancestors."""
+    seen: set[str] = set()
+    waiting = [id]
+    while waiting:
+        at = waiting.pop()
+        if at == ancestor:
+            return True
+        if at not in seen and at not in ancestry.boundary:
+            seen.add(at)
+            waiting += ancestry.read(at).parents
+    return False

@@ -1,0 +1,70 @@
+"""Which proposal brought a commit that does not say so itself, as one that a person made on its branch.
+
+It is told by the merge commit on the way of first parents with which the commit came, and by its trailer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workspace.git import DamagedRepository
+from workspace.history.told import told
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from workspace.git import GitReader
+    from workspace.history.change import Change
+    from workspace.history.graph import Graph
+
+DISCUSSION = "docyard/discussion"
+"""Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""
+
+_MOST = 20_000  # commits that are looked at; what came before them is not told
+_SLACK = 24 * 60 * 60  # seconds by which a commit may claim to be older than its parent
+
+
+def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip: str) -> tuple[Change, ...]:
+    """The changes, found from a tip backward, each with the proposal that brought its commit."""
+    silent = {change.commit for change in changes if change.proposal is None}
+    if not silent or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
+        return tuple(changes)
+    merges = _merges(graph, tip, silent)
+    said = {merge: told(git.commit(merge)).proposal for merge in {*merges.values()}}
+    return tuple(
+        replace(change, told=replace(change.told, proposal=said[merges[change.commit]]))
+        if change.commit in merges
+        else change
+        for change in changes
+    )
+
+
+def _merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
+    """The first merge on the way of first parents that had each of some commits, unless they are on it."""
+    oldest = min(graph.time(commit) for commit in wanted) - _SLACK
+    way: list[str] = []
+    at: str | None = tip
+    while at is not None and len(way) < _MOST and graph.time(at) >= oldest:
+        way.append(at)
+        at = next(iter(_parents(graph, at)), None)
+    seen = {*way}
+    found: dict[str, str] = {}
+    for merge in reversed(way):
+        waiting = [*_parents(graph, merge)[1:]]
+        while waiting and len(seen) < 2 * _MOST:
+            commit = waiting.pop()
+            if commit in seen or graph.time(commit) < oldest:
+                continue
+            seen.add(commit)
+            if commit in wanted:
+                found[commit] = merge
+            waiting += _parents(graph, commit)
+    return found
+
+
+def _parents(graph: Graph, commit: str) -> tuple[str, ...]:
+    try:
+        return graph.node(commit).parents
+    except DamagedRepository:  # such as the parents where a shallow clone ends
+        return ()

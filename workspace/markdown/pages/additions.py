@@ -1,0 +1,81 @@
+"""What GitHub adds to blocks: alerts, task lists; and headings without their anchors."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from workspace.anchors import read_heading
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+ALERTS = {
+    "note": "Note",
+    "tip": "Tip",
+    "important": "Important",
+    "warning": "Warning",
+    "caution": "Caution",
+}
+"""The kinds of alerts, and their titles."""
+
+_ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
+# The task list extension of GitHub Flavored Markdown 0.29 §5.3; as `workspace.tasks` reads it.
+_BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+
+
+def add_to_blocks(tokens: list[Token]) -> None:
+    """Marks alerts and tasks in their `meta`, and takes their marks and the anchors of headings off the text.
+
+    A quotation that is an alert has `alert`, a list item that is a task `done`, and its list `tasks`.
+    """
+    lists: list[Token] = []
+    for position, token in enumerate(tokens):
+        match token.type:
+            case "heading_open":
+                inline = tokens[position + 1]
+                inline.content = read_heading(inline.content).words
+            case "blockquote_open" if not token.level:
+                _read_alert(tokens, position)
+            case "bullet_list_open" | "ordered_list_open":
+                lists.append(token)
+            case "bullet_list_close" | "ordered_list_close":
+                lists.pop()
+            case "list_item_open":
+                if _read_task(tokens, position) and lists:
+                    lists[-1].meta["tasks"] = True
+
+
+def _read_alert(tokens: list[Token], position: int) -> None:
+    if tokens[position + 1].type != "paragraph_open":
+        return
+    inline = tokens[position + 2]
+    found = _ALERT.match(inline.content)
+    if found is None:
+        return
+    rest = inline.content[found.end() :]
+    # A mark alone is text, as GitHub has it.
+    if not rest and tokens[position + 4].type == "blockquote_close":
+        return
+    inline.content = rest
+    if not rest:
+        tokens[position + 1].hidden = tokens[position + 3].hidden = True
+    tokens[position].meta["alert"] = found[1].lower()
+    level = 0
+    for token in tokens[position:]:
+        level += token.nesting if token.type.startswith("blockquote_") else 0
+        if not level:
+            token.meta["alert"] = found[1].lower()
+            return
+
+
+def _read_task(tokens: list[Token], position: int) -> bool:
+    if tokens[position + 1].type != "paragraph_open":
+        return False
+    inline = tokens[position + 2]
+    found = _BOX.match(inline.content)
+    if found is None:
+        return False
+    inline.content = inline.content[found.end() :]
+    tokens[position].meta["done"] = found[1] != " "
+    return True

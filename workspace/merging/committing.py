@@ -1,0 +1,106 @@
+"""A merge as a commit: made of a branch's tip, and made again where another writer was first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from workspace.errors import WorkspaceError
+from workspace.git import GitStore
+from workspace.merging.trees import merge_commits
+from workspace.presence import BranchNotFound
+from workspace.publishing import Batch, publish_made
+from workspace.writing import ReadOnly, author_now, check_signing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workspace.merging.trees import FileConflict, Merge, Resolutions
+    from workspace.policy.person import Person
+    from workspace.workspace import Workspace
+
+_NAMED = 5
+
+
+class MergeConflict(WorkspaceError):
+    """What both sides changed differently: `conflicts`, and the tip that they are in conflict with.
+
+    `theirs` is the commit that was to be merged into it.
+    """
+
+    code: ClassVar[str] = "MERGE_CONFLICT"
+
+    def __init__(self, tip: str | None, conflicts: Sequence[FileConflict], theirs: str | None = None) -> None:
+        paths = list(dict.fromkeys(found.path for found in conflicts))
+        named = ", ".join(f"'{path}'" for path in paths[:_NAMED])
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        super().__init__(
+            f"both sides changed the same parts of {named}{more} differently, so nothing was merged",
+            fix="Decide each conflict for 'ours', 'theirs' or new content, and merge again.",
+            tip=tip,
+            paths=paths,
+        )
+        self.conflicts = tuple(conflicts)
+        self.tip, self.theirs = tip, theirs
+
+
+class Merged(NamedTuple):
+    """The commit that holds both sides, and how it was made; `is_new` is whether it was made just now."""
+
+    commit: str
+    merge: Merge
+    is_new: bool
+
+
+def commit_merge(
+    workspace: Workspace,
+    branch: str,
+    theirs: str,
+    *,
+    message: Callable[[Merge], str],
+    resolutions: Resolutions | None = None,
+    check: Callable[[Merge], None] | None = None,
+    confirm: Callable[[], None] | None = None,
+    person: Person | None = None,
+) -> Merged:
+    """Merges a commit into a branch, as one commit with both as parents; nothing is rewritten.
+
+    The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is made
+    again with the new tip, and `check`, which may raise what refuses it, is asked again. `confirm` is asked
+    in the writer's turn, right before the commit: it must be quick. The author is the `person` that a token
+    has proved, else Git's configured identity.
+
+    Raises MergeConflict, what `merge_commits` raises, ReadOnly, SigningRequired, Busy, and what `Publication`
+    raises.
+    """
+    store = workspace.git
+    if not isinstance(store, GitStore):
+        raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+    made: list[Merge] = []
+
+    def make(tip: str | None) -> Batch | None:
+        ours = workspace.snapshot(tip or _tip(workspace, branch))
+        merge = merge_commits(ours, workspace.snapshot(theirs), resolutions)
+        made[:] = [merge]
+        if merge.is_done:
+            return None
+        if merge.conflicts:
+            raise MergeConflict(merge.ours.commit, merge.conflicts, theirs)
+        if check is not None:
+            check(merge)
+        check_signing(merge.ours)
+        author = author_now(workspace, person)
+        return Batch(branch, merge.ours.commit, merge.changes, message(merge), author, parents=(theirs,))
+
+    tip = _tip(workspace, branch)
+    durable = workspace.durable and workspace.snapshot(tip).config.fsync
+    commit = publish_made(store, branch, make, durable=durable, confirm=confirm)
+    merge = made[0]
+    assert merge.ours.commit is not None
+    return Merged(commit or merge.ours.commit, merge, commit is not None)
+
+
+def _tip(workspace: Workspace, branch: str) -> str:
+    tip = workspace.tip(branch)
+    if tip is None:
+        raise BranchNotFound(f"no branch '{branch}' to merge into", fix="Name one that has a commit.")
+    return tip

@@ -1,0 +1,75 @@
+"""Headings merged: their level, their words and their anchors, each for itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.edits.edit import Splice, spliced
+from workspace.edits.moving.heading_marks import heading_splices
+from workspace.edits.spacing import end_of_text, start_of_text
+from workspace.headings import rewritten
+from workspace.merging.three_way import CLASH, three_way
+
+if TYPE_CHECKING:
+    from workspace.document import Document, Section
+
+
+class Heading(NamedTuple):
+    """A heading in its parts: the lines with anchors above it, anchors before its words, words, and after."""
+
+    above: bytes
+    prefix: str
+    words: str
+    suffix: str
+
+
+def heading_bytes(document: Document, section: Section, level: int | None = None) -> bytes:
+    """The lines of a section's heading with the anchors above it, at a level; no line ending behind them."""
+    data = document.data
+    start = start_of_text(data, section.start, section.body)
+    end = end_of_text(data, start, section.body)
+    if level is None or level == section.level or section.heading is None or section.is_preamble:
+        return data[start:end]
+    splices = heading_splices(document, section, level=level)
+    return spliced(data[:end], splices)[start:]
+
+
+def merged_heading(
+    base: tuple[Document, Section] | None,
+    ours: tuple[Document, Section],
+    theirs: tuple[Document, Section],
+    level: int,
+) -> bytes | None:
+    """The heading of three versions at a level; None where both sides changed one part of it differently."""
+    texts = [None if side is None else heading_bytes(*side, level) for side in (base, ours, theirs)]
+    merged = three_way(*texts)
+    if merged is not CLASH:
+        return merged or b""
+    parts = [None if side is None else _parts(*side) for side in (base, ours, theirs)]
+    if parts[0] is None or parts[1] is None or parts[2] is None:
+        return None
+    above, prefix, words, suffix = (three_way(*versions) for versions in zip(*parts, strict=True))
+    if above is CLASH or prefix is CLASH or words is CLASH or suffix is CLASH:
+        return None
+    document, section = ours
+    assert section.heading is not None
+    start, end, text = rewritten(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
+    first = start_of_text(document.data, section.start, section.body)
+    splices = (
+        heading_splices(document, section, level=level, within=[Splice(start, end, text)])
+        if level != section.level and not section.is_preamble
+        else [Splice(start, end, text)]
+    )
+    if above != parts[1].above:
+        splices.append(Splice(first, section.heading_start, above))
+    stop = end_of_text(document.data, first, section.body)
+    return spliced(document.data[:stop], splices)[first:]
+
+
+def _parts(document: Document, section: Section) -> Heading | None:
+    if section.heading is None:
+        return None
+    first = start_of_text(document.data, section.start, section.body)
+    text = section.heading.text
+    above = document.data[first : section.heading_start]
+    return Heading(above, text.prefix, text.words, text.suffix)

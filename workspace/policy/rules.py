@@ -1,0 +1,141 @@
+"""Which rules govern a change, and the gate at which a write to the served branch is asked.
+
+A rule that matches must be fulfilled, whatever others say. Where there is any rule, what the rules and the
+types of documents are read from is governed by all of them together: otherwise a proposal could lift the gate
+that it stands before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from workspace.config import CONFIG_PATH, WorkspaceConfig
+from workspace.errors import WorkspaceError
+from workspace.paths import twin_key
+from workspace.policy.reach import Reach
+from workspace.snapshot import DocumentNotFound
+from workspace.taxonomy import MANIFEST, read_values
+from workspace.trees import Whole
+
+if TYPE_CHECKING:
+    from workspace.document import Document
+    from workspace.policy.settings import Protection
+    from workspace.snapshot import Snapshot
+
+SETTINGS_FOLDER = ".docyard/"
+
+_LISTED = 20
+_NAMED = 3
+
+Changes = Mapping[str, "bytes | Whole | None"]
+"""New bytes by path, what is taken whole from another tree, or None where a file is removed."""
+
+
+class Touched(NamedTuple):
+    """A path that a change touches, with the types of its document before and after.
+
+    Both ends of a move are paths of their own. `types` is empty where no rule asks for one.
+    """
+
+    path: str
+    types: frozenset[str] = frozenset()
+
+
+class Governed(NamedTuple):
+    """A rule, its number (from 1, as it stands in the file), and the paths of a change that it governs."""
+
+    rule: Protection
+    number: int
+    paths: tuple[str, ...]
+
+
+class Protected(WorkspaceError):
+    """A path may change only by a proposal. `paths` are the first such paths, `count` says how many."""
+
+    code: ClassVar[str] = "PROTECTED"
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__(
+            f"{named(paths)} can change only by a proposal that is reviewed",
+            fix=f"Make the change in a proposal. The rules are the [[protect]] tables of {CONFIG_PATH}.",
+            paths=list(paths[:_LISTED]),
+            count=len(paths),
+        )
+        self.paths = tuple(paths)
+
+
+def touched(snapshot: Snapshot, changes: Changes) -> tuple[Touched, ...]:
+    """What changes to a commit touch, in order of paths.
+
+    Documents are read for their types only where a rule of the commit asks for them.
+    Raises InvalidConfig, LimitExceeded.
+    """
+    config = snapshot.config
+    reach = Reach([path for path in changes if config.is_document(path)], config.root)
+    asked = {path for rule in config.protect if rule.types for path in reach.of(rule.paths)}
+    return tuple(
+        Touched(path, _types(snapshot, path, change) if path in asked else frozenset())
+        for path, change in sorted(changes.items())
+    )
+
+
+def governing(config: WorkspaceConfig, touched: Sequence[Touched]) -> tuple[Governed, ...]:
+    """The rules that govern any of the paths, in the order of the file."""
+    found = []
+    reach = Reach([one.path for one in touched], config.root)
+    settings = {one.path for one in touched if is_settings(one.path)}
+    for number, rule in enumerate(config.protect, 1):
+        reached, types = reach.of(rule.paths), frozenset(rule.types)
+        paths = tuple(
+            one.path
+            for one in touched
+            if one.path in settings
+            or (one.path in reached and (not types or not types.isdisjoint(one.types)))
+        )
+        if paths:
+            found.append(Governed(rule, number, paths))
+    return tuple(found)
+
+
+def check_direct(snapshot: Snapshot, changes: Changes) -> None:
+    """Raises Protected if a change to this commit needs a proposal, by the rules of the commit itself."""
+    if not snapshot.config.protect:
+        return
+    governed = governing(snapshot.config, touched(snapshot, changes))
+    if governed:
+        raise Protected(sorted({path for one in governed for path in one.paths}))
+
+
+def is_settings(path: str) -> bool:
+    """Whether rules, or the types of documents, are read from a file of this path."""
+    name = twin_key(path)  # which on many disks is the same file
+    return name == CONFIG_PATH or name.startswith(SETTINGS_FOLDER) or name.rpartition("/")[2] == MANIFEST
+
+
+def named(paths: Sequence[str]) -> str:
+    """A few of some paths, as they stand in a message."""
+    shown = ", ".join(paths[:_NAMED])
+    more = len(paths) - _NAMED
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _types(snapshot: Snapshot, path: str, change: bytes | Whole | None) -> frozenset[str]:
+    """The types of a document before and after a change."""
+    from workspace.document import Document
+
+    found: set[str] = set()
+    with suppress(DocumentNotFound):
+        found.update(_type(snapshot, snapshot.document(path)))
+    if isinstance(change, Whole):
+        entry = change.entry
+        change = snapshot.git.blob(entry.id) if entry is not None and entry.is_blob else None
+    if change is not None:
+        found.update(_type(snapshot, Document.parse(change, path)))
+    return frozenset(found)
+
+
+def _type(snapshot: Snapshot, document: Document) -> tuple[str, ...]:
+    own = read_values("type", document.front_matter.get("type"))
+    return own or snapshot.taxonomy.governed(document.path).get("type", ())

@@ -1,0 +1,83 @@
+"""Proposals: branches that ask to be merged, and what people say of them.
+
+What is said is kept as files, an event each, that are never changed: `<id>/<time>-<digest>.json` on the
+branch `docyard/discussion`. Whether a proposal is merged is not said there: the branches tell it.
+
+ids.py         short names of proposals, and of their branches
+words.py       what can be said, and its bounds
+encoding.py    an event as the bytes of a file
+fields.py      what each field of it may hold
+order.py       which event comes after which
+repeats.py     which words are those of a call that is sent again
+union.py       two versions of the files brought together
+room.py        how much of it is read
+discussion.py  the files of a commit, or of several, read
+event_log.py   events are added, and those of others taken in
+tips.py        where branches are, here and as they were fetched
+ancestors.py   which commits one can reach
+landing.py     which proposals a branch has taken in
+told.py        what the events of one proposal come to
+proposal.py    a proposal as it stands, from its events and its branches
+standing.py    where a comment's text is now
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workspace.proposals.discussion import BRANCH, Discussion, Said
+    from workspace.proposals.encoding import Event
+    from workspace.proposals.event_log import Appended, EventLog
+    from workspace.proposals.ids import branch_name, new_id, read_id
+    from workspace.proposals.proposal import Proposal, ProposalNotFound, Proposals, State
+    from workspace.proposals.standing import Now, Standing, place_of
+    from workspace.proposals.words import Author, InvalidWords, KnownBy, Verdict
+
+_MODULES = {
+    "discussion": ("BRANCH", "Discussion", "Said"),
+    "encoding": ("Event",),
+    "event_log": ("Appended", "EventLog"),
+    "ids": ("branch_name", "new_id", "read_id"),
+    "proposal": ("Proposal", "ProposalNotFound", "Proposals", "State"),
+    "standing": ("Now", "Standing", "place_of"),
+    "words": ("Author", "InvalidWords", "KnownBy", "Verdict"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "BRANCH",
+    "Appended",
+    "Author",
+    "Discussion",
+    "Event",
+    "EventLog",
+    "InvalidWords",
+    "KnownBy",
+    "Now",
+    "Proposal",
+    "ProposalNotFound",
+    "Proposals",
+    "Said",
+    "Standing",
+    "State",
+    "Verdict",
+    "branch_name",
+    "new_id",
+    "place_of",
+    "read_id",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Imports a module when one of its names is asked for.
+
+    Each write asks `ids` whether its branch is a proposal's, and the first one of a process is not to wait
+    for all the rest.
+    """
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,172 @@
+"""Which proposals a branch has taken in: told by its commits, and by nothing that is stored beside them.
+
+A merge commit on the way of first parents says in its trailers which proposal it took in, so that it is known
+also when the proposal's branch is gone. So does one that came in by another parent, as from a clone that went
+its own way meanwhile. Without one, a proposal is in when its tip is among the ancestors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.git import DamagedRepository
+from workspace.messages import read_trailers
+from workspace.proposals.ancestors import ASTRAY, SLACK, reached
+
+if TYPE_CHECKING:
+    from workspace.git import GitReader
+    from workspace.history.graph import Graph
+
+TRAILER = "Docyard-Proposal"
+REFRESH = "Docyard-Refresh"
+"""The trailer of a merge that took the target into a proposal, and not a proposal into its target."""
+
+_MOST = 50_000  # first parents that are looked at
+_REMEMBERED = 50_000
+
+
+class Landing(NamedTuple):
+    """Where a proposal was taken in: the commit of the target (None where it cannot be told), and its tip."""
+
+    commit: str | None
+    tip: str
+
+
+class Asked(NamedTuple):
+    """A proposal that may have been taken in: the commit of the target that it stands on, and its tip.
+
+    Where its tip is that commit, or an older one, nothing is proposed yet.
+    """
+
+    base: str | None
+    tip: str | None
+
+
+class Landings:
+    """What the branches of a repository have taken in. Safe in several threads."""
+
+    def __init__(self, git: GitReader, graph: Graph) -> None:
+        self._git = git
+        self._graph = graph
+        self._trailers: dict[str, str] = {}
+        self._beside: dict[str, tuple[int, tuple[str, ...]]] = {}
+
+    def find(self, target: str, asked: Mapping[str, Asked]) -> dict[str, Landing]:
+        """Those of the proposals that the history of a commit of their target holds, by their ids."""
+        oldest = self._oldest(asked)
+        way = self._way(target, oldest)
+        found: dict[str, Landing] = {}
+        joined: dict[str, str] = {}
+        for commit in reversed(way):
+            for other in self._graph.node(commit).parents[1:]:
+                joined.setdefault(other, commit)
+                id = self._proposal(commit)
+                if id in asked:
+                    found[id] = Landing(commit, other)
+        on_way = set(way)
+        if len(found) < len(asked):
+            found |= self._found_beside(way, on_way, oldest, {id: asked[id] for id in asked.keys() - found})
+        tips = {
+            id: one.tip
+            for id, one in asked.items()
+            if one.tip is not None and one.tip != one.base and id not in found
+        }
+        here = reached(self._graph, target, tips.values())
+        for id, tip in tips.items():
+            if tip in here and not self._is_old(tip, asked[id].base):
+                found[id] = Landing(tip if tip in on_way else joined.get(tip), tip)
+        return found
+
+    def _oldest(self, asked: Mapping[str, Asked]) -> int:
+        """The time before which none of the proposals was taken in."""
+        times = [time for one in asked.values() if (time := self._graph.time(one.base or one.tip or ""))]
+        return min(times, default=0) - SLACK
+
+    def _found_beside(
+        self, way: Sequence[str], on_way: Set[str], oldest: int, asked: Mapping[str, Asked]
+    ) -> dict[str, Landing]:
+        """Those of the proposals that were taken in by a merge which came in beside the way itself.
+
+        Anyone's branch may hold a commit that names a proposal, so what it took in must stand on what the
+        proposal was begun on.
+        """
+        found: dict[str, Landing] = {}
+        for commit in reversed(way):
+            if len(self._graph.node(commit).parents) < 2:
+                continue
+            for merge in self._merges_beside(commit, on_way, oldest):
+                one = asked.get(self._proposal(merge))
+                tip = self._graph.node(merge).parents[1]
+                if one is not None and (one.base is None or self._stands_on(tip, one.base)):
+                    found[self._proposal(merge)] = Landing(merge, tip)
+        return found
+
+    def _merges_beside(self, commit: str, on_way: Set[str], oldest: int) -> tuple[str, ...]:
+        """The merges of proposals that came in by other parents of a commit, the oldest first.
+
+        They are those of the commit's history, so they are kept; what is older is not looked at.
+        """
+        kept = self._beside.get(commit)
+        if kept is not None and kept[0] <= oldest:
+            return kept[1]
+        found: list[tuple[int, str]] = []
+        waiting = [(other, 0) for other in self._graph.node(commit).parents[1:]]
+        seen = {other for other, _ in waiting}
+        while waiting and len(seen) < _MOST:
+            id, below = waiting.pop()
+            if id in on_way:
+                continue
+            try:
+                node = self._graph.node(id)
+            except DamagedRepository:  # such as the parents where a shallow clone ends
+                continue
+            if len(node.parents) > 1 and self._proposal(id):
+                found.append((node.time, id))
+            depth = below + 1 if node.time < oldest else 0
+            if depth <= ASTRAY:
+                waiting += [(parent, depth) for parent in node.parents if parent not in seen]
+                seen.update(node.parents)
+        merges = tuple(id for _, id in sorted(found))
+        if len(self._beside) >= _REMEMBERED:
+            self._beside.clear()
+        self._beside[commit] = oldest, merges
+        return merges
+
+    def _stands_on(self, tip: str, base: str) -> bool:
+        return tip != base and base in reached(self._graph, tip, [base])
+
+    def _way(self, target: str, oldest: int) -> list[str]:
+        """The first parents of a commit, newest first, back to where the oldest proposal was begun."""
+        found: list[str] = []
+        below = 0
+        at: str | None = target
+        while at is not None and len(found) < _MOST:
+            try:
+                node = self._graph.node(at)
+            except DamagedRepository:
+                break
+            below = below + 1 if node.time < oldest else 0
+            if below > ASTRAY:
+                break
+            found.append(at)
+            at = node.parents[0] if node.parents else None
+        return found
+
+    def _proposal(self, commit: str) -> str:
+        """The proposal that a merge commit says it took in; empty if it says none, or took in its target."""
+        found = self._trailers.get(commit)
+        if found is None:
+            try:
+                trailers = read_trailers(self._git.commit(commit).message)
+                found = trailers.get(TRAILER, "") if REFRESH not in trailers else ""
+            except DamagedRepository:
+                found = ""
+            if len(self._trailers) >= _REMEMBERED:
+                self._trailers.clear()
+            self._trailers[commit] = found
+        return found
+
+    def _is_old(self, tip: str, base: str | None) -> bool:
+        """Whether the target had a tip already when the proposal was begun: nothing is proposed then."""
+        return base is not None and tip in reached(self._graph, base, [tip])

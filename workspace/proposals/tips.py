@@ -1,0 +1,57 @@
+"""Where branches are: in this repository, and as they were when they were fetched last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workspace.git import DamagedRepository
+
+if TYPE_CHECKING:
+    from workspace.git import GitReader
+
+_REMOTE = "origin/"
+
+
+class Tips:
+    """The tips of branches. Those of remotes are listed once, so an object is for one answer."""
+
+    def __init__(self, git: GitReader) -> None:
+        self._git = git
+
+    def here(self, branch: str) -> str | None:
+        """The commit of a local branch; None if there is none, or none that can be read."""
+        with suppress(DamagedRepository):
+            return self._git.tip(branch)
+        return None
+
+    def fetched(self, branch: str) -> tuple[str, ...]:
+        """The different commits that remotes had the branch at, that of `origin` first."""
+        names = self._remote_names.get(branch, ())
+        found = (self._commit(f"refs/remotes/{name}") for name in names)
+        return tuple(dict.fromkeys(id for id in found if id is not None))
+
+    def of(self, branch: str) -> str | None:
+        """The commit of a local branch; where there is none, as in a fresh clone, of a remote's."""
+        return self.here(branch) or next(iter(self.fetched(branch)), None)
+
+    @cached_property
+    def _remote_names(self) -> dict[str, Sequence[str]]:
+        """The remote branches that may be of each name: `origin/topic/one` is of `topic/one`."""
+        found: dict[str, list[str]] = {}
+        for name in self._git.ref_names():
+            found.setdefault(name.partition("/")[2], []).append(name)
+        return {
+            branch: sorted(names, key=lambda name: (not name.startswith(_REMOTE), name))
+            for branch, names in found.items()
+        }
+
+    def _commit(self, ref: str) -> str | None:
+        try:
+            id = self._git.find_object(ref)
+            kind, id = self._git.peeled(id) if id is not None else ("", "")
+        except DamagedRepository:
+            return None
+        return id if kind == "commit" else None

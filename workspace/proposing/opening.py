@@ -1,0 +1,78 @@
+"""A proposal is opened: its branch first, then its words, so that no words are of a branch that never was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.proposals import words as said
+from workspace.proposals.ids import id_for, new_id
+from workspace.proposals.words import Opened, Submitted
+from workspace.proposing.branches import begun, make, store_of, target_of, target_tip
+from workspace.proposing.register import key_reused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.words import Words
+    from workspace.proposing.actor import Actor
+    from workspace.proposing.register import Register
+    from workspace.workspace import Workspace
+
+
+def open_proposal(
+    register: Register, title: str, description: str, actor: Actor, *, submit: bool, request: str | None
+) -> Proposal:
+    """Opens a proposal to the served branch, at its tip.
+
+    A call that ended after the branch was made leaves nothing that is shown; sent again with its key, it
+    takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead, ReadOnly, KeyReused, and what
+    `Publication` raises.
+    """
+    store_of(register.workspace)
+    target, tip = target_of(register.workspace)
+    title = said.title(title)
+    description = said.text(description, "description", may_be_empty=True)
+    taken = register.ids()
+    id = id_for(request) if request is not None else new_id(taken)
+    if request is not None and id in taken:
+        asked: list[Words] = [Opened(title, description, target, "", None)]
+        if register.earlier(id, [*asked, Submitted("")] if submit else asked, request) is None:
+            raise key_reused(proposal=id)
+        return register.one(id)
+    branch = begun(register.workspace.git, id, title)
+    if request is not None:
+        _check_unused(register.workspace, request, (tip, register.workspace.git.tip(branch)))
+    make(register.workspace, branch, tip)
+    return tell(register, id, title, description, target, branch, actor, submit=submit, request=request)
+
+
+def _check_unused(workspace: Workspace, key: str, tips: Iterable[str | None]) -> None:
+    """Raises KeyReused where a write of this key is in the history of a tip."""
+    for tip in tips:
+        recorded = workspace.requests().find(tip, key)
+        if recorded is not None:
+            raise key_reused(used_in=recorded.commit)
+
+
+def tell(
+    register: Register,
+    id: str,
+    title: str,
+    description: str,
+    target: str,
+    branch: str,
+    actor: Actor,
+    *,
+    submit: bool,
+    request: str | None,
+) -> Proposal:
+    """Says what is proposed on a branch that is there. Raises what `EventLog.append` raises."""
+    tip = register.workspace.on(branch).tip()
+    assert tip is not None
+    bases = register.workspace.git.merge_bases(target_tip(register.workspace, target), tip)
+    words: list[Words] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
+    if submit:
+        words.append(Submitted(tip))
+    register.say(id, words, actor, request)
+    return register.one(id)

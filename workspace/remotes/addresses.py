@@ -1,0 +1,126 @@
+"""A remote's URL as a value: how it is reached, and what of it may be shown (git-fetch, "GIT URLS")."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from workspace.errors import WorkspaceError
+
+_SCP = re.compile(r"(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(?!//)(.+)", re.DOTALL)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_HELPER = re.compile(r"[A-Za-z0-9]+::")
+_LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
+
+
+class Transport(StrEnum):
+    """How a remote is reached."""
+
+    FILE = "file"
+    GIT = "git"
+    HTTP = "http"
+    HTTPS = "https"
+    SSH = "ssh"
+
+
+class UnsupportedRemote(WorkspaceError):
+    """A remote's URL is of a kind that is not spoken here, or is no URL at all."""
+
+    code: ClassVar[str] = "UNSUPPORTED_REMOTE"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"this remote cannot be reached: {reason}",
+            fix="Give it a URL of a folder, or one that begins with ssh://, https://, http:// or git://, by "
+            "git remote set-url.",
+            reason=reason,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a remote is. `url` holds no password: that stands apart, and is left out where this is printed.
+
+    `host` is in lower case, with no port, and "" for a folder; `user` is the one that the URL names.
+    """
+
+    transport: Transport
+    url: str
+    host: str = ""
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether what is sent there cannot be read on the way: a token may be."""
+        return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
+
+    def shown(self) -> str:
+        """What people are told of it: transport and host."""
+        return "a folder" if self.transport is Transport.FILE else f"{self.host} ({self.transport})"
+
+    def same_place(self, url: str) -> bool:
+        """Whether another URL leads to the same transport and host, and the same port."""
+        try:
+            other, own = urlsplit(url), urlsplit(self.url)
+            return (other.scheme, other.hostname, other.port) == (own.scheme, own.hostname, own.port)
+        except ValueError:
+            return False
+
+
+def parse_address(url: str) -> Address:
+    """The address that a URL stands for. Raises UnsupportedRemote; its message shows nothing of the URL."""
+    if not url or not url.isprintable():
+        raise UnsupportedRemote("its URL is empty or holds control characters")
+    if url.startswith("-"):
+        raise UnsupportedRemote("its URL begins with a dash")
+    if _HELPER.match(url):
+        raise UnsupportedRemote("its URL asks for a helper program, and none is run")
+    found = _SCHEME.match(url)
+    if found is None:
+        return _without_scheme(url)
+    scheme = {"git+ssh": "ssh", "ssh+git": "ssh"}.get(found[1].lower(), found[1].lower())
+    if scheme not in set(Transport):
+        raise UnsupportedRemote(f"`{scheme[:20]}://` is not spoken here")
+    transport = Transport(scheme)
+    if transport is Transport.FILE:
+        return Address(transport, url)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise UnsupportedRemote("its URL names no host and port") from None
+    if not host or host.startswith("-"):
+        raise UnsupportedRemote("its URL names no host")
+    user = unquote(parts.username) if parts.username else None
+    password = unquote(parts.password) if parts.password else None
+    if transport in (Transport.HTTP, Transport.HTTPS) and user and password is None:
+        # As forges write them: a token where the name would be.
+        user, password = (user, None) if len(user) < _TOKEN_LENGTH else (None, user)
+    return Address(transport, _bare(parts, transport, host, port), host, user, password)
+
+
+_TOKEN_LENGTH = 20  # names of users are shorter, tokens longer
+
+
+def _bare(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
+    """The URL without what is secret; SSH needs the user's name there."""
+    place = f"[{host}]" if ":" in host else host
+    user = f"{parts.username}@" if transport is Transport.SSH and parts.username else ""
+    return parts._replace(
+        scheme=transport.value, netloc=f"{user}{place}{f':{port}' if port else ''}"
+    ).geturl()
+
+
+def _without_scheme(url: str) -> Address:
+    found = None if _DRIVE.match(url) else _SCP.fullmatch(url)
+    if found is None:
+        return Address(Transport.FILE, url)
+    user, host, _ = found.groups()
+    if host.startswith("-"):
+        raise UnsupportedRemote("its URL names no host")
+    return Address(Transport.SSH, url, host.strip("[]").lower(), user)
