@@ -116,7 +116,7 @@ def toolsets(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """Toolsets, of which several stand behind one another with commas."""
-    from tools.registry import TOOLSETS
+    from tools.toolsets import TOOLSETS
 
     before, comma, begun = incomplete.rpartition(",")
     given = before.split(",")

@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 def tools_page() -> str:
     """The reference of every tool: what it does, its input, and how it is called."""
-    from tools.registry import DEFAULT_TOOLSETS, FAMILIES, REVIEW_TOOLSET
+    from tools.toolsets import DEFAULT_TOOLSETS, FAMILIES, REVIEW_TOOLSET
 
     lines = [
         "# Tools",

@@ -68,7 +68,7 @@ def of_repository(
         toolbox = Toolbox(workspace, index, toolsets, read_only)
         rounds = ForgeRounds(workspace, environment.forge_access)
         syncing = Syncing(workspace, environment.remote_access, rounds)
-        toolbox.answered = syncing.ask
+        toolbox.wrote = syncing.ask
 
     def load() -> None:
         # What cannot be opened is mended as the branch is followed, or the reason is given there.

@@ -60,7 +60,7 @@ class Syncing:
         self._thread.start()
 
     def ask(self) -> None:
-        """Say that a call was answered: it may have made a commit. Returns at once."""
+        """Say that there may be a new commit. Returns at once."""
         self._asked.set()
 
     def close(self) -> None:

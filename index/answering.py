@@ -1,6 +1,7 @@
 """A question is answered: from the branch as it is, which is followed first, or from another commit.
 
-An empty list is explained by asking again, at the same generation.
+An empty list is explained by asking again, at the same generation. What is asked `at_once` is answered only
+where none of this takes any time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from index.cursors import StaleCursor, stale_cursor
 from index.integrity import IndexDamaged
 from index.port import GenerationGone
+from workspace.errors import WouldWait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from index.overlays import Overlays
     from index.port import Progress, Query, Results
     from workspace.snapshot import Snapshot
+
+_FEW = 32
+"""Terms of a query that takes about as long as any other."""
 
 
 class Question(NamedTuple):
@@ -42,6 +47,22 @@ class Answer(NamedTuple):
     results: Results
     hint: Hint | None
     is_stale: bool = False
+
+
+def at_once(live: LiveIndex, question: Question, ref: str | None = None) -> Answer:
+    """Answer a plain question from what is open, if that stands at the tip. Raises WouldWait for all else."""
+    query = question.query
+    followed = live.followed()
+    is_plain = not (ref or query.phrases or query.filters or query.path) and len(query.terms) <= _FEW
+    if followed is None or not is_plain:
+        raise WouldWait
+    try:
+        results = live.search(*question[1:])
+    except (IndexDamaged, GenerationGone):
+        raise WouldWait from None
+    if not results.hits:
+        raise WouldWait
+    return Answer(results, None)
 
 
 def from_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:

@@ -7,12 +7,13 @@ can tell, and reads the text from the last place above which no list or quotatio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from workspace.markdown import code_fences
 
+_MARKS = ("```", "~~~")
 # What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
 _WITHIN = re.compile(r"^(?=[ \t>+*\d-])[ \t]*+(?:(?:[>+*-]|\d{1,9}[.)])[ \t]*+)*(?:```|~~~)", re.MULTILINE)
@@ -48,23 +49,39 @@ class Fence(NamedTuple):
 
 def fences(text: str, first: int, last: int) -> list[Fence]:
     """Find the fences of a text, or at least those between two places or around them, in order."""
-    if "```" not in text and "~~~" not in text:
+    lines = _marked_lines(text)
+    if not lines:
         return []
-    if not _WITHIN.search(text, 0, last):
-        return list(takewhile(lambda fence: fence.start <= last, _at_margin(text, len(text))))
+    if not any(_WITHIN.match(text, line, last) for line in lines):
+        return list(takewhile(lambda fence: fence.start <= last, _at_margin(text, lines, len(text))))
     begin = 0
     if first > _READ_BEFORE:
         begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
         begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
-    around = next((fence for fence in _at_margin(text, begin) if fence.close == begin), None)
+    around = next((fence for fence in _at_margin(text, lines, begin) if fence.close == begin), None)
     line_end = text.find("\n", last)
     return list(_parsed(text, begin, line_end + 1 or len(text), around))
 
 
-def _at_margin(text: str, end: int) -> Iterator[Fence]:
-    """Find the fences that are indented by three spaces at most; the last may be open."""
+def _marked_lines(text: str) -> list[int]:
+    """Find where the lines begin in which the mark of a fence is, wherever it stands in them."""
+    lines: set[int] = set()
+    for mark in _MARKS:
+        place = text.find(mark)
+        while place >= 0:
+            lines.add(text.rfind("\n", 0, place) + 1)
+            line_end = text.find("\n", place)
+            place = text.find(mark, line_end) if line_end >= 0 else -1
+    return sorted(lines)
+
+
+def _at_margin(text: str, lines: Sequence[int], end: int) -> Iterator[Fence]:
+    """Find the fences that are indented by three spaces at most; the last may be open.
+
+    `lines` are where a line with a mark begins.
+    """
     opened: re.Match[str] | None = None
-    for line in _FENCE.finditer(text, 0, end):
+    for line in (found for begin in lines if (found := _FENCE.match(text, begin, end))):
         if opened is None:
             opened = line
         elif line[1][0] == opened[1][0] and len(line[1]) >= len(opened[1]) and not line[2]:

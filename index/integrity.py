@@ -66,11 +66,13 @@ class Stamp(NamedTuple):
     def holds(self) -> bool:
         """Whether the file was left alone since. One that is gone still serves whoever has it open."""
         try:
-            return self == Stamp.of(self.file)
+            # Asked before each search, of each segment.
+            status = os.stat(self.file)
         except FileNotFoundError:
             return True
         except OSError:
             return False
+        return self[1:] == (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,8 @@ class LiveIndex:
         If another writer is at work, that is the last commit that was taken in. Raises IndexBusy if there
         is none, IndexUnwritable.
         """
-        state = self._engine.serving() if self._engine else None
-        if state is not None and self._is_fresh(state):
-            return Followed(state)
+        if (found := self.followed()) is not None:
+            return found
         try:
             return Followed(self._bring(progress))
         except IndexBusy:
@@ -98,6 +97,11 @@ class LiveIndex:
             if state is None:
                 raise
             return Followed(state, is_stale=state.commit != self._workspace.tip())
+
+    def followed(self) -> Followed | None:
+        """Say what the index stands for, if it is open and at the tip of the branch."""
+        state = self._engine.serving() if self._engine else None
+        return Followed(state) if state is not None and self._is_fresh(state) else None
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Ask the index as it is. Raises GenerationGone; IndexDamaged, after which `replace` helps."""

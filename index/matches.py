@@ -12,7 +12,7 @@ from functools import lru_cache
 from index.analysis import TOKEN, expand
 from index.analysis.tokens import spaced
 
-Match = tuple[int, tuple[str, ...]]
+Match = tuple[int, frozenset[str]]
 """The character at which a token begins, and which of the terms it stands for."""
 
 # Stemming rewrites endings: a word holds all of its stem but the last letter. Only "dying", "lying" and
@@ -67,13 +67,12 @@ class Matcher:
 
     def _within(self, word: bytes) -> list[Match]:
         """Give the matches in a word, by the character of the word at which each begins."""
-        wanted = self._terms
-        tokens = ((start, tuple(filter(wanted.__contains__, terms))) for start, terms in _tokens(word))
-        return [token for token in tokens if token[1]]
+        wanted = self._terms.intersection
+        return [(start, held) for start, terms in _tokens(word) if (held := wanted(terms))]
 
 
 @lru_cache(maxsize=1 << 14)
-def _tokens(word: bytes) -> tuple[Match, ...]:
+def _tokens(word: bytes) -> tuple[tuple[int, tuple[str, ...]], ...]:
     return tuple((token.start(), expand(token[0])) for token in TOKEN.finditer(_decoded(word)))
 
 

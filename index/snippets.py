@@ -121,8 +121,10 @@ def _end(text: str, start: int) -> int:
 
 def _marked(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     """Give a window with what shows that it is a part, and a part of which code."""
-    first = next((fence for fence in fences if fence.body <= start < fence.end), None)
-    last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
+    first = last = None
+    if fences:
+        first = next((fence for fence in fences if fence.body <= start < fence.end), None)
+        last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
     if last and end < last.body:
         end, last = last.start, None
     elif last:

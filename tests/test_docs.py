@@ -11,7 +11,7 @@ import pytest
 from docyard.cli import COMMANDS
 from docyard.reference import stale
 from templates import builtin_types, parse_type
-from tools.registry import all_tools
+from tools.toolsets import all_tools
 from workspace.config import WorkspaceConfig
 from workspace.frontmatter import read
 from workspace.manifests import read_manifest

@@ -1,4 +1,4 @@
-"""The registry: which tools there are, which of them a server offers, and how a call is answered."""
+"""The registry: the tools that one server offers, and how a call is answered."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools import documents, history, proposals, reading, search, tasks
 from tools.answers import Answer, failure, visible
 from tools.arguments import InvalidArguments
 from tools.context import Context, Progress
 from tools.schema import input_schema
 from tools.standing import with_standing
+from tools.toolsets import FAMILIES, REVIEW_TOOLSET, all_tools, offered_tools
 from tools.within import keeping_to
 from workspace.addresses import nearest
 from workspace.errors import WorkspaceError
@@ -25,41 +25,6 @@ if TYPE_CHECKING:
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-FAMILIES: Mapping[str, tuple[Tool, ...]] = {
-    "documents": documents.FAMILY,
-    "tasks": tasks.FAMILY,
-    "search": search.FAMILY,
-    "reading": reading.FAMILY,
-    "history": history.FAMILY,
-    "proposals": proposals.FAMILY,
-}
-TOOLSETS = tuple(FAMILIES)
-DEFAULT_TOOLSETS = ("documents", "tasks", "search")
-REVIEW_TOOLSET = "proposals"
-"""What is served with the defaults where the workspace's policy asks for review."""
-
-# With --read-only and nothing else said: what a reader needs beside searching and reading.
-_READ_ONLY_TOOLSETS = ("search", "reading")
-_READ_ONLY_TOOLS = ("list_documents", "view_document")
-
-__all__ = [
-    "DEFAULT_TOOLSETS",
-    "FAMILIES",
-    "TOOLSETS",
-    "Answer",
-    "Toolbox",
-    "ToolsetUnknown",
-    "UnknownTool",
-    "all_tools",
-    "choose_toolsets",
-]
-
-
-class ToolsetUnknown(WorkspaceError):
-    """No toolset has this name. `toolsets` are those that exist."""
-
-    code = "UNKNOWN_TOOLSET"
-
 
 class UnknownTool(LookupError):
     """No tool of this name is offered; `nearest` are names that are."""
@@ -68,36 +33,6 @@ class UnknownTool(LookupError):
         super().__init__(name)
         self.name = name
         self.nearest = near
-
-
-def all_tools() -> tuple[Tool, ...]:
-    """Every tool, in the order in which a client sees them."""
-    return tuple(tool for family in FAMILIES.values() for tool in family)
-
-
-def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
-    """The toolsets of a comma-separated text; None where nothing was chosen, so that the defaults hold.
-
-    Raises ToolsetUnknown with the nearest name.
-    """
-    if names is None:
-        return None
-    chosen = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
-    chosen = [name for name in chosen if name]
-    for name in chosen:
-        if name not in FAMILIES:
-            near = nearest(name, TOOLSETS)
-            fix = f"Did you mean '{near[0]}'? " if near else ""
-            raise ToolsetUnknown(
-                f"no toolset '{name[:100]}'",
-                fix=f"{fix}There are {', '.join(TOOLSETS)}.",
-                toolsets=list(TOOLSETS),
-            )
-    if not chosen:
-        raise ToolsetUnknown(
-            "no toolset is named", fix=f"There are {', '.join(TOOLSETS)}.", toolsets=list(TOOLSETS)
-        )
-    return tuple(dict.fromkeys(chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +56,11 @@ class Toolbox:
         self._current: Callable[[], Served] = lambda: self._last
         self._latest = self._current
         self._may_grow = toolsets is None and not read_only
-        named: tuple[str, ...] = ()
-        if toolsets is None:
-            toolsets, named = (
-                (_READ_ONLY_TOOLSETS, _READ_ONLY_TOOLS) if read_only else (DEFAULT_TOOLSETS, named)
-            )
-        chosen = set(toolsets)
-        self._tools: Mapping[str, Tool] = {
-            tool.name: tool
-            for tool in all_tools()
-            if (tool.toolset in chosen or tool.name in named) and not (read_only and tool.writes)
-        }
+        self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._told: list[dict[str, Any]] = []
-        self.answered: Callable[[], object] = lambda: None
+        self._is_followed = False  # what serves may be another at each call, and then has to be opened
+        self.wrote: Callable[[], object] = lambda: None
 
     @classmethod
     def following(
@@ -150,6 +76,7 @@ class Toolbox:
         toolbox = cls((first := latest()).workspace, first, toolsets, True)
         toolbox._current = lambda: _served(current())
         toolbox._latest = lambda: _served(latest())
+        toolbox._is_followed = True
         return toolbox
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -193,11 +120,13 @@ class Toolbox:
         progress: Progress | None = None,
         sight: Sight | None = None,
         person: Person | None = None,
+        may_wait: bool = True,
     ) -> Answer:
         """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised.
 
         `sight` is what the client has seen so far, and is told what this answer shows it. `person` is whose
-        token came with the call.
+        token came with the call. A call that `may_wait` not raises WouldWait where it takes longer than a look
+        into what is open; it is for tools that `answers_at_once` names.
         """
         if name not in self._tools:
             self._grow(self._listed())
@@ -208,16 +137,22 @@ class Toolbox:
         served = None
         try:
             served = self._current()
-            context = self._context(served, client, progress, sight, person)
+            context = self._context(served, client, progress, sight, person, may_wait)
             if arguments is not None and not isinstance(arguments, Mapping):
                 raise InvalidArguments("the arguments are no object", fix="Send an object of fields.")
             answer = keeping_to(given.get("proposal"), tool, tool.run(context, given))
         except WorkspaceError as error:
             answer = self._failure(tool, error, given, served)
         if served is not None:
-            answer = with_standing(answer, served.workspace)
-        self.answered()
+            answer = with_standing(answer, served.workspace, wait=may_wait)
+        if tool.writes:
+            self.wrote()
         return answer
+
+    def answers_at_once(self, name: str) -> bool:
+        """Whether a call of this tool may be made that must not wait."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.at_once and not self._is_followed
 
     def context(self, client: str = "") -> Context:
         """What a request reads from that is no call of a tool: whatever serves when it begins.
@@ -277,9 +212,10 @@ class Toolbox:
         progress: Progress | None = None,
         sight: Sight | None = None,
         person: Person | None = None,
+        may_wait: bool = True,
     ) -> Context:
         return Context(
-            served.workspace, served.index, client, progress, frozenset(self._tools), sight, person
+            served.workspace, served.index, client, progress, frozenset(self._tools), sight, person, may_wait
         )
 
 

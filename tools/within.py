@@ -58,7 +58,7 @@ def _kept(tool: str, proposal: str, has_fields: bool) -> dict[str, str]:
 def _fields() -> dict[str, str]:
     """By which field each tool is told of a proposal."""
     # Imported here because the registry's tools import this module.
-    from tools.registry import all_tools
+    from tools.toolsets import all_tools
 
     found: dict[str, str] = {}
     for tool in all_tools():

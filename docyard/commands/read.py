@@ -108,7 +108,8 @@ def _ask(
 ) -> dict[str, Any]:
     """What the tool answers that does this for an agent. Raises what stands in its way."""
     from index.service import SearchIndex
-    from tools.registry import Toolbox, all_tools
+    from tools.registry import Toolbox
+    from tools.toolsets import all_tools
     from workspace.addresses import read_fragment, split_address
     from workspace.texts.files import Files
 

@@ -140,7 +140,7 @@ def command(
     )
     _check_usage(context)
     with ImportsKept():
-        from tools.registry import ToolsetUnknown, choose_toolsets
+        from tools.toolsets import ToolsetUnknown, choose_toolsets
 
         try:
             chosen = choose_toolsets(toolsets, read_only=read_only)

@@ -4,32 +4,52 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_types import CallToolResult, TextContent
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.answers import Answer
 
 
-def result_of(answer: Answer) -> CallToolResult:
+class Written(dict[str, Any]):
+    """An object that knows its own JSON text, so that nobody writes it again; it is not to be changed."""
+
+    def __init__(self, data: dict[str, Any], json: bytes) -> None:
+        super().__init__(data)
+        self.json = json
+
+
+def result_of(answer: Answer) -> dict[str, Any]:
     """The result that carries an answer: its text, else its data as compact JSON, and the data itself."""
     data = answer.data
     try:
-        text = compact(data)
+        json = _json(data)
     except (
         PydanticSerializationError
     ):  # few answers hold what UTF-8 cannot, and looking costs as much as writing
         data = encodable(data)
-        text = compact(data)
-    if answer.text is not None:
-        text = encodable(answer.text)
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=data, is_error=answer.is_error
+        json = _json(data)
+    text = json.decode() if answer.text is None else encodable(answer.text)
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": Written(data, json),
+        "isError": answer.is_error,
+    }
+
+
+def line_of(result: dict[str, Any]) -> bytes:
+    """A result as JSON; what is written already is taken as it is."""
+    return b"{%b}" % b",".join(
+        b"%b:%b" % (to_json(name), value.json if isinstance(value, Written) else _json(value))
+        for name, value in result.items()
     )
 
 
 def compact(data: Any) -> str:
     """JSON without spaces, letters of every script as they are."""
-    return to_json(data, inf_nan_mode="constants").decode()
+    return _json(data).decode()
+
+
+def _json(data: Any) -> bytes:
+    return to_json(data, inf_nan_mode="constants")
 
 
 def encodable(value: Any) -> Any:

@@ -29,6 +29,8 @@ from docyard.protocol.announcing import Announcer
 from docyard.protocol.answers import encodable
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.completing import Completions
+from docyard.protocol.direct import DirectCalls
+from docyard.protocol.eras import one_era, serve
 from docyard.protocol.prompts import Prompts
 from docyard.protocol.requests import Requests
 from docyard.protocol.resources import Resources
@@ -106,22 +108,19 @@ def build_server(
         listed.set()
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call(context: Context, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         wanted = context.meta is not None and "progress_token" in context.meta
         reporter = context.session if wanted else None
         try:
-            return await calls.call(
-                params.name,
-                params.arguments or {},
-                client_name(context),
-                reporter,
-                person_of(context),
-            )
+            return await calls.call(name, arguments, client_name(context), reporter, person_of(context))
         except UnknownTool as error:
             raise unknown_tool(error) from None
         finally:
             announcer.ask()
             watching.ask()
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        return CallToolResult.model_validate(await call(context, params.name, params.arguments or {}))
 
     requests = Requests(toolbox, workers)
     resources, prompts = Resources(requests, watching), Prompts(requests)
@@ -148,8 +147,8 @@ def build_server(
         on_get_prompt=prompts.get,
         on_completion=Completions(requests).complete,
     )
-    # It makes a span of each message for an exporter, and there is none.
-    server.middleware.clear()
+    # The SDK's own makes a span of each message for an exporter, and there is none.
+    server.middleware[:] = [DirectCalls(call, lambda: server.server_info_stamp)]
     return server
 
 
@@ -249,6 +248,7 @@ async def serve_stdio(
             listed=listed,
             indexed=indexed,
         )
+        server.middleware.insert(0, one_era)
         changing = NotificationOptions(tools_changed=True, resources_changed=True)
         options = server.create_initialization_options(changing)
         async with anyio.create_task_group() as tasks:
@@ -258,7 +258,7 @@ async def serve_stdio(
                 tasks.start_soon(warm_up, wire.unanswered)
                 tasks.start_soon(announcer.run)
                 tasks.start_soon(watching.run)
-                await server.run(wire.incoming, wire.outgoing, options)
+                await serve(server, wire, options)
             calls.close()
             tasks.cancel_scope.cancel()
 

@@ -6,19 +6,32 @@ The SDK's own are queues with a task at their other end, and each way through on
 from __future__ import annotations
 
 import codecs
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
+from pydantic_core import to_json
 
+from docyard.protocol.answers import line_of
 from docyard.protocol.input import Input
 from docyard.protocol.output import Output
 from docyard.protocol.unanswered import Unanswered
 from docyard.stdin import refuse
+
+_HELD = 8  # messages ahead of the first request
 
 
 class Outgoing:
@@ -38,9 +51,8 @@ class Outgoing:
         """Return when a message is written."""
         if self._is_closed:
             raise anyio.ClosedResourceError
-        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
-            await self._output.write(text.encode() + b"\n")
+            await self._output.write(_line(item.message))
         except OSError:
             self._gone()
             raise anyio.BrokenResourceError from None
@@ -79,9 +91,28 @@ class Incoming:
         self._limit = limit
         self._ended = ended
         self._is_first = True
+        self._held: deque[SessionMessage] = deque()
+
+    async def opening(self) -> JSONRPCRequest | None:
+        """Give the client's first request, which stays to be received; None if it sends none.
+
+        Of what comes before it, the last few messages stay too.
+        """
+        with suppress(anyio.EndOfStream):
+            while True:
+                message = await self._next()
+                self._held.append(message)
+                if isinstance(message.message, JSONRPCRequest):
+                    return message.message
+                if len(self._held) > _HELD:
+                    self._held.popleft()
+        return None
 
     async def receive(self) -> SessionMessage | Exception:
         """Give the next message. Raises anyio.EndOfStream after the last."""
+        return self._held.popleft() if self._held else await self._next()
+
+    async def _next(self) -> SessionMessage:
         while (line := await self._source.line()) is not None:
             if isinstance(line, bytes):
                 line = line.removeprefix(codecs.BOM_UTF8) if self._is_first else line
@@ -122,6 +153,13 @@ class Incoming:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _line(message: JSONRPCMessage) -> bytes:
+    if isinstance(message, JSONRPCResponse):
+        identity = to_json(message.id)
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (identity, line_of(message.result))
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
 def _message(line: bytes) -> JSONRPCMessage | None:

@@ -49,6 +49,11 @@ class Workers:
         for thread in self._threads:
             thread.join()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs in any of the threads."""
+        return not self._busy
+
     async def run(self, work: Callable[[], T]) -> T:
         """Do work in a thread and give what it gives, or raise what it raises.
 

@@ -74,6 +74,7 @@ class FrozenIndex(SearchIndex):
         path: str | None = None,
         ref: str | None = None,
         progress: Progress | None = None,
+        wait: bool = True,
     ) -> SearchPage:
         """As every index does; the page names the commit that the documents came from, if there is one.
 
@@ -83,7 +84,7 @@ class FrozenIndex(SearchIndex):
         told = self._told_to(progress)
         try:
             page = super().search(
-                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=told
+                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=told, wait=wait
             )
         except StaleCursor as stale:
             # A cursor knows the tree that it belongs to, which is no commit.

@@ -60,6 +60,8 @@ class Block:
 
     def locate(self, numbers: Numbers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Give the place of each section's part among the parts of all blocks, and its number in it."""
+        if len(self.parts) == 1:
+            return np.full(len(numbers), self._first_part, np.intp), numbers.astype(np.int64)
         within = self.starts.searchsorted(numbers, "right") - 1
         return self._first_part + within, numbers - self.starts[within]
 

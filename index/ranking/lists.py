@@ -173,11 +173,13 @@ def _listed(statistics: Statistics, found: _Ranking) -> _Ranking:
 
 def _with_bonus(statistics: Statistics, top: _Ranking) -> _Ranking:
     """Prefer pages with several good sections among the first."""
-    top = top.at(top.pages.argsort(kind="stable"))
-    first = top.pages.searchsorted(top.pages)  # where the sections of the same page begin
+    order = top.pages.argsort(kind="stable")
+    pages = top.pages[order]
+    first = pages.searchsorted(pages)  # where the sections of the same page begin
     rank = np.arange(len(first)) - first
-    gains = np.bincount(first, top.scores * ((rank == 1) | (rank == 2)), len(first))
-    scores = BONUS_SHARE * top.scores + gains[first].astype(np.int64)
+    gains = np.bincount(first, top.scores[order] * ((rank == 1) | (rank == 2)), len(first))
+    scores = BONUS_SHARE * top.scores
+    scores[order] += gains[first].astype(np.int64)
     return _ordered(statistics, top._replace(scores=scores))
 
 
@@ -189,6 +191,8 @@ def _joined(rankings: Sequence[_Ranking]) -> _Ranking:
 
 def _ordered(statistics: Statistics, found: _Ranking) -> _Ranking:
     """Sort by score, and equal scores by address: within a part the numbers are in its order."""
+    if len(statistics.parts) == 1:
+        return found.at(np.lexsort((found.numbers, -found.scores)))
     found = found.at(np.lexsort((found.numbers, found.places, -found.scores)))
     minus = -found.scores
     shared = minus[1:][(minus[1:] == minus[:-1]) & (found.places[1:] != found.places[:-1])]

@@ -13,7 +13,9 @@ from docyard.exits import Exit
 from index.service import SearchIndex
 from tests.acceptance.gate_model import Model
 from tests.repositories import Repo, normal
-from tools.registry import TOOLSETS, Answer, Toolbox
+from tools.answers import Answer
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
 from workspace.policy.people import Tokens
 from workspace.proposals import Proposal, State
 from workspace.sight import Sight

@@ -10,7 +10,7 @@ from mcp import MCPError
 
 from tests.acceptance.server import serving
 from tests.repositories import normal
-from tools.registry import all_tools
+from tools.toolsets import all_tools
 
 WRITERS = [tool.name for tool in all_tools() if tool.writes]
 FILES = {

@@ -24,6 +24,9 @@ class OddToolbox:
             for name in NAMES
         ]
 
+    def answers_at_once(self, name: str) -> bool:
+        return False
+
     def awaits_taxonomy(self) -> bool:
         return (FOLDER / "awaits").exists()
 

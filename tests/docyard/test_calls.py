@@ -53,7 +53,7 @@ async def test_a_report_that_fails_does_not_fail_what_was_committed(
     toolbox, reporter = Committing(), Reporter(error)
     with Workers(1) as workers, caplog.at_level(logging.DEBUG, "docyard"):
         result = await Calls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
-    assert (result.is_error, result.structured_content) == (False, {"committed": 1})
+    assert (result["isError"], result["structuredContent"]) == (False, {"committed": 1})
     assert reporter.reports[0] == (1, 3, "Writing")
     assert ("progress could not be reported" in caplog.text) is (error is not None)
 
@@ -91,5 +91,5 @@ async def test_a_report_after_one_that_failed_is_sent_too() -> None:
     with Workers(1) as workers:
         toolbox = cast(Toolbox, Patient(reporter.arrived))
         result = await Calls(toolbox, workers).call("wait", {}, "tests", reporter)
-    assert not result.is_error
+    assert not result["isError"]
     assert [done for done, _, _ in reporter.reports] == [1, 2]

@@ -14,7 +14,8 @@ import pytest
 from docyard.cli import main
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
-from tools.registry import TOOLSETS, Toolbox
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
 from workspace.sight import Sight
 from workspace.workspace import Workspace
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,9 +17,9 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
 
 from tests import warm
+from tests.docyard.by_hand import ByHand, environment, serving
 from tests.docyard.conftest import Git
 
-ROOT = Path(__file__).resolve().parents[2]
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
 
 Era = Literal["auto", "legacy"]
@@ -33,14 +32,6 @@ pytestmark = pytest.mark.anyio
 def era(request: pytest.FixtureRequest) -> Era:
     era: Era = request.param
     return era
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def serving(repo: Path, *options: str) -> list[str]:
-    return [*warm.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def serving_cold(repo: Path) -> list[str]:
@@ -186,51 +177,6 @@ async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era
         assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
         assert json.loads(result.content[0].text) == data_of(result)
-
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "by hand", "version": "1"},
-    },
-}
-
-
-class ByHand:
-    """A client that writes lines and reads lines."""
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-        )
-        self.ask(INITIALIZE)
-        self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
-
-    def send(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
-
-    def receive(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
-
-    def ask(self, message: object) -> dict[str, Any]:
-        self.send(json.dumps(message).encode())
-        return self.receive()
-
-    def call(self, identity: int, tool: str, arguments: object) -> dict[str, Any]:
-        parameters = {"name": tool, "arguments": arguments}
-        return self.ask({"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": parameters})
-
-    def end(self) -> str:
-        _, errors = self.process.communicate(timeout=20)
-        return errors.decode()
 
 
 def test_a_line_that_cannot_be_read_is_answered_and_the_server_goes_on(repo: Path) -> None:

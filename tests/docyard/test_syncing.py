@@ -47,7 +47,7 @@ class Server:
         self.index = SearchIndex(workspace)
         self.toolbox = Toolbox(workspace, self.index, None, False)
         self.syncing = Syncing(workspace, Access)
-        self.toolbox.answered = self.syncing.ask
+        self.toolbox.wrote = self.syncing.ask
         self.sight = Sight()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import pytest
 from tests.acceptance.server import ROOT, surroundings
 from tests.repositories import Repo, normal
 from tools.prompts import FAMILY as PROMPTS
-from tools.registry import TOOLSETS, all_tools
 from tools.resources.listing import TEMPLATES
+from tools.toolsets import TOOLSETS, all_tools
 
 pytestmark = pytest.mark.inspector
 

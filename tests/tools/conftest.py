@@ -13,7 +13,8 @@ import pytest
 from index.keys import user_key
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
-from tools.registry import Answer, Toolbox
+from tools.answers import Answer
+from tools.registry import Toolbox
 from workspace.sight import Sight
 from workspace.workspace import Workspace
 

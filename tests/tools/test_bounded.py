@@ -9,7 +9,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tools.bounded import MAX_TEXT, cut
-from tools.registry import Toolbox, all_tools
+from tools.registry import Toolbox
+from tools.toolsets import all_tools
 from workspace.workspace import Workspace
 
 NAMES = {tool.name for tool in all_tools()}

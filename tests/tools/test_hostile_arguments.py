@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask
-from tools.registry import TOOLSETS, Answer, Toolbox, all_tools
+from tools.answers import Answer
+from tools.registry import Toolbox
 from tools.schema import input_schema
 from tools.tool import Tool
+from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
 every_tool = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)

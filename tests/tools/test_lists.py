@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools.lists import with_list
-from tools.registry import all_tools
+from tools.toolsets import all_tools
 from workspace.errors import Among, Listed
 
 ROOT = Path(__file__).resolve().parents[2]

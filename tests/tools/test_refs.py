@@ -10,7 +10,9 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of, next_call
-from tools.registry import TOOLSETS, Answer, Toolbox, all_tools
+from tools.answers import Answer
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
 WRITERS = {tool.name for tool in all_tools() if tool.writes}

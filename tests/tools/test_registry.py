@@ -7,17 +7,9 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.registry import (
-    DEFAULT_TOOLSETS,
-    FAMILIES,
-    TOOLSETS,
-    Toolbox,
-    ToolsetUnknown,
-    UnknownTool,
-    all_tools,
-    choose_toolsets,
-)
+from tools.registry import Toolbox, UnknownTool
 from tools.tool import Tool
+from tools.toolsets import DEFAULT_TOOLSETS, FAMILIES, TOOLSETS, ToolsetUnknown, all_tools, choose_toolsets
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke

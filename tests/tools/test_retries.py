@@ -11,7 +11,9 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.registry import DEFAULT_TOOLSETS, Answer, Toolbox, all_tools
+from tools.answers import Answer
+from tools.registry import Toolbox
+from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.requests import MAX_RESULT
 from workspace.workspace import Workspace
 

@@ -11,9 +11,10 @@ import pytest
 
 from tests.tools.conftest import Ask
 from tests.tools.snapshots import FOLDER, text_of
-from tools.registry import Toolbox, all_tools
+from tools.registry import Toolbox
 from tools.schema import input_schema
 from tools.tool import Tool
+from tools.toolsets import all_tools
 
 pytestmark = pytest.mark.smoke
 

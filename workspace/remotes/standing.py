@@ -11,7 +11,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.errors import WorkspaceError
+from workspace.errors import WorkspaceError, WouldWait
 from workspace.remotes.choosing import NoRemote, UnknownRemote, chosen
 from workspace.remotes.conflicting import Blocked, check_free
 from workspace.remotes.refs import lost_ref, tracking_ref
@@ -61,16 +61,20 @@ class Standing:
         self._lock = threading.Lock()
         self._seen: Seen | None = None
         self._chosen: tuple[object, str | None] = (None, None)
+        self._alone: object = None  # the stamp of Git's settings in which there is no remote
         self._blocked: Blocked | None = None
         self.failure: Failure | None = None
 
-    def look(self) -> Seen | None:
+    def look(self, *, wait: bool = True) -> Seen | None:
         """How both sides stand; None without a commit, without a remote, or if it was never seen.
 
         A remote that was never seen counts where it is to be pushed to without being asked.
-        Raises DamagedRepository, ShallowHistory.
+        Raises DamagedRepository, ShallowHistory; WouldWait to read history, if none may `wait`.
         """
-        return self._look(self._workspace.snapshot())
+        # Asked after every call, and most repositories have no remote.
+        if self._alone is not None and self._stamp() == self._alone:
+            return None
+        return self._look(self._workspace.snapshot(), wait=wait)
 
     def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> None:
         """Raises SyncConflict for changes to what both sides changed differently, until that is decided."""
@@ -87,7 +91,7 @@ class Standing:
         """The name of the remote that is meant; None if there is none, or it cannot be told."""
         return self._remote(self._workspace.snapshot(), self._workspace.branch)
 
-    def _look(self, snapshot: Snapshot) -> Seen | None:
+    def _look(self, snapshot: Snapshot, *, wait: bool = True) -> Seen | None:
         branch, ours = self._workspace.branch, snapshot.commit
         name = self._remote(snapshot, branch)
         if branch is None or ours is None or name is None:
@@ -99,9 +103,12 @@ class Standing:
             return None
         with self._lock:
             last = self._seen
-        if last is not None and last.remote == name and last.lost == lost and last.stand.theirs == theirs:
-            if last.stand.ours == ours:
-                return last
+        is_like = last is not None and (last.remote, last.lost, last.stand.theirs) == (name, lost, theirs)
+        if is_like and last is not None and last.stand.ours == ours:
+            return last
+        if not wait:
+            raise WouldWait
+        if is_like and last is not None:
             found = self._carried(last, ours) or self._found(name, ours, theirs, lost)
         else:
             found = self._found(name, ours, theirs, lost)
@@ -113,20 +120,33 @@ class Standing:
         """The remote that is meant; Git's settings are read again when their file has changed."""
         try:
             wanted = snapshot.config.remote.name
-            status = os.stat(self._settings)
-        except (WorkspaceError, OSError):
+        except WorkspaceError:
             return None
-        key = (branch, wanted, status.st_mtime_ns, status.st_size, status.st_ino)
+        stamp = self._stamp()
+        if stamp is None:
+            return None
+        key = (branch, wanted, stamp)
         with self._lock:
             known, name = self._chosen
         if known != key:
+            alone: object = None
             try:
                 name = chosen(self._workspace, wanted).name
-            except (NoRemote, UnknownRemote):
+            except NoRemote as error:
+                name, alone = None, None if error.details["remotes"] else stamp
+            except UnknownRemote:
                 name = None
             with self._lock:
-                self._chosen = key, name
+                self._chosen, self._alone = (key, name), alone
         return name
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """What tells one state of Git's settings from another; None if they cannot be read."""
+        try:
+            status = os.stat(self._settings)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _found(self, name: str, ours: str, theirs: str | None, lost: str | None) -> Seen:
         git = self._workspace.git

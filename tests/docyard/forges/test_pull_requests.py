@@ -18,7 +18,8 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.forges.conftest import MAINLY_ONE, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
-from tools.registry import TOOLSETS, Toolbox
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
 from workspace.proposals import Author, KnownBy, Proposal
 from workspace.proposing import Actor
 from workspace.remotes.credentials import Access

@@ -17,7 +17,7 @@ from docyard.protocol.http import serve_http
 from docyard.serving import of_repository
 from docyard.web.site import Site
 from tests.repositories import Repo, normal
-from tools.registry import TOOLSETS
+from tools.toolsets import TOOLSETS
 from workspace.policy.people import Tokens
 from workspace.workspace import Workspace
 

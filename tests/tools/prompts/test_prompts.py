@@ -16,7 +16,8 @@ from tools.arguments import InvalidArguments
 from tools.context import Context
 from tools.prompts import FAMILY, prompts_for
 from tools.prompts.prompt import Prompt, UnknownPrompt, Written, choose
-from tools.registry import Toolbox, all_tools
+from tools.registry import Toolbox
+from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 

@@ -10,7 +10,9 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask, client_of, next_call
-from tools.registry import TOOLSETS, Answer, Toolbox
+from tools.answers import Answer
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
 from workspace.policy.people import Tokens
 from workspace.workspace import Workspace
 

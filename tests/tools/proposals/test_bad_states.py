@@ -11,7 +11,9 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
 from tests.tools.proposals.conftest import approved, done, followed, opened, seen
-from tools.registry import TOOLSETS, Answer, Toolbox
+from tools.answers import Answer
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}

@@ -10,8 +10,9 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import done, followed
-from tools.registry import DEFAULT_TOOLSETS, Toolbox, UnknownTool, all_tools
+from tools.registry import Toolbox, UnknownTool
 from tools.resources.reading import read_resource
+from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
 NEW = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic_core import to_json
 
 from docyard.protocol.answers import result_of
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
-from tools.registry import Answer
+from tools.answers import Answer
 from workspace.proposals import Author, KnownBy, Verdict
 from workspace.proposing import Actor
 from workspace.workspace import Workspace
@@ -52,8 +53,7 @@ def read_whole(ask: Ask, answer: Answer, of: str = "comments") -> str:
 
 def sent(answer: Answer) -> int:
     """The bytes of an answer as a client gets it."""
-    result = result_of(answer)
-    return len(result.model_dump_json().encode())
+    return len(to_json(result_of(answer)))
 
 
 def test_a_long_comment_and_a_long_answer_are_read_to_their_ends(

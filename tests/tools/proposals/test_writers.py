@@ -11,7 +11,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import approved, done, followed, opened
-from tools.registry import DEFAULT_TOOLSETS, Toolbox, all_tools
+from tools.registry import Toolbox
+from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from tools.within import within
 from workspace.workspace import Workspace
 

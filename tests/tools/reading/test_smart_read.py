@@ -11,8 +11,9 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import Ask, client_of
+from tools.answers import Answer
 from tools.bounded import MAX_TEXT
-from tools.registry import Answer, Toolbox
+from tools.registry import Toolbox
 from workspace.texts.tokens import count_tokens, tokenizer
 from workspace.workspace import Workspace
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tools.registry import all_tools
 from tools.schema import input_schema
 from tools.tool import Tool
+from tools.toolsets import all_tools
 
 FOLDER = Path(__file__).parent
 

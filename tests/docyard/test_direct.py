@@ -1,0 +1,66 @@
+"""A call by the shortest way is answered as by the SDK's own, and what that alone can check goes there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docyard.by_hand import ByHand, serving
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+CALLS: list[dict[str, Any]] = [
+    {"name": "search_docs", "arguments": {"query": "backoff jitter"}},
+    {"name": "get_doc", "arguments": {"chunk_id": "guide.md#retries"}},
+    {"name": "get_doc", "arguments": {"chunk_id": "guide.md#nothing"}},
+    {"name": "search_docs"},
+    {"name": "view_document", "arguments": {"file": "guide.md"}},
+]
+
+
+@pytest.mark.parametrize("meta", [{}, {"_meta": ENVELOPE}], ids=["handshake", "stateless"])
+def test_both_ways_give_the_same_result(repo: Path, meta: dict[str, Any]) -> None:
+    server = ByHand(serving(repo), handshake=not meta)
+    for number, call in enumerate(CALLS):
+        # No field of ours: the SDK drops it, but only the SDK knows that it may.
+        roundabout = server.request(2 * number, "tools/call", **call, **meta, unknown=1)
+        direct = server.request(2 * number + 1, "tools/call", **call, **meta)
+        assert direct["result"] == roundabout["result"]
+        assert list(direct) == list(roundabout)
+        assert ("resultType" in direct["result"]) is bool(meta)
+    assert server.end() == ""
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"name": 1, "arguments": {}},
+        {"arguments": {}},
+        {"name": "search_docs", "arguments": ["backoff"]},
+        {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": 1},
+        {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": {"progressToken": []}},
+    ],
+)
+def test_what_is_no_call_is_refused(repo: Path, params: dict[str, Any]) -> None:
+    server = ByHand(serving(repo))
+    assert server.request(1, "tools/call", **params)["error"]["code"] == -32602
+    assert server.call(2, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
+    server.end()
+
+
+def test_a_call_before_the_handshake_is_refused(repo: Path) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == -32602
+    server.end()
+
+
+def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(repo: Path) -> None:
+    server = ByHand(serving(repo))
+    error = server.call(1, "search_doc", {})["error"]
+    assert (error["code"], error["data"]["nearest"][0]) == (-32602, "search_docs")
+    server.end()

@@ -1,0 +1,63 @@
+"""The first request decides in which era of the protocol a connection speaks, and it keeps to that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.docyard.by_hand import INITIALIZE, ByHand, serving
+from tests.docyard.test_direct import ENVELOPE
+
+NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def test_a_request_of_the_stateless_era_after_a_handshake_is_refused(repo: Path) -> None:
+    server = ByHand(serving(repo))
+    error = server.request(1, "tools/list", _meta=ENVELOPE)["error"]
+    assert error["code"] == -32600
+    assert "handshake" in error["message"]
+    assert server.request(2, "tools/list")["result"]["tools"]
+    server.end()
+
+
+def test_a_handshake_in_the_stateless_era_is_refused(repo: Path) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    assert server.request(1, "tools/list", _meta=ENVELOPE)["result"]["tools"]
+    assert server.ask(INITIALIZE)["error"]["code"] == -32022
+    assert server.request(2, "tools/list")["error"]["code"] == -32602
+    assert server.request(3, "tools/list", _meta=ENVELOPE)["result"]["tools"]
+    server.end()
+
+
+def test_a_handshake_with_an_envelope_is_a_handshake(repo: Path) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    params = INITIALIZE["params"]
+    assert isinstance(params, dict)
+    answer = server.ask({**INITIALIZE, "params": {**params, "_meta": ENVELOPE}})
+    assert answer["result"]["protocolVersion"] == "2025-11-25"
+    server.end()
+
+
+def test_a_ping_may_come_first(repo: Path) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    assert server.request(1, "ping")["result"] == {}
+    assert server.ask(INITIALIZE)["result"]["serverInfo"]["name"] == "docyard"
+    server.end()
+
+
+def test_what_comes_before_the_first_request_is_heard_and_bounded(repo: Path) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    for number in range(2_000):
+        odd = {"jsonrpc": "2.0", "method": "notifications/odd", "params": {"number": number}}
+        server.send(json.dumps(odd).encode())
+    # By itself it opens the gate, as a client that sends no handshake is told in no revision.
+    server.send(NOTIFICATION)
+    assert server.call(1, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
+    assert server.end() == ""
+
+
+def test_a_client_that_asks_nothing_is_let_go(repo: Path) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    server.send(NOTIFICATION)
+    assert server.end() == ""
+    assert server.process.returncode == 0
