@@ -125,8 +125,8 @@ class Toolbox:
         """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised.
 
         `sight` is what the client has seen so far, and is told what this answer shows it. `person` is whose
-        token came with the call. A call that `may_wait` not raises WouldWait where it takes longer than a look
-        into what is open; it is for tools that `answers_at_once` names.
+        token came with the call. A call that `may_wait` not raises WouldWait where it takes longer than a
+        look into what is open; it is for tools that `answers_at_once` names.
         """
         if name not in self._tools:
             self._grow(self._listed())

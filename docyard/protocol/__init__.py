@@ -1,7 +1,9 @@
 """The one door to the Model Context Protocol: `mcp` and `mcp_types` are imported only inside this package.
 
     server.py      a low-level server of a toolbox's tools, for both protocol eras
-    calls.py       one call: a worker, progress, and what becomes of a bug
+    eras.py        which of the protocol's eras a client speaks
+    direct.py      calls by the shortest way through the SDK
+    calls.py       one call: at once or in a worker, progress, and what becomes of a bug
     requests.py    one request that is no call; resources.py, prompts.py and completing.py are made of them
     announcing.py  tells of another list of tools, watching.py of resources that changed
     workers.py     threads for what may wait for the disk

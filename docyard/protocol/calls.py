@@ -1,4 +1,4 @@
-"""One call of a tool: in a worker thread to its end, with progress, and with an apology for a bug."""
+"""One call of a tool: at once, or in a worker to its end, with progress, and with an apology for a bug."""
 
 from __future__ import annotations
 
