@@ -55,7 +55,7 @@ def matches(text: str, terms: frozenset[str]) -> list[Match]:
 
 def plainly(text: str, terms: frozenset[str]) -> list[Match]:
     found = [
-        (token.start(), tuple(term for term in expand(token[0]) if term in terms))
+        (token.start(), frozenset(term for term in expand(token[0]) if term in terms))
         for token in TOKEN.finditer(text)
     ]
     return [match for match in found if match[1]]
