@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,7 +17,8 @@ class Home:
     """The first place of several that can be written, else none: then the index is kept in memory.
 
     `name` says whose index it is, and `candidates` gives the folders in which that may live, the best first.
-    A place is kept until another index is asked for, its folder is gone, or it is given up.
+    A place is kept until another index is asked for, its folder is gone, or it is given up. Safe in several
+    threads: a switch of the branch gives two of them two names.
     """
 
     def __init__(self, name: Callable[[], str], candidates: Callable[[str], Iterable[Path]]) -> None:
@@ -25,29 +27,34 @@ class Home:
         self._refused: dict[Path, float] = {}
         self._settled: str | None = None
         self._location: Location | None = None
+        self._lock = threading.RLock()
 
     def settle(self) -> Location | None:
         """Give the place where the index lives, chosen again if need be."""
         name = self._name()
-        if name != self._settled or self._is_to_move():
-            self._settled = None
-            self._location = self._find(name)
-            self._settled = name
-        return self._location
+        with self._lock:
+            if name != self._settled or self._is_to_move():
+                self._settled = None
+                self._location = self._find(name)
+                self._settled = name
+            return self._location
 
     def look(self) -> Location | None:
         """Give the place without moving from one that is given up or gone."""
-        return self._location if self._settled is not None else self._find(self._name())
+        with self._lock:
+            return self._location if self._settled is not None else self._find(self._name())
 
     def give_up(self, location: Location) -> None:
         """Look for another place from now on, and leave this one alone for a while."""
-        if location.folder.is_dir():
-            self._refused[location.folder] = time.monotonic() + REFUSED_FOR
-        self.leave()
+        with self._lock:
+            if location.folder.is_dir():
+                self._refused[location.folder] = time.monotonic() + REFUSED_FOR
+            self.leave()
 
     def leave(self) -> None:
         """Choose anew next time."""
-        self._settled = self._location = None
+        with self._lock:
+            self._settled = self._location = None
 
     def _is_to_move(self) -> bool:
         now = time.monotonic()

@@ -19,19 +19,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.describing import corpus_description, describe
 from index.home import Home
-from index.integrity import IndexDamaged, Stamp
-from index.later import Later
+from index.integrity import IndexDamaged
 from index.location import SCHEMA, candidates, index_name
 from index.locking import IndexBusy
-from index.metadata import Metadata, read_metadata, write_metadata
 from index.port import BaseMoved, Progress, State
+from index.telling import Telling
 from index.texts import Texts
-from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
+    from index.metadata import Metadata
     from index.page import Record
     from index.port import Query, Results
     from index.segments.generation import Generation
@@ -66,9 +64,7 @@ class LiveIndex:
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
         self.texts = Texts(workspace.git.blob)
-        self._metadata: Metadata | None = None
-        self._seen: Stamp | None = None
-        self._figures = Later(self._write_figures)
+        self._telling = Telling(workspace, self._home, lambda: self.engine.state(), self.values)
 
     @property
     def engine(self) -> WhooshEngine:
@@ -136,9 +132,7 @@ class LiveIndex:
 
         It is the same object as long as it says the same.
         """
-        if self._seen is None or not self._seen.holds():
-            self._read_metadata()
-        return self._metadata
+        return self._telling.last()
 
     def values(self, state: State) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of a state's commit."""
@@ -155,11 +149,10 @@ class LiveIndex:
 
     def close(self) -> None:
         """Let go of the index's files; using it again opens them again."""
-        self._figures.flush()
+        self._telling.close()
         if self._engine is not None:
             self._engine.close()
         self._home.leave()
-        self._metadata = self._seen = None
 
     def text(self, record: Record) -> str:
         """What a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
@@ -237,51 +230,9 @@ class LiveIndex:
         return GitSource(target)
 
     def _show(self, state: State) -> State:
-        """Tell in `metadata.json` of what the index holds by now, if that is something else.
-
-        Where only the figures changed, as most commits leave it, the answer does not wait for the disk.
-        """
-        known = self.metadata()
-        if known is None or not known.is_of(state):
-            told = self._describe(state)
-            if known is not None and known.is_alike(told):
-                self._figures.ask()
-            else:
-                self._write(told)
-            known = told
-        self._metadata = known
+        """Tell of a state that the index was brought to."""
+        self._telling.tell(state)
         return state
-
-    def _describe(self, state: State) -> Metadata:
-        config = self._workspace.snapshot(state.commit).config
-        told = corpus_description(config.corpus.description, self._workspace.name)
-        return describe(state, self.values(state), told, config.taxonomy_keys)
-
-    def _write(self, told: Metadata) -> None:
-        location = self._home.look()
-        if location is not None:
-            # A search needs no metadata, and the next commit writes it again.
-            with suppress(OSError):
-                write_metadata(location.metadata, told)
-            self._seen = None
-
-    def _read_metadata(self) -> None:
-        location = self._home.look()
-        if location is None:
-            return
-        with suppress(OSError):
-            stamp = Stamp.of(location.metadata)
-            if (told := read_metadata(location.metadata)) is not None:
-                self._seen = stamp
-                self._metadata = self._metadata if told == self._metadata else told
-
-    def _write_figures(self) -> None:
-        """Write `metadata.json` from the index as it is now, to which another process may have added."""
-        # Where there is no index to tell of any more, whoever makes the next one writes it.
-        with suppress(WorkspaceError, OSError):
-            state = self.engine.state()
-            if state is not None:
-                self._write(self._describe(state))
 
     def _name(self) -> str:
         branch = self._workspace.branch or f"detached {self._workspace.git.git_dir}"

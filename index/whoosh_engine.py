@@ -226,24 +226,30 @@ class WhooshEngine:
             )
 
     def _read(self, location: Location | None) -> Opened | None:
-        """Read what is in a location, or in memory. Raises IndexDamaged."""
-        opened = before = self._opened
+        """Read what is in a location, or in memory, and go on with it. Raises IndexDamaged.
+
+        Where another thread has put something else there meanwhile, which may be older or newer, it is read
+        again: whoever is told of a state gets no answer from an older one.
+        """
+        while True:
+            before = self._opened
+            opened = self._look(location, before)
+            with self._keeping:
+                if self._opened is before:
+                    self._opened = opened
+                    return opened
+
+    def _look(self, location: Location | None, opened: Opened | None) -> Opened | None:
+        """Read what is in a location, or in memory; what is opened of it already is not opened again."""
         folder = location.current() if location else None
         if opened is not None and opened.store.folder != folder:
             opened = None
         if folder is None and (opened is None or location is not None):
-            return self._keep(before, None)
+            return None
         store = opened.store if opened else Store(folder, self._durable)
         generation = store.read(opened.generation if opened else None)
         if opened is None or generation.number != opened.generation.number:
             opened = Opened(store, generation, self._cache)
-        return self._keep(before, opened)
-
-    def _keep(self, before: Opened | None, opened: Opened | None) -> Opened | None:
-        """Go on with what was read, unless another thread has committed meanwhile: that is newer."""
-        with self._keeping:
-            if self._opened is before:
-                self._opened = opened
         return opened
 
     def _fill(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:

@@ -1,0 +1,120 @@
+"""Threads and processes at one index: nobody is told of less than another was, whenever they meet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.home import Home
+from index.metadata import Metadata
+from index.segments.store import Store
+from index.service import SearchIndex
+from index.telling import Telling
+from tests.repositories import Repo
+
+Open = Callable[[], SearchIndex]
+
+MEMO = {"new.md": "---\ntype: memo\n---\n# New\n\nAn okapi.\n"}
+LETTER = {"new.md": "---\ntype: letter\n---\n# New\n\nA quagga.\n"}
+
+
+def before(patch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], object]) -> None:
+    """Has something done once, right before a method is called for the first time."""
+    real, waiting = getattr(owner, name), [act]
+
+    def called(*given: Any) -> object:
+        while waiting:
+            waiting.pop()()
+        return real(*given)
+
+    patch.setattr(owner, name, called)
+
+
+def engine_of(index: SearchIndex) -> Any:
+    return index._live.engine
+
+
+def told(index: SearchIndex) -> Metadata:
+    found = index.metadata()
+    assert found is not None
+    return found
+
+
+def test_an_answer_is_no_older_than_what_was_followed(
+    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread reads the last generation, another has read the one before it meanwhile."""
+    index, elsewhere = open_index(), open_index()
+    index.follow()
+    repo.commit(LETTER)
+    elsewhere.follow()
+    repo.commit(MEMO)
+
+    def act() -> None:
+        assert engine_of(index).state().commit != repo.head()
+        elsewhere.follow()
+
+    before(monkeypatch, Store, "read", act)
+    page = index.search("okapi")
+    assert (page.commit, page.stale, [hit.filepath for hit in page.hits]) == (repo.head(), False, ["new.md"])
+
+
+def test_a_slower_thread_does_not_tell_of_an_older_index(
+    index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.follow()
+
+    def act() -> None:
+        repo.commit(MEMO)
+        thread = threading.Thread(target=index.follow)
+        thread.start()
+        thread.join()
+
+    repo.commit(LETTER)
+    before(monkeypatch, Telling, "tell", act)
+    index.follow()
+    assert told(index).stats.source_commit == repo.head()
+
+
+def test_a_slower_process_does_not_tell_of_an_older_index(
+    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, elsewhere = open_index(), open_index()
+    index.follow()
+
+    def act() -> None:
+        repo.commit(MEMO)
+        elsewhere.follow()
+
+    repo.commit(LETTER)
+    before(monkeypatch, Telling, "_write", act)
+    index.follow()
+    for found in (told(index), told(elsewhere)):
+        assert found.stats.source_commit == repo.head()
+        assert "memo" in found.taxonomy["type"].values
+
+
+def test_a_switch_leaves_no_home_of_another_branch(tmp_path: Path) -> None:
+    """A thread settles for the branch before the switch, another for the branch after it."""
+    branch, others = "one", ["two"]
+
+    class Slow(Home):
+        def __setattr__(self, name: str, value: object) -> None:
+            nonlocal branch
+            super().__setattr__(name, value)
+            if name == "_location" and value is not None and others:
+                branch = others.pop()
+                thread = threading.Thread(target=self.settle)
+                thread.start()
+                thread.join(0.2)  # which waits for this one, if all is well
+
+    home = Slow(lambda: branch, lambda name: [tmp_path / name])
+    home.settle()
+    for branch in ("one", "two", "one"):
+        location = home.settle()
+        assert location is not None
+        assert location.folder.name == branch
