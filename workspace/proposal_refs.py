@@ -55,7 +55,7 @@ def commit_of(git: GitReader, name: str) -> str | None:
 
 def open_proposals(git: GitReader) -> tuple[str, ...]:
     """The ids of the open proposals, the one that was opened last first; of many, some."""
-    found = Proposals(git).all(EventLog(git).read())
+    found = EventLog(git).steady(Proposals(git).all)
     return tuple(one.id for one in found if one.is_open)[:_NAMED]
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from workspace.proposals.words import Author, Words
 
 _ATTEMPTS = 4
+_LOOKS = 20  # while others say something during each
 
 T = TypeVar("T")
 
@@ -72,10 +73,25 @@ class EventLog:
 
     def read(self) -> Discussion:
         """What is said, as of now."""
+        return self._said_at(_commits(Tips(self._git)))
+
+    def steady(self, look: Callable[[Discussion], T]) -> T:
+        """What a look at the words comes to that looks at other branches too.
+
+        It is taken again where something was said meanwhile: words that are older than the branches would
+        tell of a proposal what it never was, such as that it is merged while it only goes forward.
+        """
         tips = Tips(self._git)
-        here = tips.here(BRANCH)
-        every = [*([here] if here else []), *tips.fetched(BRANCH)]
-        return Discussion(self._git, tuple(dict.fromkeys(every)), self._kept, self._listed)
+        now = _commits(tips)
+        for _ in range(_LOOKS):
+            before, found = now, look(self._said_at(now))
+            now = _commits(tips)
+            if now == before:
+                break
+        return found
+
+    def _said_at(self, commits: Sequence[str]) -> Discussion:
+        return Discussion(self._git, commits, self._kept, self._listed)
 
     def append(
         self,
@@ -242,6 +258,12 @@ class EventLog:
         from workspace.writing import ReadOnly
 
         raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+
+
+def _commits(tips: Tips) -> tuple[str, ...]:
+    """The commits that hold what is said: here, and where remotes had it when they were fetched last."""
+    here = tips.here(BRANCH)
+    return tuple(dict.fromkeys([*([here] if here else []), *tips.fetched(BRANCH)]))
 
 
 def check_same(earlier: Appended, words: Sequence[Words]) -> None:

@@ -92,6 +92,7 @@ def _merged(register: Register, proposal: Proposal, actor: Actor, commit: str | 
             tip=tip,
         )
     if tip in workspace.git.merge_bases(target_tip(workspace, target), tip):
+        _check_as_it_was(register, proposal)
         raise NothingProposed(
             f"the proposal '{proposal.id}' has no commit of its own, so there is nothing to merge",
             fix=f"Write to it with proposal '{proposal.id}', or close it.",
@@ -142,7 +143,15 @@ def _merged(register: Register, proposal: Proposal, actor: Actor, commit: str | 
             )
         except MergeConflict as conflict:
             raise _to_be_refreshed(proposal, conflict) from conflict
+    if not merged.is_new:
+        _check_as_it_was(register, proposal)
     return Acted(register.one(proposal.id), merged.commit, merged.is_new, merged.merge)
+
+
+def _check_as_it_was(register: Register, proposal: Proposal) -> None:
+    """Raises _Changed where the target has a proposal's commits because it was merged meanwhile."""
+    if register.one(proposal.id).state is not proposal.state:
+        raise _Changed
 
 
 def _is_known(person: Person, tokens: Mapping[str, Known]) -> bool:

@@ -23,6 +23,8 @@ from workspace.publishing import Batch, BranchMoved, publish
 from workspace.trees import Whole
 from workspace.writing import HAND, Busy, author_now, trailers_of
 
+_ATTEMPTS = 4
+
 if TYPE_CHECKING:
     from workspace.git import GitReader
     from workspace.merging.trees import Merge
@@ -45,15 +47,22 @@ def refresh(
     """
     workspace = register.workspace
     store = store_of(workspace)
-    proposal = register.one(name)
     asked = decisions.digest if decisions is not None and key is not None else None
-    earlier = register.earlier(proposal.id, [Refreshed("", "", asked)], key)
-    if earlier is not None:
-        return _repeated(register, register.one(proposal.id), earlier, actor)
-    check_alive(proposal)
+    for _ in range(_ATTEMPTS):
+        proposal = register.one(name)
+        earlier = register.earlier(proposal.id, [Refreshed("", "", asked)], key)
+        if earlier is not None:
+            return _repeated(register, register.one(proposal.id), earlier, actor)
+        check_alive(proposal)
+        latest = theirs = target_tip(workspace, proposal.words.target)
+        tip = local_tip(workspace, proposal)
+        if tip == proposal.tip:
+            break
+    else:
+        raise Busy(
+            f"the proposal was written to {_ATTEMPTS} times while it was looked at; nothing was merged"
+        )
     branch, target = proposal.words.branch, proposal.words.target
-    latest = theirs = target_tip(workspace, target)
-    tip = local_tip(workspace, proposal)
     if decisions is not None and decisions.target not in (None, latest):
         theirs = str(decisions.target)
         if not _holds(store, latest, theirs):

@@ -30,11 +30,11 @@ class Register:
 
     def all(self) -> tuple[Proposal, ...]:
         """Every proposal, the one that was opened last first."""
-        return self._proposals.all(self._log.read())
+        return self._log.steady(self._proposals.all)
 
     def one(self, name: str) -> Proposal:
         """The proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._proposals.one(self._log.read(), name)
+        return self._log.steady(lambda said: self._proposals.one(said, name))
 
     def ids(self) -> tuple[str, ...]:
         """The ids of which something was said."""

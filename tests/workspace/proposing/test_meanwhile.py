@@ -1,0 +1,102 @@
+"""What another process does between two looks of one call: no answer mixes what was with what is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workspace.proposing.scene import AGENT, Scene
+from workspace.proposal_refs import open_proposals
+from workspace.proposals import Proposal, State
+from workspace.proposals.event_log import EventLog
+from workspace.proposals.words import Refreshed
+from workspace.proposing import Proposing, merging
+from workspace.proposing.register import Register
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo")
+
+
+def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
+    """Has something done once, right after a function has answered for the first time."""
+    real, waiting = getattr(owner, name), [act]
+
+    def called(*given: Any, **named: Any) -> object:
+        found = real(*given, **named)
+        while waiting:
+            waiting.pop()()
+        return found
+
+    patch.setattr(owner, name, called)
+
+
+def elsewhere(scene: Scene) -> Proposing:
+    """The proposals as another process has them."""
+    return Workspace.open(scene.repo.path, durable=False).proposing()
+
+
+def one(scene: Scene, proposal: Proposal) -> State:
+    return scene.proposing.one(proposal.id).state
+
+
+def listed(scene: Scene, proposal: Proposal) -> State:
+    return scene.proposing.all()[0].state
+
+
+def submitted(scene: Scene, proposal: Proposal) -> State:
+    return scene.proposing.submit(proposal.id, AGENT).proposal.state
+
+
+@pytest.mark.parametrize("look", [one, listed, submitted])
+def test_a_proposal_that_goes_forward_is_not_taken_for_a_merged_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[Scene, Proposal], State]
+) -> None:
+    """Its words were read before it is said that it goes forward, and its branch after it went."""
+    proposal, others = scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
+    assert look(scene, proposal) is (State.OPEN if look is submitted else State.DRAFT)
+    assert others.one(proposal.id).tip == scene.repo.head()
+
+
+def test_it_is_not_left_out_of_the_open_ones_either(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposal, others = scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
+    assert open_proposals(scene.workspace.git) == (proposal.id,)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Register, "one"), (merging, "target_tip")], ids=["looked", "compared"]
+)
+def test_what_another_has_merged_meanwhile_is_merged_already(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    proposal, others = scene.proposed(), elsewhere(scene)
+    merges: list[str | None] = []
+
+    def act() -> None:
+        merges.append(others.merge(proposal.id, AGENT).commit)
+        scene.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
+
+    after(monkeypatch, owner, name, act)
+    acted = scene.proposing.merge(proposal.id, AGENT)
+    assert (acted.proposal.state, acted.commit, acted.is_new) == (State.MERGED, merges[0], False)
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["merged", "forward"])
+def test_a_refresh_that_another_has_made_meanwhile_is_seen_and_said_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    proposal, others = scene.proposed() if written else scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, Register, "one", lambda: others.refresh(proposal.id, AGENT))
+    acted = scene.proposing.refresh(proposal.id, AGENT)
+    assert (acted.proposal, acted.commit, acted.is_new) == (others.one(proposal.id), None, False)
+    assert sum(isinstance(event.words, Refreshed) for event in others.said(proposal)) == 1
