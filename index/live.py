@@ -64,7 +64,7 @@ class LiveIndex:
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
         self.texts = Texts(workspace.git.blob)
-        self._telling = Telling(workspace, self._home, lambda: self.engine.state(), self.values)
+        self._telling = Telling(workspace, self._home, lambda: self.engine.latest(), self.values)
 
     @property
     def engine(self) -> WhooshEngine:

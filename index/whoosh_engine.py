@@ -77,6 +77,11 @@ class WhooshEngine:
         opened = self._read(self._home.settle())
         return opened.state if opened else None
 
+    def latest(self) -> State | None:
+        """Read the same where the index lives now, and go nowhere else for it. Raises IndexDamaged."""
+        opened = self._read(self._home.look())
+        return opened.state if opened else None
+
     def serving(self) -> State | None:
         """Give the state of what can be answered from at once: of what is open, else of what is there."""
         generation = self.generation()

@@ -281,9 +281,10 @@ class Workspace:
         """How the branch stands to its remote, as that was last seen; made when it is first asked for."""
         from workspace.remotes.standing import Standing
 
-        if self._standing is None:
-            self._standing = Standing(self)
-        return self._standing
+        with self._lock:  # one only: who exchanges with the remote notes there how that went
+            if self._standing is None:
+                self._standing = Standing(self)
+            return self._standing
 
     @property
     def inbound(self) -> Inbound:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +26,28 @@ STEPS = st.lists(
 
 def test_nothing_without_a_remote(repo: Repo) -> None:
     assert Standing(Workspace.open(repo.path)).look() is None
+
+
+def test_two_threads_that_ask_first_note_what_failed_in_one_place(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who exchanges with the remote notes a failure there, and every answer reads it from there."""
+    workspace = Workspace.open(repo.path)
+    found: list[Standing] = []
+    make, threads = Standing.__init__, [threading.Thread(target=lambda: found.append(workspace.standing()))]
+
+    def made(standing: Standing, *given: Any) -> None:
+        make(standing, *given)
+        while threads:
+            other = threads.pop()
+            other.start()
+            other.join(0.2)  # which waits for this one, if all is well
+
+    monkeypatch.setattr(Standing, "__init__", made)
+    own = workspace.standing()
+    while not found:
+        time.sleep(0.01)
+    assert found == [own] == [workspace.standing()]
 
 
 def test_a_remote_that_is_added_is_seen(repo: Repo) -> None:
