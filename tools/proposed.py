@@ -83,13 +83,20 @@ def home_in(context: Context, name: str, request: Request | None) -> Home:
 
     Raises ProposalNotFound, ProposalEnded, KeyReused.
     """
+    from workspace.proposing import ProposalEnded
+
     proposing = context.workspace.proposing()
     proposal = proposing.one(name)
-    if request is not None and not proposal.is_open:
+    try:
+        return Home(context, _at(context, proposal), proposal)
+    except ProposalEnded:
+        if request is None:
+            raise
+        proposal = proposing.one(name)  # which may have ended just now
         written = proposing.written(proposal, request)
-        if written is not None:
-            return Home(context, context, proposal, written=written)
-    return Home(context, _at(context, proposal), proposal)
+        if written is None:
+            raise
+        return Home(context, context, proposal, written=written)
 
 
 def became(context: Context, request: Request | None) -> bool:

@@ -151,7 +151,7 @@ class Writer:
         context = home.context
         is_new = written.is_committed or written.repeated is not None
         # A proposal is searched at its ref, beside the index.
-        hints = follow(context) if is_new and home.proposal is None else []
+        hints = follow(context, written.commit) if is_new and home.proposal is None else []
         if written.repeated:
             return repeat(context, written.repeated, self.tool(), items, hints)
         if is_batch:

@@ -188,6 +188,7 @@ def _answered(asked: Asked, answer: Answer, *, written: bool = False) -> Respons
         return asked.page("error.html", status=500, error=None, reference=reference, nearest=())
     finally:
         if written:
+            asked.site.versions.forget()
             asked.site.written()
 
 

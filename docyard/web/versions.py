@@ -69,6 +69,11 @@ class Versions:
             self._seen = _Seen(workspace, look, version, at)
         return version
 
+    def forget(self) -> None:
+        """Read it anew next time: who has just written sees it, however coarse the clock of folders is."""
+        with self._lock:  # in which another reads what may be older
+            self._seen = None
+
 
 def _look(git: GitReader) -> tuple[Look, bool]:
     """What the files and folders of refs look like from outside, and whether that shows each change.

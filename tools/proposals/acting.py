@@ -97,13 +97,3 @@ def _refresh(
             digest_of(_TOOL, {"resolutions": items, **seen}),
         )
     return proposing.refresh(proposal.id, actor_of(context, _TOOL), decisions, request=asked.idempotency_key)
-
-
-def comment_of(proposal: Proposal, asked: UpdateProposalArguments) -> str | None:
-    """The id of the comment that a call has made: the last one with its words."""
-    from workspace.proposals.words import plain
-
-    words = plain(asked.text or "")
-    threads = proposal.words.threads
-    said = [one for thread in threads for one in (thread.comment, *thread.replies) if one.text == words]
-    return max(said, key=lambda one: one.time).id if said else None

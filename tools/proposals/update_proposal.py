@@ -10,7 +10,7 @@ from tools.answers import Answer, Data, call, failure, visible
 from tools.arguments import Arguments, InvalidArguments, Objects, read, without_nulls
 from tools.bounded import MAX_TEXT
 from tools.following import follow
-from tools.proposals.acting import SEEN, act, comment_of
+from tools.proposals.acting import SEEN, act
 from tools.proposals.actions import ACTIONS, likely, meant
 from tools.proposals.announced import announced
 from tools.proposals.telling import commit_of, first_open, possible
@@ -128,10 +128,10 @@ def _run(context: Context, given: Given) -> Answer:
         if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_of_them):
             raise
         return _misdecided(context, proposal, error, fields)
-    return _answer(context, action, asked, acted)
+    return _answer(context, action, acted)
 
 
-def _answer(context: Context, action: Action, asked: UpdateProposalArguments, acted: Acted) -> Answer:
+def _answer(context: Context, action: Action, acted: Acted) -> Answer:
     proposal = acted.proposal
     data: Data = {
         "proposal": proposal.id,
@@ -143,8 +143,8 @@ def _answer(context: Context, action: Action, asked: UpdateProposalArguments, ac
         "commit": (acted.commit if action.name in ("merge", "refresh") else None)
         or commit_of(context, proposal),
     }
-    if action.name == "comment" and (comment := comment_of(proposal, asked)) is not None:
-        data["comment"] = comment
+    if action.name == "comment" and acted.said:
+        data["comment"] = acted.said[0]
     if action.name == "refresh":
         data["overlaps"] = overlaps_of(context, proposal.id)
     hints: list[str] = []
@@ -153,7 +153,7 @@ def _answer(context: Context, action: Action, asked: UpdateProposalArguments, ac
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.words.target
-        hints += follow(context)
+        hints += follow(context, acted.commit)
     if hints:
         data["hints"] = hints
     return Answer({**data, "next_step": _next_step(context, action.name, acted)})

@@ -103,12 +103,14 @@ class EventLog:
         client: str,
         seen: Discussion | None = None,
         request: str | None = None,
+        confirm: Callable[[], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Appended:
         """Adds words of one proposal, each after the one before it, as one commit.
 
         `seen` is what the author had read; without it, all that is there. What was said of the proposal with
-        the idempotency key `request` is not said again.
+        the idempotency key `request` is not said again. `confirm` is asked in the writer's turn, before
+        anything new is said, and may raise what refuses it.
 
         Raises ReadOnly, InvalidWords for what could not be read again or has no room, KeyReused for other
         words with the same key, Busy, and what `Publication` raises.
@@ -145,6 +147,8 @@ class EventLog:
             if earlier is not None:
                 check_same(earlier, [event.words for event in events])
                 return earlier
+            if confirm is not None:
+                confirm()
             there = self.read().of(proposal)
             check_room(there.files, there.size, list(zip(events, map(len, new.values()), strict=True)))
             others = Tips(store).fetched(BRANCH) if tip is None else ()

@@ -35,13 +35,15 @@ class Acted(NamedTuple):
 
     `commit` is the commit that holds what was done: on the target for a merge, on the proposal's branch for
     a refresh, else on the branch of the discussion; None where there was nothing to do. `is_new` is false for
-    what was done already, by a retry or by someone else. `merge` is how a merge or refresh was made.
+    what was done already, by a retry or by someone else. `merge` is how a merge or refresh was made. `said`
+    are the ids of the words that this call has said, or an earlier one with its key.
     """
 
     proposal: Proposal
     commit: str | None
     is_new: bool
     merge: Merge | None = None
+    said: tuple[str, ...] = ()
 
 
 class Proposed(NamedTuple):

@@ -145,10 +145,15 @@ class Proposing:
         title: str | None = None,
         description: str | None = None,
         request: str | None = None,
+        confirm: Callable[[Proposal], None] | None = None,
     ) -> Acted:
-        """Gives a proposal another title or description. Raises InvalidWords."""
+        """Gives a proposal another title or description.
+
+        `confirm` is shown the proposal in the writer's turn, when nobody else changes it any more, and may
+        raise what refuses it. Raises InvalidWords.
+        """
         _check(request)
-        return saying.edit(self._register, name, actor, title, description, request)
+        return saying.edit(self._register, name, actor, title, description, request, confirm)
 
     def submit(self, name: str, actor: Actor, *, request: str | None = None) -> Acted:
         """Asks for a review of a proposal as it is now. Raises ProposalEnded."""

@@ -11,7 +11,7 @@ from workspace.requests import KeyReused
 from workspace.writing import check_signing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from workspace.proposals.encoding import Event
     from workspace.proposals.words import Words
@@ -44,12 +44,28 @@ class Register:
         """The events of a proposal, in order."""
         return self._log.read().of(id).events
 
-    def say(self, id: str, words: Sequence[Words], actor: Actor, request: str | None = None) -> Appended:
-        """Adds words to a proposal. Raises SigningRequired, and what `EventLog.append` raises."""
+    def say(
+        self,
+        id: str,
+        words: Sequence[Words],
+        actor: Actor,
+        request: str | None = None,
+        confirm: Callable[[Proposal], None] | None = None,
+    ) -> Appended:
+        """Adds words to a proposal; `confirm` is shown it in the writer's turn, and may refuse it by raising.
+
+        Raises SigningRequired, and what `EventLog.append` raises.
+        """
         check_signing(self.workspace.snapshot())
         with self.workspace.turn:
             return self._log.append(
-                id, words, actor.speaker, tool=actor.tool, client=actor.client, request=request
+                id,
+                words,
+                actor.speaker,
+                tool=actor.tool,
+                client=actor.client,
+                request=request,
+                confirm=(lambda: confirm(self.one(id))) if confirm is not None else None,
             )
 
     def repeated(self, id: str, request: str | None) -> Appended | None:

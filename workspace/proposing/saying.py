@@ -31,6 +31,8 @@ from workspace.proposing.unanswered import unanswered
 from workspace.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workspace.proposals.event_log import Appended
     from workspace.proposals.words import Words
     from workspace.proposing.register import Register
@@ -55,7 +57,13 @@ class ProposalMoved(WorkspaceError):
 
 
 def edit(
-    register: Register, name: str, actor: Actor, title: str | None, description: str | None, key: str | None
+    register: Register,
+    name: str,
+    actor: Actor,
+    title: str | None,
+    description: str | None,
+    key: str | None,
+    confirm: Callable[[Proposal], None] | None,
 ) -> Acted:
     """Gives a proposal another title or description. Raises InvalidWords if neither is given."""
     if title is None and description is None:
@@ -67,7 +75,7 @@ def edit(
     proposal = register.one(name)
     now = (proposal.words.title, proposal.words.description)
     is_new = now != (new_title or now[0], now[1] if text is None else text)
-    return _say(register, proposal, Edited(new_title, text), actor, key, is_new=is_new)
+    return _say(register, proposal, Edited(new_title, text), actor, key, is_new=is_new, confirm=confirm)
 
 
 def submit(register: Register, name: str, actor: Actor, key: str | None) -> Acted:
@@ -105,7 +113,7 @@ def comment(
         asked = (words, reply_to, (file, quote.strip()) if file is not None else None)
         if [_as_asked(event.words) for event in repeated.events] != [asked]:
             raise key_reused(proposal=proposal.id)
-        return _again(register, proposal, repeated)
+        return _now(register, proposal, repeated)
     if reply_to is not None:
         _check_remark(proposal, reply_to)
     place, commit = _place(register, proposal, file, slug, quote)
@@ -136,7 +144,7 @@ def review(
             commit != event.words.commit for event in earlier.events if isinstance(event.words, Reviewed)
         ):
             raise key_reused(proposal=proposal.id)
-        return _again(register, proposal, earlier)
+        return _now(register, proposal, earlier)
     check_alive(proposal)
     tip = proposal.tip or ""
     if commit is not None and commit != tip:
@@ -189,20 +197,24 @@ def _say(
     key: str | None,
     *,
     is_new: bool = True,
+    confirm: Callable[[Proposal], None] | None = None,
 ) -> Acted:
     store_of(register.workspace)
     earlier = register.earlier(proposal.id, [words], key)
     if earlier is not None:
-        return _again(register, proposal, earlier)
+        return _now(register, proposal, earlier)
     if not is_new:
         return Acted(proposal, None, False)
-    appended = register.say(proposal.id, [words], actor, key)
-    return Acted(register.one(proposal.id), appended.commit, not appended.repeated)
+    return _now(register, proposal, register.say(proposal.id, [words], actor, key, confirm))
 
 
-def _again(register: Register, proposal: Proposal, earlier: Appended) -> Acted:
-    """What a repeated call answers; the earlier one may have ended after the proposal was looked at."""
-    return Acted(register.one(proposal.id), earlier.commit, False)
+def _now(register: Register, proposal: Proposal, said: Appended) -> Acted:
+    """What a call answers that has said something, or an earlier one with its key.
+
+    That one may have ended after the proposal was looked at, so it is looked at again.
+    """
+    ids = tuple(event.id for event in said.events)
+    return Acted(register.one(proposal.id), said.commit, not said.repeated, said=ids)
 
 
 def _place(

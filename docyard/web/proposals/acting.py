@@ -69,7 +69,7 @@ def _comment(asked: Asked, proposing: Proposing, one: Proposal) -> str:
             one.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
         )
         return f"{shown}#{id}"
-    return _seen(asked, acted, _newest_comment(acted.proposal))
+    return _heard(asked, acted)
 
 
 def _approve(asked: Asked, proposing: Proposing, one: Proposal) -> str:
@@ -89,8 +89,7 @@ def _review(asked: Asked, proposing: Proposing, one: Proposal, verdict: Verdict)
         commit=asked.fields.get("commit") or None,
         request=_key(asked),
     )
-    reviews = acted.proposal.words.reviews
-    return _seen(asked, acted, reviews[-1].id if reviews else "")
+    return _heard(asked, acted)
 
 
 def _submit(asked: Asked, proposing: Proposing, one: Proposal) -> str:
@@ -99,15 +98,19 @@ def _submit(asked: Asked, proposing: Proposing, one: Proposal) -> str:
 
 def _edit(asked: Asked, proposing: Proposing, one: Proposal) -> str:
     wanted = [asked.fields.get(name, "").strip() for name in ("title", "description")]
-    is_done = wanted == [one.words.title, one.words.description]  # as by the same form, sent twice
-    if asked.fields.get("seen", seen_words(one)) != seen_words(one) and not is_done:
-        raise WordsChanged
+
+    def confirm(now: Proposal) -> None:
+        is_done = wanted == [now.words.title, now.words.description]  # as by the same form, sent twice
+        if asked.fields.get("seen", seen_words(now)) != seen_words(now) and not is_done:
+            raise WordsChanged
+
     acted = proposing.edit(
         one.id,
         asked.actor,
         title=asked.fields.get("title"),
         description=asked.fields.get("description"),
         request=_key(asked),
+        confirm=confirm,
     )
     return _seen(asked, acted)
 
@@ -131,14 +134,15 @@ def _merge(asked: Asked, proposing: Proposing, one: Proposal) -> str:
     return _seen(asked, proposing.merge(one.id, asked.actor, commit=commit, request=_key(asked)))
 
 
-def _seen(asked: Asked, acted: Acted, said: str = "") -> str:
+def _seen(asked: Asked, acted: Acted) -> str:
     """Where the browser sees what was done."""
-    return asked.urls.proposal(acted.proposal.id) + (f"#said-{said}" if said else "")
+    return asked.urls.proposal(acted.proposal.id)
 
 
-def _newest_comment(one: Proposal) -> str:
-    comments = [comment for thread in one.words.threads for comment in (thread.comment, *thread.replies)]
-    return max(comments, key=lambda comment: comment.time).id if comments else ""
+def _heard(asked: Asked, acted: Acted) -> str:
+    """The same for words: where they stand."""
+    url = _seen(asked, acted)
+    return f"{url}#said-{acted.said[0]}" if acted.said else url
 
 
 _ACTS: Mapping[str, Callable[[Asked, Proposing, Proposal], str]] = {

@@ -1,0 +1,88 @@
+"""What others do while a form is answered: nothing of theirs is lost, and who wrote sees what was written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docyard.web import versions
+from tests.docyard.web.proposals.pages import Pages, pages
+from workspace.proposals import Verdict
+from workspace.proposing import saying
+from workspace.proposing.register import Register
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def open_pages(tmp_path: Path) -> Pages:
+    return pages(tmp_path)
+
+
+def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
+    """Has something done once, right after a function has answered for the first time."""
+    real, waiting = getattr(owner, name), [act]
+
+    def called(*given: Any, **named: Any) -> object:
+        found = real(*given, **named)
+        while waiting:
+            waiting.pop()()
+        return found
+
+    patch.setattr(owner, name, called)
+
+
+def test_words_that_another_changes_just_now_are_not_replaced(
+    open_pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene, one = open_pages.scene, open_pages.scene.proposed()
+    fields = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(one))
+    assert fields is not None
+    others = Workspace.open(scene.repo.path, durable=False).proposing()
+    # The last thing before it is said, which is in a turn of its own.
+    after(
+        monkeypatch,
+        saying,
+        "store_of",
+        lambda: others.edit(one.id, scene.person("cyd"), description="Theirs."),
+    )
+    html = open_pages.refused(
+        one, "edit", 409, seen=fields[1], title=one.words.title, description="Of the second."
+    )
+    assert open_pages.now(one).words.description == "Theirs."
+    assert "Theirs.</textarea>" in html
+    assert "Of the second.</textarea>" in html
+
+
+@pytest.mark.parametrize("act", ["comment", "approve"])
+def test_a_form_leads_to_what_it_has_said(
+    open_pages: Pages, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    scene, one = open_pages.scene, open_pages.scene.proposed()
+    others = Workspace.open(scene.repo.path, durable=False).proposing()
+
+    def speak() -> None:
+        if act == "comment":
+            others.comment(one.id, scene.person("cyd"), "Good.")
+        else:
+            others.review(one.id, scene.person("cyd"), Verdict.APPROVE, "Good.")
+
+    after(monkeypatch, Register, "say", speak)
+    said = open_pages.does(one, act, text="Good.").partition("#said-")[2]
+    words = open_pages.now(one).words
+    spoken = [thread.comment for thread in words.threads] if act == "comment" else words.reviews
+    assert {found.id: found.author.name for found in spoken}[said] == "Bea"
+
+
+def test_who_has_written_sees_it_by_a_clock_that_stands_still(
+    open_pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two changes within one tick of the clock of folders look like one."""
+    one = open_pages.scene.proposed()
+    monkeypatch.setattr(versions, "_look", lambda git: ((("refs", 1, 0),), True))
+    assert one.words.title in open_pages.get("/proposals")
+    open_pages.does(one, "close")
+    assert one.words.title not in open_pages.get("/proposals")

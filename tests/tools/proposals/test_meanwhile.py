@@ -1,0 +1,69 @@
+"""What others do between two looks of one call: its answer is about what that call has done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo
+from tests.tools.conftest import Ask, client_of
+from tests.tools.proposals.conftest import done
+from tools.registry import Toolbox
+from workspace.proposing import Proposing
+from workspace.proposing.register import Register
+
+WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}
+
+
+def after(patch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], object]) -> None:
+    """Has something done once, right after a method has answered for the first time."""
+    real, waiting = getattr(owner, name), [act]
+
+    def called(*given: Any, **named: Any) -> object:
+        found = real(*given, **named)
+        while waiting:
+            waiting.pop()()
+        return found
+
+    patch.setattr(owner, name, called)
+
+
+def test_what_is_searchable_is_not_said_to_wait_where_others_go_on(
+    ask: Ask, repo: Repo, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after(monkeypatch, SearchIndex, "follow", lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"}))
+    assert "hints" not in done(ask("edit_document", **WRITE))
+    monkeypatch.setattr(SearchIndex, "follow", lambda index: repo.git("rev-parse", "HEAD~3").strip())
+    assert "not searchable yet" in done(ask("edit_document", **WRITE))["hints"][0]
+
+
+def test_a_comment_is_named_by_its_own_id_where_others_say_the_same(
+    ask: Ask, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"proposal": proposal, "action": "comment", "text": "Good."}
+    other = client_of(toolbox)
+    theirs: list[str] = []
+    after(
+        monkeypatch,
+        Register,
+        "say",
+        lambda: theirs.append(done(other("update_proposal", **words))["comment"]),
+    )
+    first = done(ask("update_proposal", **words, idempotency_key="K"))
+    again = done(ask("update_proposal", **words, idempotency_key="K"))
+    assert first["comment"] == again["comment"] != theirs[0]
+
+
+def test_the_retry_of_a_write_is_answered_where_its_proposal_ends_meanwhile(
+    ask: Ask, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = {**WRITE, "proposal": proposal, "idempotency_key": "K"}
+    first = done(ask("edit_document", **call))
+    other = client_of(toolbox)
+    ends = {"proposal": proposal, "action": "merge"}
+    after(monkeypatch, Proposing, "one", lambda: done(other("update_proposal", **ends)))
+    again = done(ask("edit_document", **call))
+    assert (again["repeated"], again["commit"]) == (True, first["commit"])
