@@ -142,7 +142,11 @@ class Proposals:
         at = {id: tips.of(words.branch) for id, words in known.items()}
         landed: dict[str, Landing] = {}
         for target in sorted({words.target for words in known.values()}):
-            asked = {id: Asked(words.base, at[id]) for id, words in known.items() if words.target == target}
+            asked = {
+                id: Asked(words.base_of(at[id]), at[id])
+                for id, words in known.items()
+                if words.target == target
+            }
             commit = tips.of(target)
             if commit is not None:
                 landed |= self._landings.find(commit, asked)

@@ -62,7 +62,8 @@ class Told(NamedTuple):
     """A proposal in the words of its events.
 
     `base` is the commit of the target that it stands on: where it was opened, or what it was refreshed to
-    while it had no commit of its own. `commits` are those that it is known to have had, the last one last.
+    while it had no commit of its own; `bases` are all of these. `commits` are those that it is known to have
+    had, the last one last.
     """
 
     id: str
@@ -80,6 +81,14 @@ class Told(NamedTuple):
     threads: tuple[Thread, ...]
     commits: tuple[str, ...]
     unknown: int
+    bases: frozenset[str] = frozenset()
+
+    def base_of(self, tip: str | None) -> str | None:
+        """The commit of the target that a tip stands on.
+
+        Where several bring it forward at once, what was said last need not be where the branch came to.
+        """
+        return tip if tip in self.bases else self.base
 
 
 def told(events: Sequence[Event]) -> Told | None:
@@ -92,6 +101,7 @@ def told(events: Sequence[Event]) -> Told | None:
     submitted: str | None = None
     closed: Author | None = None
     commits = [base] if base is not None else []
+    bases = {*commits}
     for event in events:
         match event.words:
             case Edited(new_title, new_description):
@@ -103,7 +113,9 @@ def told(events: Sequence[Event]) -> Told | None:
             case Reviewed(commit=commit) | Commented(commit=str(commit)):
                 commits.append(commit)
             case Refreshed(commit, target):
-                base = target if commit == target else base
+                if commit == target:
+                    base = target
+                    bases.add(target)
                 commits.append(commit)
             case Closed():
                 closed = event.author
@@ -125,6 +137,7 @@ def told(events: Sequence[Event]) -> Told | None:
         _threads(events),
         tuple(commits),
         sum(isinstance(event.words, Unknown) for event in events),
+        frozenset(bases),
     )
 
 

@@ -172,7 +172,9 @@ def _forward(
     if tip == theirs:
         return Acted(proposal, None, False)
     if proposal.words.base != theirs:
-        register.say(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
+        said = register.say(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
+        if said.repeated:  # by the same call, which may have seen another commit of the target
+            return _repeated(register, register.one(proposal.id), said, actor)
     return _went_forward(register, proposal, tip, theirs, actor)
 
 
@@ -189,7 +191,8 @@ def _went_forward(register: Register, proposal: Proposal, tip: str, theirs: str,
         try:
             publish(store, batch, durable=workspace.durable)
         except BranchMoved as moved:
-            raise Busy("the proposal was written to while it was refreshed") from moved
+            if moved.tip != theirs:  # to which another has brought it
+                raise Busy("the proposal was written to while it was refreshed") from moved
     return Acted(register.one(proposal.id), theirs, True)
 
 

@@ -100,3 +100,47 @@ def test_a_refresh_that_another_has_made_meanwhile_is_seen_and_said_once(
     acted = scene.proposing.refresh(proposal.id, AGENT)
     assert (acted.proposal, acted.commit, acted.is_new) == (others.one(proposal.id), None, False)
     assert sum(isinstance(event.words, Refreshed) for event in others.said(proposal)) == 1
+
+
+def test_a_proposal_goes_forward_to_what_was_said_with_the_same_key(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same call is on its way twice, and the target moves in between."""
+    proposal = scene.open()
+    said = scene.write("One.").commit
+    assert said is not None
+    others = Register(Workspace.open(scene.repo.path, durable=False))
+
+    def act() -> None:
+        others.say(proposal.id, [Refreshed(said, said)], AGENT, "K")
+        scene.write("Two.")
+
+    after(monkeypatch, Register, "earlier", act)
+    acted = scene.proposing.refresh(proposal.id, AGENT, request="K")
+    assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (State.DRAFT, said, said)
+
+
+def test_a_proposal_that_two_bring_forward_at_once_is_not_taken_for_a_merged_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One says last where it goes, and the other is the first to bring it there."""
+    proposal = scene.open()
+    before = scene.write("One.").commit
+    assert before is not None
+    scene.write("Two.")
+    others = Register(Workspace.open(scene.repo.path, durable=False))
+    after(monkeypatch, Register, "say", lambda: others.say(proposal.id, [Refreshed(before, before)], AGENT))
+    acted = scene.proposing.refresh(proposal.id, AGENT)
+    assert (acted.proposal.state, acted.proposal.tip) == (State.DRAFT, scene.repo.head())
+    scene.append(proposal.id, "More.")
+    assert scene.proposing.merge(proposal.id, AGENT).proposal.state is State.MERGED
+
+
+def test_two_that_bring_a_proposal_to_the_same_commit_have_both_done_so(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal, others = scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, Register, "say", lambda: others.refresh(proposal.id, AGENT))
+    acted = scene.proposing.refresh(proposal.id, AGENT)
+    assert (acted.proposal.tip, acted.commit) == (scene.repo.head(), scene.repo.head())
