@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
+_ROUNDS = 3
+
+
 class OpenedPullRequest(NamedTuple):
     """A proposal's pull request; `is_new` if it was just opened, `unsent` is why the words did not travel."""
 
@@ -36,22 +39,43 @@ def open_pull_request(
 ) -> OpenedPullRequest:
     """Push a proposal's branch and its words, then open its pull request, or bring the one it has up to date.
 
-    Done twice, or by two at once, it comes to one pull request. Raises what `send` raises, and ForgeError.
+    Done twice, or by two at once, it comes to one pull request, which says what the proposal says last.
+    Raises what `send` raises, and ForgeError.
     """
     unsent = send(workspace, access, proposal.words.branch)
-    new = NewPullRequest(
-        title_of(proposal),
-        described(proposal, workspace.reviewing().changes(proposal)),
-        proposal.words.branch,
-        proposal.words.target,
-    )
+    new = _new(workspace, proposal)
     found = forge.find(new.head_branch, new.target)
     if found is not None and found.state == "merged" and found.head_sha == proposal.tip:
         return OpenedPullRequest(found, False, unsent)
     done = _done(forge, found, new)
     if not done.pull_request.is_of(new.head_branch, new.target):
         raise ForgeUnclear(hearing.title_of(forge.name), "it is of another pull request")
+    done = done._replace(pull_request=_up_to_date(workspace, proposal, forge, done.pull_request, new))
     return done._replace(unsent=_said(workspace, proposal, forge, done._replace(unsent=unsent), access))
+
+
+def _new(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
+    return NewPullRequest(
+        title_of(proposal),
+        described(proposal, workspace.reviewing().changes(proposal)),
+        proposal.words.branch,
+        proposal.words.target,
+    )
+
+
+def _up_to_date(
+    workspace: Workspace, proposal: Proposal, forge: Forge, found: PullRequest, said: NewPullRequest
+) -> PullRequest:
+    """The pull request, in which another may have said newer words than were said in it now.
+
+    Whoever is the last to write looks again after that, so the last words stay.
+    """
+    for _ in range(_ROUNDS):
+        new = _new(workspace, workspace.proposing().one(proposal.id))
+        if new == said:
+            break
+        found, said = _brought_up_to_date(forge, found, new), new
+    return found
 
 
 def _done(forge: Forge, found: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:

@@ -123,6 +123,19 @@ def test_done_again_it_is_brought_up_to_date_and_else_left_alone(
     assert len(setting.local.state.pull_requests) == 1
 
 
+@ON_ONE
+def test_a_slower_call_does_not_bring_back_older_words(
+    setting: Setting, clone: Clone, workspace: Workspace
+) -> None:
+    """It looked at the proposal before somebody else edited it, and is done after they are."""
+    before = proposed(clone, workspace)
+    workspace.proposing().edit(before.id, ACTOR, title="Say it better", description="Shorter.")
+    opened(setting, workspace, workspace.proposing().one(before.id))
+    late = opened(setting, workspace, before).pull_request
+    for found in (late, setting.forge.get(late.number)):
+        assert (found.title, found.body.partition("\n")[0]) == ("Say it better", "Shorter.")
+
+
 @MAINLY_ON_ONE
 def test_one_that_was_closed_there_is_reopened_by_another_submission(
     setting: Setting, clone: Clone, workspace: Workspace
