@@ -67,9 +67,10 @@ corpus:
 	@test -n "$(CORPUS)" || { echo 'Say which folder of Markdown to measure with: make bench CORPUS=path/to/folder' >&2; exit 2; }
 	@test -d "$(CORPUS)" || { echo 'CORPUS is not a folder: $(CORPUS)' >&2; exit 2; }
 
+# Properties are tried here with five times the examples that they are tried with otherwise.
 # What compares times of the processor runs beside its like alone, and not beside what starts many processes.
 slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow -n auto $(GROWTH:%=--ignore=%)
+	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile thorough -n auto $(GROWTH:%=--ignore=%)
 	$(BIN)/python -m pytest -m slow -n auto $(GROWTH)
 
 soak: $(STAMP)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
-import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from docyard.cli import docyard as group
+from tests import warm
 from tests.acceptance.server import serving_artifact, surroundings
 from tests.repositories import Repo, normal
 
@@ -36,7 +37,10 @@ class Shell:
         commands = folder / "bin"
         commands.mkdir()
         self.home.mkdir()
-        for name, line in (("docyard", f'exec "{sys.executable}" -m docyard "$@"'), ("pipx", "exit 0")):
+        for name, line in (
+            ("docyard", f'exec {shlex.join(warm.python())} -m docyard "$@"'),
+            ("pipx", "exit 0"),
+        ):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")
             (commands / name).chmod(0o755)
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import warm
 from tests.repositories import Repo, normal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [sys.executable, "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
+        [*warm.python(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -110,7 +110,7 @@ def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> N
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
     done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)],
+        [*warm.python(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

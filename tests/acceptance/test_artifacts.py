@@ -122,15 +122,16 @@ def whole(server: Server, query: dict[str, Any]) -> list[object]:
         cursor = {"cursor": data["next_cursor"]}
 
 
-def test_the_same_lists_for_200_queries(servers: tuple[Server, Server, Server]) -> None:
+@pytest.mark.parametrize("number", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_same_lists_for_many_queries(servers: tuple[Server, Server, Server], number: int) -> None:
     live, sealed, plain = servers
     answered = 0
-    for query in queries(200):
+    for query in queries(number):
         expected = whole(live, query)
         assert whole(sealed, query) == expected, query
         assert whole(plain, query) == expected, query
         answered += len(expected) > 2
-    assert answered > 100
+    assert answered > number // 2
 
 
 def test_the_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.acceptance.server import Reply, Server, serving, surroundings
 from tests.index.bombs import BOMBS
 from tests.repositories import Repo, normal
@@ -415,7 +415,7 @@ def test_a_lone_surrogate_is_answered_and_nothing_is_written(repo: Repo, home: P
             for i, (tool, arguments) in enumerate(calls, 1)
         ),
     ]
-    command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
+    command = [*warm.python(), "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(surroundings(home)), text=True
     ) as process:

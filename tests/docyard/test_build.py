@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from docyard.cli import main
 from index.artifacts import claiming
 from index.locking import locked
+from tests import warm
 from tests.docyard.conftest import Git
 
 Capture = pytest.CaptureFixture[str]
@@ -261,7 +261,7 @@ def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> N
 
 
 def test_two_processes_at_once(repo: Path, out: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "docyard", "build", str(repo), "--out", str(out)]
+    command = [*warm.python(), "-m", "docyard", "build", str(repo), "--out", str(out)]
     both = [
         subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         for _ in range(2)

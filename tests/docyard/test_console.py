@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli import main
+from tests import warm
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -23,7 +24,7 @@ def on_a_terminal(*command: str) -> str:
 
     ours, theirs = pty.openpty()
     shown = b""
-    with subprocess.Popen([sys.executable, "-m", "docyard", *command], stdout=theirs, stderr=theirs):
+    with subprocess.Popen([*warm.python(), "-m", "docyard", *command], stdout=theirs, stderr=theirs):
         os.close(theirs)
         try:
             while part := os.read(ours, 4096):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from docyard.cli import main
 from docyard.demo import person
 from docyard.demo.story import DOCUMENT, STORY, PersonCommits
+from tests import warm
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
-    command = (sys.executable, "-m", "docyard", "demo", "--keep", str(folder))
+    command = (*warm.python(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 

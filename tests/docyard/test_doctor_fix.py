@@ -16,6 +16,7 @@ from docyard.cli import main
 from tests.docyard.conftest import Git
 from tests.repositories import all_but_objects
 from tests.workspace.test_leftovers import DYING
+from workspace.publishing import locks
 
 Capture = pytest.CaptureFixture[str]
 
@@ -229,7 +230,10 @@ def test_a_torn_head_is_named_with_its_branch(repo: Path, git: Git, capsys: Capt
     assert fix(repo, capsys)[0] == 0
 
 
-def test_the_lock_of_another_stays(repo: Path, git: Git, second: str, capsys: Capture) -> None:
+def test_the_lock_of_another_stays(
+    repo: Path, git: Git, second: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.1)
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     lock = repo / ".git" / "refs" / "heads" / "main.lock"
     lock.write_text("theirs")

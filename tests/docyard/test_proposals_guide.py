@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from docyard.cli import main
 from index.service import SearchIndex
+from tests import warm
 from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
@@ -34,7 +35,7 @@ class Reader:
         self._bin = folder / "bin"
         self._bin.mkdir()
         command = self._bin / "docyard"
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m docyard "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)

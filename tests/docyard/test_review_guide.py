@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.browser.served import serving
 from tests.repositories import Repo
 
@@ -24,7 +25,7 @@ def types(script: str, folder: Path) -> str:
     """Runs a script, which must succeed; gives what it printed."""
     command = folder / "bin" / "docyard"
     command.parent.mkdir(exist_ok=True)
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m docyard "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from docyard.cli import main
 from docyard.commands.validate import FORMATS
 from docyard.validation.processes import findings
+from tests import warm
 from tests.docyard.conftest import Git
 from workspace.config import WorkspaceConfig
 from workspace.validation.listing import of_folder
@@ -131,7 +131,7 @@ def test_a_folder_is_what_stands_below_it_and_no_more(repo: Path, capsys: Captur
 
 def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
     write(repo, a="[x](gone.md)\n" * 5_000)
-    command = (sys.executable, "-m", "docyard", "validate", "-C", str(repo))
+    command = (*warm.python(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -145,7 +145,7 @@ def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_an_output_that_is_full_is_said(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        command = (sys.executable, "-m", "docyard", *arguments, "-C", str(repo))
+        command = (*warm.python(), "-m", "docyard", *arguments, "-C", str(repo))
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
     assert re.fullmatch(r"error: not all could be written: .*\n  fix: .*\.\n", done.stderr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import yaml
 from docyard import __version__
 from docyard.cli import main
 from docyard.workflows import KINDS, workflow
-from tests import repositories
+from tests import repositories, warm
 from tests.repositories import Repo
 
 Capture = pytest.CaptureFixture[str]
@@ -56,7 +56,7 @@ def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.
     """Run a script as a runner does: by bash, which stops at the first error."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
-    (programs / "docyard").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m docyard "$@"\n')
+    (programs / "docyard").write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
     (programs / "docyard").chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))}
     return subprocess.run(

@@ -55,7 +55,7 @@ def check(repo: Repo) -> bool:
     return bool(kinds)
 
 
-@steps(15, 4)
+@steps(30, 4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("build", [first_words, further_words, checked_out], ids=lambda build: build.__name__)
 def test_after_each_fault_all_is_said_or_nothing(

@@ -12,7 +12,7 @@ from tests.faults.scene import Scene
 from tests.faults.shim import Fault
 
 
-@steps(5)
+@steps(8)
 @pytest.mark.parametrize(
     ("fault", "durable"),
     [*((fault, True) for fault in FAULTS), ("kill", False)],

@@ -78,7 +78,7 @@ def diverged(server: ForkServer, memory: Path) -> dict[str, Diverged]:
     return {"checked-out": scene, "bare": replace(scene, template=bare.path, bare=True)}
 
 
-@steps(6, 2)
+@steps(11, 2)
 @pytest.mark.parametrize("fault", ["kill", "no space", "input/output error"])
 @KINDS
 def test_after_each_fault_a_merge_is_there_or_not(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from index.hints import Hint
 from index.port import Query, Results
 from index.service import SearchIndex
+from tests.examples import examples
 from tests.index.conftest import GUIDES
 from tests.repositories import Repo
 
@@ -147,7 +148,9 @@ def test_some_queries_are_left_as_they_are(index: SearchIndex, query: str) -> No
     assert hint_of(index, query).suggested_queries == ()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     words=st.lists(st.sampled_from(SLIPS), min_size=1, max_size=4),
     marks=st.sampled_from(["{}", '"{}"', "({}),", "{} -zzz", "+{}*", "x {}"]),
@@ -171,7 +174,9 @@ def test_words_that_are_there_are_not_said_to_be_missing(index: SearchIndex) -> 
         assert "the words are there" in hint_of(index, query, path="notes").message
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     words=st.lists(st.sampled_from(["jitter", "herds", "zzz", "backoff", "nothing"]), min_size=1, max_size=3),
     marks=st.sampled_from(["{}", '"{}"', "{} -herds", '"{}" -jitter', "{} -exponential -jitter -nothing"]),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from index.analysis import TOKEN, expand, weigh
 from index.analysis.words import normalised
 from index.matches import Match, Matcher
+from tests.examples import examples
 
 PIECES = [
     *(
@@ -61,7 +62,7 @@ def plainly(text: str, terms: frozenset[str]) -> list[Match]:
     return [match for match in found if match[1]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     text=st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=60),
     query=st.sampled_from(QUERIES) | st.text(max_size=20),

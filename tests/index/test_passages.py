@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from index.passages import ChunkNotFound, InvalidChunkId, Passage, passage
 from index.service import SearchIndex
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 
@@ -149,7 +150,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("documents")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pieces=PIECES, context=st.integers(0, 5), most=st.integers(0, 200))
 def test_no_document_breaks_the_grammar(scratch: Path, pieces: list[str], context: int, most: int) -> None:
     folder = scratch / "docs"

@@ -14,6 +14,7 @@ from index.keys import user_key
 from index.location import SCHEMA
 from index.query import EmptyQuery
 from index.service import SearchIndex, SearchPage
+from tests.examples import examples
 from tests.repositories import Repo
 
 
@@ -73,7 +74,9 @@ def test_an_empty_query_is_refused(index: SearchIndex, query: str) -> None:
         index.search(query)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(query=st.text(min_size=1).filter(str.strip))
 def test_no_query_breaks_the_search(index: SearchIndex, query: str) -> None:
     page = index.search(query)

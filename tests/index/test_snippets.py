@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from index.query import parse
 from index.snippets import LENGTH, snippet
+from tests.examples import examples
 
 
 def cut(text: str, query: str) -> str:
@@ -126,7 +127,7 @@ def nested(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(text=nested(), query=st.sampled_from(["zebra", "quagga", "word", "absent", "margin"]))
 def test_code_in_lists_and_quotations_is_always_marked(text: str, query: str) -> None:
     inside = False
@@ -141,7 +142,7 @@ def test_code_in_lists_and_quotations_is_always_marked(text: str, query: str) ->
     assert not inside
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     parts=st.lists(
         st.sampled_from(["word ", "zebra ", "\n\n", "\n```py\n", "\n```\n", "~~~~\n", "é", "x" * 90]),

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index.service import SearchIndex
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask
 from tools.answers import Answer
@@ -203,7 +204,7 @@ json_values = st.recursive(
 
 @every_tool
 @settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

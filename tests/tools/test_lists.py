@@ -49,12 +49,14 @@ def test_the_list_is_of_the_commit_that_is_read() -> None:
 def test_below_the_tools_no_text_names_one() -> None:
     """A person at a shell meets the same errors. What is named like an operation of the workspace is that."""
     tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
+    named = re.compile(rf"\b({tools})\b")
     found = [
         (file.relative_to(ROOT).as_posix(), text)
         for folder in ("workspace", "index")
         for file in sorted((ROOT / folder).rglob("*.py"))
-        for text in texts(ast.parse(file.read_text()))
-        if re.search(rf"\b({tools})\b", text)
+        if named.search(source := file.read_text())
+        for text in texts(ast.parse(source))
+        if named.search(text)
     ]
     # The contract of get_doc, the only tool that takes chunk ids, has these words.
     assert found == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]

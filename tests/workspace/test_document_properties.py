@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.workspace.documents import documents, revised, texts
 from workspace.addresses import AmbiguousAddress, resolve_section, resolve_task, task_address
 from workspace.document import Document
@@ -175,7 +176,7 @@ CONTENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(documents, st.data())
 def test_an_edit_keeps_the_bytes_of_every_section_it_does_not_name(
     document: Document, data: st.DataObject

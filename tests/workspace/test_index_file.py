@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
+from tests.examples import examples
 from tests.repositories import Repo
 from workspace.git import IndexFile, PathTaken
 from workspace.objects import EXECUTABLE_MODE, FILE_MODE
@@ -59,7 +60,9 @@ def test_every_entry_is_read(repo: Repo) -> None:
     assert index.entry("a/f") is None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(CHANGES)
 def test_git_reads_what_was_changed(repo: Repo, changes: Mapping[str, tuple[str, int] | None]) -> None:
     file = repo.path / ".git" / "index"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.repositories import Repo
 from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
@@ -140,7 +141,7 @@ def any_place(draw: Callable[..., Any], target: Document, moved: Section | None)
     return find_place(target, parent, before, after, moved)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_there_and_back_gives_the_first_bytes(data: st.DataObject) -> None:
     ending = data.draw(st.sampled_from(["\n", "\n", "\r\n"]))
@@ -178,7 +179,7 @@ def plain(document: Document) -> bytes:
     return re.sub(rb" \{#[^{}\s]+\}", b"", document.data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_what_is_not_named_stays_as_it_was(data: st.DataObject) -> None:
     source, other = (Document.parse(data.draw(documents.texts()), path) for path in ("a.md", "b.md"))
@@ -237,7 +238,7 @@ PARTS = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
     body = st.lists(st.sampled_from(PARTS), max_size=3).map("\n\n".join)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from templates import builtin_types
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
@@ -231,7 +232,9 @@ def test_a_bad_path_leaves_no_trace(mixed: Repo) -> None:
     assert {error.code for error in refused(mixed, *folders)} == {"INVALID_PATH"}
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(
     st.lists(
         st.text(alphabet="./\\gGiItT~1: \u200c\0\ud800\n", min_size=1, max_size=10), min_size=1, max_size=20

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
+from tests.examples import examples
 from tests.repositories import Repo
 from workspace.config import InvalidConfig
 from workspace.errors import WorkspaceError
@@ -362,7 +363,9 @@ def test_the_names_that_a_ref_may_be(repo: Repo, days: list[str]) -> None:
     assert ref_names(Workspace.open(repo.path).git) == ("HEAD", "main", "origin/topic", "v1")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.one_of(
         st.text(max_size=40),

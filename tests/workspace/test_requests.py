@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
+from tests.examples import examples
 from tests.repositories import Repo
 from workspace import requests
 from workspace.config import LimitExceeded
@@ -115,7 +116,7 @@ FORGERIES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 @given(KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_what_was_recorded_is_found_whatever_stands_around_it(
     history: History, key: str, result: dict[str, Any], message: str | None, client: str
 ) -> None:
@@ -128,7 +129,7 @@ def test_what_was_recorded_is_found_whatever_stands_around_it(
 
 
 @given(FORGERIES, FORGERIES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_nobody_can_forge_a_request(history: History, message: str, client: str) -> None:
     commit = history.commit((history.repo.head(),), worded(message, client, {}))
     assert RequestLog(history.store).find(commit, "forged") is None
@@ -247,7 +248,7 @@ def test_the_same_key_for_another_call_is_an_error(history: History) -> None:
 
 
 @given(RESULTS, RESULTS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_digest_is_of_values_and_not_of_their_order(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert digest_of("t", one) == digest_of("t", dict(reversed(one.items())))
     assert (digest_of("t", one) == digest_of("t", other)) == (
@@ -294,7 +295,7 @@ def test_a_log_reads_what_is_new_and_no_more(history: History) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_log_that_follows_finds_what_a_fresh_one_finds(history: History, data: st.DataObject) -> None:
     """Over any moves of a branch: commits, merges, resets, and a history made anew, seen six at a time."""
     kept = 6

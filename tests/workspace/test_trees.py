@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
+from tests.examples import examples
 from workspace import trees
 from workspace.git import Entry, GitStore
 from workspace.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
@@ -41,7 +42,7 @@ def read(store: GitStore, tree: str) -> dict[str, bytes]:
     return {path: store.blob(entry.id) for path, entry in trees.walk(store, tree)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(FILES.map(without_clashes), FILES.map(without_clashes))
 def test_rewriting_and_comparing_agree(store: GitStore, old: dict[str, bytes], new: dict[str, bytes]) -> None:
     before, after = write(store, old), write(store, new)

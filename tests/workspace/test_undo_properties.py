@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from templates import builtin_types
+from tests.examples import examples
 from tests.repositories import normal
 from workspace import trees
 from workspace.edits import (
@@ -132,7 +133,7 @@ def contents(workspace: Workspace) -> dict[str, bytes]:
     return {path: workspace.git.blob(entry.id) for path, entry in trees.walk(workspace.git, snapshot.tree)}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6))
 def test_what_a_batch_did_is_taken_back_whole(first: Path, batch: Sequence[Operation]) -> None:
     for workspace in opened(first):
@@ -146,7 +147,7 @@ def test_what_a_batch_did_is_taken_back_whole(first: Path, batch: Sequence[Opera
         assert contents(workspace) == after
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6), st.sampled_from([A, B]), st.booleans())
 @example(
     [MoveSection(file=B, slug="errors/deep", to_file=B, before="setup"), RemoveSection(file=B, slug="setup")],
@@ -174,7 +175,7 @@ def test_what_others_wrote_elsewhere_meanwhile_stays(
         assert contents(workspace) == wanted
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6), st.lists(operations(), min_size=1, max_size=3))
 def test_in_part_no_words_of_others_are_lost(
     first: Path, batch: Sequence[Operation], later: Sequence[Operation]

@@ -8,13 +8,13 @@ import select
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from docyard.cli import main
+from tests import warm
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,7 +58,7 @@ def surroundings(tmp_path: Path, documents: Path, home: Path) -> dict[str, str]:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docyard"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m docyard "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
     program.chmod(0o755)
     return {
         **os.environ,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from docyard.evaluation.cases import Case, InvalidCases
 from docyard.evaluation.reading import read_cases
+from tests.examples import examples
 
 
 def read(folder: Path, name: str, text: str | bytes) -> list[Case]:
@@ -225,7 +226,7 @@ def test_a_message_names_no_folder(tmp_path: Path) -> None:
     assert str(tmp_path) not in caught.value.message
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(data=st.binary(max_size=60) | st.text(alphabet='-{}[]:", \nquery*&!', max_size=60).map(str.encode))
 @pytest.mark.parametrize("name", ["c.yaml", "c.jsonl", "qrels"])
 def test_any_bytes_are_cases_or_an_error_that_says_why(tmp_path: Path, name: str, data: bytes) -> None:

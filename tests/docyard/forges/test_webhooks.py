@@ -8,7 +8,6 @@ import hmac
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -31,7 +30,7 @@ from docyard.forges.place import ForgeAccess
 from docyard.forges.rounds import ForgeRounds
 from docyard.forges.signatures import is_signed
 from docyard.forges.webhooks import MOST_BYTES, Webhooks, webhook_routes
-from tests import repositories
+from tests import repositories, warm
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
@@ -433,7 +432,7 @@ def test_a_started_server_takes_hooks_without_a_token_of_its_own(
     repo = repositories.normal(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [sys.executable, "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [*warm.python(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:

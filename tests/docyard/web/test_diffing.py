@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from docyard.web.diff_rows import MOST, Row, rows_of
 from docyard.web.diffing import MOST_FILES, MOST_SECTIONS, diff_of, place_id
+from tests.examples import examples
 from workspace.differing import document_change
 from workspace.document import Document
 from workspace.reviewing import Changes
@@ -49,7 +50,7 @@ def test_rows(before: str, after: str, kinds: list[str]) -> None:
 
 
 @given(TEXTS, TEXTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_both_texts_are_in_the_rows(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
     found = rows_of(before, after)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from index.links.record import Record, record_of
 from index.links.spelled import keys_of_link, keys_of_path, name_in, names_meaning, naming
+from tests.examples import examples
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
 from workspace.document import Document
 from workspace.links.rules import LinkRules
@@ -15,7 +16,7 @@ sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(sour
 
 
 @given(rules, sourced)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_what_a_link_means_is_found_under_its_keys(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
     world = Paths((*PATHS, *SOURCES), links)
@@ -31,7 +32,7 @@ def test_what_a_link_means_is_found_under_its_keys(links: LinkRules, document: t
 
 
 @given(rules, sourced)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_record_is_read_as_it_was_written(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
     record = record_of(Document.parse(data, path), links)

@@ -15,6 +15,7 @@ from index.port import Query
 from index.ranking.cache import Cache
 from index.ranking.lists import best
 from index.ranking.statistics import Statistics
+from tests.examples import examples
 from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
 from tests.index.plain import Entry, entries_of, ranked
 
@@ -58,7 +59,7 @@ def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("whole", "many")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index, cache = Growing(), Cache(limit=100_000)
@@ -111,7 +112,7 @@ QUERIES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(COMMITS, QUERIES, st.integers(0, 20), st.integers(1, 20))
 def test_lists_of_any_commits_equal_the_plain_ones(
     commits: list[dict[str, list[str] | None]], query: Query, offset: int, limit: int

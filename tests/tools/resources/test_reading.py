@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API
 from tests.tools.resources.test_listing import context_of
@@ -105,7 +106,9 @@ def test_what_cannot_be_read_is_refused(
         assert caught.value.details["nearest"][: len(nearest)] == nearest  # type: ignore[index]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None
+)
 @given(st.text(max_size=60))
 def test_no_uri_is_a_bug(toolbox: Toolbox, rest: str) -> None:
     context = toolbox.context()

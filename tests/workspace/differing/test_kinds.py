@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.workspace.differing.test_cases import in_brief
 from tests.workspace.documents import documents, revised
 from workspace.addresses import task_address
@@ -84,13 +85,13 @@ def test_an_operation_is_told_as_what_it_is(operation: DocumentOperation, expect
     assert [in_brief(item) for item in section_changes(DOCUMENT, revised(DOCUMENT, operation))] == expected
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(documents)
 def test_nothing_is_told_of_what_did_not_change(document: Document) -> None:
     assert section_changes(document, Document.parse(document.data, FILE)) == ()
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(documents, documents)
 def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -> None:
     change = document_change(old, new)
@@ -111,13 +112,13 @@ def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -
     Document.parse("\u00a0\n# Errors\n# Errors\n- [ ] Write it".encode(), FILE),
     Document.parse("# Errors\n- [ ] Write it\u00a0\n# Errors\n".encode(), FILE),
 )
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(documents, documents)
 def test_what_nothing_is_told_of_stands_in_both_versions(old: Document, new: Document) -> None:
     check_that_nothing_is_lost(old, new)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(documents, st.data())
 def test_of_sections_in_another_order_nothing_is_lost(old: Document, data: st.DataObject) -> None:
     sources = [old.source(item) for item in old.sections]

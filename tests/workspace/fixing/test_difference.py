@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 
+from tests.examples import examples
 from tests.repositories import normal
 from tests.workspace.documents import documents
 from tests.workspace.fixing.mending import fixers, mended
@@ -24,7 +25,7 @@ def test_git_applies_the_diff(tmp_path: Path) -> None:
     assert (repo.path / "doc.md").read_bytes() == done.document.data
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(documents)
 def test_each_line_that_differs_is_shown_once(document: Document) -> None:
     done = fixed(document, fixers({document.path: document.data}, "missing-anchor"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from workspace.document import Document
 from workspace.history.places import extent
 from workspace.history.skipping import common_prefix, common_suffix, edit_between
@@ -39,7 +40,7 @@ DOCUMENTS = st.lists(st.sampled_from(BLOCKS), max_size=12).map("".join)
 EDITS = st.lists(st.sampled_from([*BLOCKS[5:12], "a", " ", "\r\n"]), max_size=4).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(DOCUMENTS, EDITS, EDITS, DOCUMENTS)
 def test_a_section_is_where_it_is_said_to_be(head: str, old: str, new: str, tail: str) -> None:
     """One place of a document is edited; no section that is said to be the same has become another."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
 from workspace.document import Document
@@ -24,7 +25,7 @@ sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(sour
 @example(LinkRules(wiki=True), ("top.md", "[[STRASSE]] [[STRAßE]]".encode()))
 @example(LinkRules(root="a"), ("top.md", b'<a href="/#x">'))
 @example(LinkRules(), ("a/from.md", b'<a href="rate-\nlimits.md">'))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
     world = Paths((*PATHS, *SOURCES), links)
@@ -76,7 +77,7 @@ def test_a_document_over_the_limit_is_named_without_a_look(repo: Repo) -> None:
     assert "big.md" in ScannedInbound().linking_to(snapshot, ["a/limits.md"])
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.sampled_from([b"(" * 50_000, b"[ " * 50_000, b"&a" * 50_000, b"%2e/" * 40_000, b"='\n>" * 40_000]))
 def test_a_hostile_document_is_looked_at_once(data: bytes) -> None:
     """Each of these takes milliseconds; a pattern that begins again at every byte would take minutes."""

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
+from tests.examples import examples
 from tests.repositories import Repo, signature
 from tests.workspace.links.cases import STYLE
 from workspace.document import Document
@@ -134,7 +135,7 @@ def committed(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
     return Snapshot(store, store.put_commit(tree, [], signature(), signature(), "Some files"))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), st.lists(operations, min_size=1, max_size=2))
 def test_a_link_means_what_it_meant(store: GitStore, files: dict[str, bytes], drawn: list[object]) -> None:
     snapshot = committed(store, files)
@@ -152,7 +153,7 @@ def test_a_link_means_what_it_meant(store: GitStore, files: dict[str, bytes], dr
             assert after[number] == (Status.OK, mark), number
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), st.sampled_from(PATHS))
 def test_there_and_back_is_no_change_but_of_spelling(
     store: GitStore, files: dict[str, bytes], path: str

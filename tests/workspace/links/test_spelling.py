@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.workspace.links.folder_world import folder_world
 from workspace.config import WorkspaceConfig
 from workspace.document import Document
@@ -59,7 +60,7 @@ def _link(document: Document) -> Link:
     return link
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from(list(FORMS)),
     st.sampled_from(OLD),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.check_merges import check, lost
+from tests.examples import examples
 from tests.workspace.cases import FOLDER, Case, read_cases
 from tests.workspace.documents import documents
 from workspace.document import Document
@@ -131,7 +132,7 @@ def test_many_scripts_on_many_documents_merge_or_conflict() -> None:
     assert report.wrong == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_of_any_three_documents_nothing_is_lost(base: Document, ours: Document, theirs: Document) -> None:
     merged = merge_documents(base, ours, theirs)
@@ -139,14 +140,14 @@ def test_of_any_three_documents_nothing_is_lost(base: Document, ours: Document, 
     assert merge_documents(base, ours, theirs) == merged
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(documents, documents)
 def test_what_one_side_left_alone_is_as_the_other_has_it(base: Document, other: Document) -> None:
     for versions in ((base, base, other), (base, other, base), (base, other, other), (None, other, other)):
         assert merge_documents(*versions) == MergedDocument(other.data, ())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_each_conflict_can_be_decided(base: Document, ours: Document, theirs: Document) -> None:
     for choice in (Choice.OURS, Choice.THEIRS):

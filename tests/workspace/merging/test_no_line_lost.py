@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from workspace.document import Document
 from workspace.merging.conflict import Choice, MergedDocument, Resolution, UnitId, UnitKind
 from workspace.merging.documents import merge_documents
@@ -129,7 +130,7 @@ COPIED = (b"## A\n", b"## A\n\n## A\n", b"\n")
 EMPTIED = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {#x}\n\n# A\n")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(versions())
 @example(BACK)
 @example(TWICE)
@@ -155,7 +156,7 @@ def test_what_was_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[
         assert conflict == (UnitId(UnitKind.DOCUMENT), *sides)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(versions(), st.sampled_from([Choice.OURS, Choice.THEIRS]))
 def test_one_side_can_be_chosen_in_every_conflict(
     versions: tuple[bytes, bytes, bytes], choice: Choice

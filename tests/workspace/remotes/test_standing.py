@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.remotes.conftest import Site
 from workspace.git import GitStore
@@ -89,7 +90,7 @@ def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
     tree = store.commit(start).tree
     clock = iter(range(1_700_000_000, 1_800_000_000, 60))
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(STEPS)
     def check(steps: list[str]) -> None:
         workspace = Workspace.open(repo.path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.remotes.conftest import Site
 from workspace.git import GitStore
@@ -60,7 +61,7 @@ def test_as_git_counts(tmp_path: Path) -> None:
     store = GitStore(repo.path)
     tree = store.put_tree(())
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(HISTORIES, st.integers(0, 100), st.integers(0, 100))
     def check(history: list[tuple[list[int], int]], one: int, other: int) -> None:
         commits: list[str] = []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.browser.hostile_documents import hostile_documents, vectors
+from tests.examples import examples
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git import GitReader
@@ -69,13 +70,13 @@ def test_every_element_that_is_shown_is_read() -> None:
     assert set() == TAGS - KNOWN
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_mixtures_are_harmless(text: str) -> None:
     assert problems(render_text(text, urls=URLS)) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=10).map("".join), min_size=4, max_size=4))
 def test_mixed_documents_are_harmless(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("mixed")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.workspace.reviewing.scene import Scene
 from workspace.history.graph import Graph
 from workspace.reviewing.bases import Bases
@@ -28,7 +29,7 @@ def history(scene: Scene, parents: list[list[int]]) -> list[str]:
     return commits
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(PARENTS, st.data())
 def test_as_git_finds_it(scene: Scene, parents: list[list[int]], data: st.DataObject) -> None:
     commits = history(scene, parents)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from workspace.summaries import reading, wording
 from workspace.summaries.passages import Kind
 from workspace.summaries.summary import STYLES, Summary, UnknownStyle, default_budget, summarize
@@ -136,7 +137,7 @@ def test_addresses_are_those_that_find_the_section() -> None:
         assert find_entry(text, outline, entry.address) == entry
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(
         st.sampled_from(

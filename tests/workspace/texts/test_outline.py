@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks import check_reading
 from benchmarks.check_reading import disagreements
+from tests.examples import examples
 from tests.workspace.documents import texts
 from workspace.texts import definitions
 from workspace.texts.outline import Outline, outline_of
@@ -121,7 +122,7 @@ PLAIN = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(PLAIN, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "---\na: 1\n---\n"])
 )
@@ -141,7 +142,7 @@ def test_a_section_of_other_bytes_would_be_seen(monkeypatch: pytest.MonkeyPatch)
     assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(texts())
 def test_documents_of_every_kind_have_an_outline(data: bytes) -> None:
     check(outline("doc.md", data), data)

@@ -12,17 +12,17 @@ from workspace.validation.run import MOST_SUGGESTIONS
 
 
 def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
-    links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(5_000))
+    links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(2_000))
     found = findings({"a.md": f"# A\n\n## There\n\n{links}"})
     assert {one.rule for one in found} == {"broken-fragment"}
-    assert len(found) == 5_000
+    assert len(found) == 2_000
     assert found[0].line == 5
 
 
 def test_columns_of_a_very_long_line_are_counted_once() -> None:
-    found = findings({"a.md": "# A\n\n" + "ä[x](gone.md)" * 20_000})
+    found = findings({"a.md": "# A\n\n" + "ä[x](gone.md)" * 8_000})
     assert [one.column for one in found[:3]] == [6, 19, 32]
-    assert len(found) == 20_000
+    assert len(found) == 8_000
 
 
 def test_a_document_that_is_too_large_is_told_of_and_the_others_are_read() -> None:
@@ -86,6 +86,6 @@ def test_a_validator_can_be_sent_to_another_process() -> None:
 
 def test_a_long_line_of_controls_is_judged_in_parts() -> None:
     isolated = "\u05e9\u2067\u05e9\u2069 "
-    assert {one.rule for one in findings({"a.md": "# A\n\n" + isolated * 5_000})} <= {"bidirectional-control"}
-    marks = "\u05e9\u200f" * 20_000
+    assert {one.rule for one in findings({"a.md": "# A\n\n" + isolated * 2_000})} <= {"bidirectional-control"}
+    marks = "\u05e9\u200f" * 8_000
     assert findings({"a.md": "# A\n\n" + marks}) == []
