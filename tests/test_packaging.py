@@ -118,7 +118,7 @@ OURS_ALONE = {*sys.stdlib_module_names, *PACKAGES}
 
 def outside_imports(path: Path) -> set[str]:
     names = set[str]()
-    # Most modules import nothing from outside: no line of theirs begins like that, and they need not be parsed.
+    # Most modules import nothing from outside: no line of theirs begins so, and they need not be parsed.
     begun = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
     if all(
         name.decode() in OURS_ALONE and b"," not in rest.partition(b" import ")[0] for name, rest in begun
