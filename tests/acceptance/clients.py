@@ -14,7 +14,7 @@ from mcp_types import Implementation, ResourceListChangedNotification, ResourceU
 from tests import warm
 from tests.acceptance.server import CLIENT, Era, surroundings
 
-PATIENCE = 30.0  # seconds in which what must come has come
+PATIENCE = 60.0  # seconds in which what must come has come
 LIST = "list"
 
 

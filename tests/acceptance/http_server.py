@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests import warm
 from tests.acceptance.server import surroundings
 
-PATIENCE = 30.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 class HttpServer:

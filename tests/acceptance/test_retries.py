@@ -30,7 +30,7 @@ TASK = {
     "title": "Two",
     "idempotency_key": "key-1",
 }
-PATIENCE = 30.0  # seconds until a commit must be there
+PATIENCE = 60.0  # seconds until a commit must be there
 
 
 @pytest.fixture

@@ -66,5 +66,5 @@ class ByHand:
         return self.ask({"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": parameters})
 
     def end(self) -> str:
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=40)
         return errors.decode()

@@ -44,7 +44,7 @@ class OddToolbox:
             case "slow":
                 (FOLDER / "begun").touch()
                 for done in range(10):
-                    time.sleep(0.12)
+                    time.sleep(0.06)
                     if progress:
                         progress(done + 1, 10, "Counting")
                 (FOLDER / "done").touch()

@@ -22,7 +22,7 @@ from tests.docyard.test_stdio import ODD_SERVER, ByHand, Era, client, environmen
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 20.0  # seconds in which what must come has come
+PATIENCE = 60.0  # seconds in which what must come has come
 QUIET = 0.4  # seconds in which what must not come would have come
 
 

@@ -67,7 +67,7 @@ class Patient:
     def call(self, name: str, arguments: object, *, progress: Callable[..., None], **others: Any) -> Answer:
         for done in (1, 2):
             progress(done, done, "Waiting")
-            assert self.arrived.acquire(timeout=10)
+            assert self.arrived.acquire(timeout=60)
         return Answer({})
 
 

@@ -36,7 +36,7 @@ async def test_a_thread_is_used_again() -> None:
 
 async def test_no_more_are_at_work_than_there_may_be() -> None:
     lock, at_work, most = threading.Lock(), 0, 0
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def work() -> None:
         nonlocal at_work, most
@@ -59,7 +59,7 @@ async def test_what_was_begun_is_finished_and_what_was_not_never_begins() -> Non
 
     def slow() -> None:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         done.append("slow")
 
     with Workers(1) as workers:

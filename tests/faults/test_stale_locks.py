@@ -77,7 +77,10 @@ def test_anothers_lock_is_named_and_stays(
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_lock_that_goes_in_time_only_delays(tmp_path: Path, lock: str) -> None:
+def test_a_lock_that_goes_in_time_only_delays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
+) -> None:
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 60.0)
     repo = repositories.normal(tmp_path)
     path = plant(repo, lock, "empty")
     other = threading.Timer(0.3, path.unlink)

@@ -52,7 +52,7 @@ def publish_changes(path: Path, base: str) -> tuple[str, str]:
 def in_time(repo: Repo, base: str) -> tuple[str, str]:
     """The same in a process of its own, since libgit2 goes on for ever with some broken objects."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply_async(publish_changes, (repo.path, base)).get(timeout=20)
+        return pool.apply_async(publish_changes, (repo.path, base)).get(timeout=60)
 
 
 @pytest.fixture

@@ -116,9 +116,9 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
     thread = threading.Thread(target=ask)
     with locked(home(repo) / "lock", 0):
         thread.start()
-        assert waiting.wait(20)
+        assert waiting.wait(60)
         assert pages == []
-    thread.join(20)
+    thread.join(60)
     assert [(page.commit, page.stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
     assert told[0].startswith("Waiting")
     assert "Indexing documents" in told
@@ -140,12 +140,12 @@ def test_threads_are_answered_while_one_of_them_indexes(
 
     def progress(done: int, total: int, message: str) -> None:
         reached.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
 
     thread = threading.Thread(target=lambda: index.follow(progress))
     thread.start()
     try:
-        assert reached.wait(20)
+        assert reached.wait(60)
         page = index.search("jitter")
         assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
     finally:

@@ -52,6 +52,12 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     user_key.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All links are waited for, on a busy machine too."""
+    monkeypatch.setattr("tools.links._PATIENCE", 60.0)
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", {"api.md": API, "notes/plain.md": "# Plain\n\nNothing of note.\n"})

@@ -27,12 +27,6 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", FILES)
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All links are waited for, on a busy machine too."""
-    monkeypatch.setattr("tools.links._PATIENCE", 60.0)
-
-
 def links(ask: Ask, **arguments: Any) -> dict[str, Any]:
     answer = ask("view_document", **arguments)
     assert not answer.is_error, answer.data

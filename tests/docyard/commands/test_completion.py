@@ -102,7 +102,7 @@ def typed(
 
 def recorded(out: Path, terminal: int) -> str:
     """The line that the shell has written, once it has."""
-    seen, end = b"", time.monotonic() + 30
+    seen, end = b"", time.monotonic() + 60
     while time.monotonic() < end:
         if select.select([terminal], [], [], 0.05)[0]:
             seen += os.read(terminal, 65536)

@@ -202,5 +202,5 @@ def dripping() -> Iterator[int]:
         yield int(listener.getsockname()[1])
     finally:
         is_over.set()
-        thread.join(5)
+        thread.join(60)
         listener.close()

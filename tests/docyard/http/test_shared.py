@@ -15,7 +15,7 @@ from docyard.protocol.calls import Calls
 from docyard.protocol.workers import Workers
 from tools.registry import UnknownTool
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 class NoChannel:

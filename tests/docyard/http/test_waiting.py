@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 
 from docyard.http.waiting import BACKLOG, MOST, Waiting
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
 

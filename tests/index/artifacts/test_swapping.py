@@ -25,7 +25,7 @@ NEWER = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not happened():
         assert time.monotonic() < until
         time.sleep(0.01)

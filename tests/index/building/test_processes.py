@@ -160,7 +160,7 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not all((tmp_path / name).exists() for name in ("parent", "child")):
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -171,11 +171,11 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_children_end_when_their_parent_is_killed(endless: subprocess.Popen[bytes]) -> None:
     endless.kill()
     # Whoever is left would hold its end of the pipe open.
-    endless.communicate(timeout=30)
+    endless.communicate(timeout=60)
 
 
 def test_ctrl_c_is_heard_by_the_parent_alone(endless: subprocess.Popen[bytes]) -> None:
     """A terminal sends it to all processes; the child says nothing of it."""
     os.killpg(endless.pid, signal.SIGINT)
-    _, errors = endless.communicate(timeout=30)
+    _, errors = endless.communicate(timeout=60)
     assert errors.count(b"Traceback") == 1

@@ -158,7 +158,7 @@ def test_two_merges_at_once(repo: Repo) -> None:
     commit(repo, "second", {"notes.md": b"# Notes\n\nSecond.\n"}, start="topic~1")
     store = GitStore(repo.path)
     tips = [store.tip(name) for name in ("topic", "second")]
-    both_ready, done = threading.Barrier(2, timeout=30), []
+    both_ready, done = threading.Barrier(2, timeout=60), []
 
     def one(theirs: str) -> None:
         workspace = Workspace.open(repo.path, durable=False)

@@ -49,7 +49,7 @@ def running(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 @contextmanager

@@ -369,7 +369,7 @@ def test_the_ssh_agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPat
             assert reached.sync().commit == theirs
         finally:
             agent.terminate()
-            agent.wait(10)
+            agent.wait(60)
 
 
 def test_too_much(tmp_path: Path, home: Path) -> None:

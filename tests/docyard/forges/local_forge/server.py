@@ -179,5 +179,5 @@ def local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
         yield forge
     finally:
         server.should_exit = True
-        thread.join(5)
+        thread.join(60)
         listener.close()
