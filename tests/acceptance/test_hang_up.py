@@ -179,7 +179,6 @@ WAYS = (
 
 QUICK = {
     (close_input, in_the_publication),
-    (close_output, in_the_publication),
     (close_both, after_a_commit),
     (terminate, in_the_publication),
 }

@@ -148,10 +148,13 @@ def test_what_a_repository_answers_leads_on(repo: Repo, home: Path, toolsets: st
     assert repo.head() == before
 
 
-def test_what_an_artifact_answers_leads_on(repo: Repo, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("refs", [("v#1",), pytest.param((None, "v#1"), marks=pytest.mark.slow)])
+def test_what_an_artifact_answers_leads_on(
+    repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
+) -> None:
     out = tmp_path / "out"
     command = [*warm.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     done = subprocess.run(command, env=surroundings(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with serving_artifact(out, home, "--toolsets", ALL) as server:
-        assert crawl(server, (None, "v#1")) > 100
+        assert crawl(server, refs) > 100

@@ -31,7 +31,11 @@ def digest(folder: Path) -> str:
     return total.hexdigest()
 
 
-@pytest.mark.parametrize("options", [(), ("--toolsets", "documents,tasks,search")], ids=["alone", "toolsets"])
+@pytest.mark.parametrize(
+    "options",
+    [(), pytest.param(("--toolsets", "documents,tasks,search"), marks=pytest.mark.slow)],
+    ids=["alone", "toolsets"],
+)
 def test_a_hundred_reads_change_nothing(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
     repo = normal(tmp_path / "docs", FILES)
     repo.status()

@@ -12,7 +12,7 @@ from tests.faults.scene import Scene
 from tests.faults.shim import Fault
 
 
-@steps(8)
+@steps(10)
 @pytest.mark.parametrize(
     ("fault", "durable"),
     [*((fault, True) for fault in FAULTS), ("kill", False)],

@@ -91,7 +91,7 @@ def strike(
     judge(tell, f"{act}, {fault}", len(points), wrong)
 
 
-@steps(47, 7)
+@steps(94, 7)
 @pytest.mark.parametrize("act", ACTS)
 def test_after_a_kill_a_retry_gives_one_result(
     server: ForkServer, memory: Path, place: Path, tell: Tell, act: str, step: int

@@ -73,7 +73,7 @@ def packed(place: Path) -> Shape:
     return Shape(repo, "main", repo.path / ".git")
 
 
-@steps(20, 3)
+@steps(40, 3)
 @pytest.mark.parametrize(
     "build", [linked, linked_to_a_bare_one, unborn, not_checked_out, packed], ids=lambda build: build.__name__
 )

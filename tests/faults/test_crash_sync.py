@@ -45,7 +45,7 @@ def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
     assert (texts, said.unreadable) == (["ours.md", "theirs.md"], 0)
 
 
-@steps(110, 9)
+@steps(200, 9)
 @pytest.mark.parametrize("fault", ["kill", "no space"])
 def test_after_each_fault_the_next_one_ends_it(
     server: ForkServer, memory: Path, place: Path, tell: Tell, fault: str, step: int

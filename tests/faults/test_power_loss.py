@@ -12,7 +12,7 @@ from tests.faults.scene import Scene
 from tests.faults.shim import Fault, lose_power
 
 
-@steps(15, 3)
+@steps(40, 3)
 @KINDS
 @pytest.mark.parametrize("fault", ["kill", "no space"])
 def test_nothing_is_torn_by_a_loss_of_power(

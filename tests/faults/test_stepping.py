@@ -120,7 +120,7 @@ def check_line(repo: Repo, path: str) -> None:
     assert found in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
 
 
-@steps(24)
+@steps(40)
 @pytest.mark.parametrize(
     "action", [commit_an_edit, commit_nothing, add, status, stash, switch], ids=lambda action: action.__name__
 )

@@ -105,7 +105,9 @@ def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: i
             move(repo, commits[number % len(commits)])
 
 
-@pytest.mark.parametrize("work", ["follow", "first", pytest.param("rebuild", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "work", ["follow", *(pytest.param(work, marks=pytest.mark.slow) for work in ("first", "rebuild"))]
+)
 def test_killed_at_any_step(open_index: Open, repo: Repo, commits: list[str], work: str) -> None:
     area = repo.path / ".git" / "docyard"
     code: int | None = None

@@ -232,7 +232,7 @@ def small_disk(folder: Path, size: int, script: list[str]) -> subprocess.Complet
     )
 
 
-@pytest.mark.parametrize("room", [8_192, 24_576, 10_000_000])
+@pytest.mark.parametrize("room", [8_192, pytest.param(24_576, marks=pytest.mark.slow), 10_000_000])
 def test_a_full_disk_sends_the_index_elsewhere(repo: Repo, tmp_path: Path, own_key: Path, room: int) -> None:
     """From the Git directory to the user's cache: room for the lock alone, for half of it, and for all."""
     area = repo.path / ".git" / "docyard"

@@ -33,7 +33,7 @@ MENDED_WITHIN = 30.0
 LIMIT = 120.0
 
 KILLS = [
-    pytest.param(2, id="2"),
+    pytest.param(1, id="1"),
     pytest.param(10, id="10", marks=[pytest.mark.slow]),
     pytest.param(50, id="50", marks=pytest.mark.soak),
 ]

@@ -36,7 +36,7 @@ class Load:
 
 
 LOADS = [
-    pytest.param(Load(4, 15, 60), id="4x15"),
+    pytest.param(Load(4, 10, 60), id="4x10"),
     pytest.param(Load(8, 40, 120), id="8x40", marks=pytest.mark.slow),
     pytest.param(Load(8, 1250, 1800, documents=90), id="8x1250", marks=pytest.mark.soak),
     pytest.param(Load(8, 125, 900, durable=True, documents=9), id="8x125-fsync", marks=pytest.mark.soak),

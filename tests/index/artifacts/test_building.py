@@ -319,7 +319,7 @@ def test_a_folder_that_cannot_be_made_is_said(repo: Repo, tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("stop", [kill, refuse])
+@pytest.mark.parametrize("stop", [kill, pytest.param(refuse, marks=pytest.mark.slow)])
 def test_a_build_that_is_stopped_at_any_step_leaves_the_old_artifact(
     repo: Repo, out: Path, stop: Callable[[], None]
 ) -> None:

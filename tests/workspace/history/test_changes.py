@@ -206,7 +206,9 @@ def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) ->
         assert found == expected
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
+)
 def test_a_sections_history_is_that_of_its_text(tmp_path: Path, seed: int) -> None:
     """Every version is parsed here, where the walk passes by those that it can tell without."""
     random = Random(seed)
@@ -397,7 +399,9 @@ def test_progress_is_told_on_long_walks(tmp_path: Path) -> None:
     assert len(said) >= 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
+)
 def test_a_walk_that_meets_an_older_one_ends_as_if_it_was_walked(tmp_path: Path, seed: int) -> None:
     """Asked at every commit, pages and cursors are those of a server that starts anew."""
     random = Random(seed)

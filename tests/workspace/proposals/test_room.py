@@ -44,7 +44,14 @@ def plant(repo: Repo, id: str, words: Words, count: int) -> None:
     repo.git("checkout", "-q", "main")
 
 
-@pytest.mark.parametrize("text", ["Why?", "w" * 5_000, "😀" * 2_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why?",
+        pytest.param("w" * 5_000, marks=pytest.mark.slow),
+        pytest.param("😀" * 2_000, marks=pytest.mark.slow),
+    ],
+)
 def test_remarks_leave_room_for_verdicts_and_ends(repo: Repo, text: str) -> None:
     speaker = Speaker(repo.path)
     speaker.say(opening())

@@ -1,6 +1,6 @@
 """An exchange that is cut in the middle, or that falls silent.
 
-It is cut twice each way, ten times over each transport (slow), or twenty times (soak).
+It is cut twice each way over one transport, ten times over each (slow), or twenty times (soak).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from workspace.workspace import Workspace
 CUTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.soak)]
 
 
-@pytest.fixture(params=["git", "http", pytest.param("ssh", marks=pytest.mark.slow)])
+@pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
 def through(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[tuple[Site, Proxy]]:
     """A site whose clone goes through a proxy."""
     with site(request.param, tmp_path, home) as made:

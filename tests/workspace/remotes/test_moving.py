@@ -44,7 +44,12 @@ def test_the_lock_of_one_that_was_killed_is_removed(folder_site: Site, written: 
 
 
 @pytest.mark.parametrize(
-    "note", [None, f"{TRACKING} {'1' * 40}\n", "refs/heads/main \n", "no note", "\udcff"]
+    "note",
+    [
+        None,
+        f"{TRACKING} {'1' * 40}\n",
+        *(pytest.param(note, marks=pytest.mark.slow) for note in ("refs/heads/main \n", "no note", "\udcff")),
+    ],
 )
 def test_the_lock_of_another_stays_and_is_told(folder_site: Site, note: str | None) -> None:
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
