@@ -148,7 +148,7 @@ def test_what_a_repository_answers_leads_on(repo: Repo, home: Path, toolsets: st
     assert repo.head() == before
 
 
-@pytest.mark.parametrize("refs", [("v#1",), pytest.param((None, "v#1"), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("refs", [(None,), pytest.param((None, "v#1"), marks=pytest.mark.slow)])
 def test_what_an_artifact_answers_leads_on(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:

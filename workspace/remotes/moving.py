@@ -59,10 +59,12 @@ class Moving:
             while not self._remotes.set_ref(ref, commit, was=was):
                 if self._remotes.commit_at(ref) != was:
                     return
-                unlocked += not lock.exists()
+                # Only what is there is told of, however slowly time was given to this process.
+                is_held = lock.exists()
+                unlocked += not is_held
                 if unlocked == _ATTEMPTS:
                     raise RefNotMoved(ref)
-                if time.monotonic() > until:
+                if is_held and time.monotonic() > until:
                     raise Locked(shown(lock, self._common_dir))
                 time.sleep(_PAUSE)
         finally:

@@ -88,7 +88,12 @@ def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Si
     assert folder_site.sync().state is State.REWOUND
 
 
-def test_a_ref_in_the_way_is_told(folder_site: Site) -> None:
+@pytest.mark.parametrize("patience", [0.1, -1.0], ids=["in time", "when time is up"])
+def test_a_ref_in_the_way_is_told(
+    folder_site: Site, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """And no lock that nobody holds, be the machine ever so slow."""
+    monkeypatch.setattr(moving, "WAIT_FOR_GIT", patience)
     folder_site.there.git("branch", "proposals/k3v7m2qa")
     folder_site.here.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
