@@ -115,11 +115,15 @@ def proposed(
 
     Raises what `Proposing.propose` does.
     """
+    from workspace.proposing import ProposalEnded
+
     done = context.workspace.proposing().propose(operations, actor_of(context, tool), **fields)
     if done.proposal is None:  # a dry run, or nothing is left to be changed
         return Home(context, context, None, tuple(paths)), done.written
-    is_over = done.written.repeated is not None and not done.proposal.is_open
-    at = context if is_over else _at(context, done.proposal)
+    try:
+        at = _at(context, done.proposal)
+    except ProposalEnded:  # before this retry, or just now: what was written is told all the same
+        at = context
     return Home(context, at, done.proposal, tuple(paths)), done.written
 
 

@@ -67,3 +67,20 @@ def test_the_retry_of_a_write_is_answered_where_its_proposal_ends_meanwhile(
     after(monkeypatch, Proposing, "one", lambda: done(other("update_proposal", **ends)))
     again = done(ask("edit_document", **call))
     assert (again["repeated"], again["commit"]) == (True, first["commit"])
+
+
+def test_a_direct_write_whose_proposal_is_closed_at_once_is_told(
+    ask: Ask, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = client_of(toolbox)
+
+    def close() -> None:
+        [one] = done(other("view_proposal"))["proposals"]
+        done(other("update_proposal", proposal=one["proposal"], action="close"))
+
+    after(monkeypatch, Proposing, "propose", close)
+    call = {**WRITE, "file": "specs/limits.md", "slug": "rate", "idempotency_key": "K"}
+    first = done(ask("edit_document", **call))
+    again = done(ask("edit_document", **call))
+    assert (again["proposal"], again["commit"]) == (first["proposal"], first["commit"])
+    assert (again["repeated"], "repeated" in first) == (True, False)
