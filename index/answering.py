@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from index.port import Progress, Query, Results
     from workspace.snapshot import Snapshot
 
+_TRIES = 3
+"""How often a question is asked of an index that others change all the time."""
+
 _FEW = 32
 """Terms of a query that takes about as long as any other."""
 
@@ -60,23 +63,29 @@ def at_once(live: LiveIndex, question: Question, ref: str | None = None) -> Answ
         results = live.search(*question[1:])
     except (IndexDamaged, GenerationGone):
         raise WouldWait from None
-    if not results.hits:
+    if not results.hits or results.state.commit != followed.state.commit:
         raise WouldWait
     return Answer(results, None)
 
 
 def from_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:
     """Answer from the tip of the branch. Raises StaleCursor, and what following and filters raise."""
-    for _ in range(2):
+    for _ in range(_TRIES):
         followed = live.follow(progress)
         results = _asked(live, question, followed, progress)
+        is_stale = followed.is_stale
+        if results.state.commit != followed.state.commit:
+            # Another thread followed further meanwhile, or went back to what is left where files are gone.
+            is_stale = live.is_behind(results.state)
+            if is_stale and not followed.is_stale:
+                continue
         if results.hits or question.offset:
-            return Answer(results, None, followed.is_stale)
+            return Answer(results, None, is_stale)
         if hint := _explained(live, question, results):
-            return Answer(results, hint, followed.is_stale)
+            return Answer(results, hint, is_stale)
     from index.explaining import UNEXPLAINED
 
-    return Answer(results, UNEXPLAINED, followed.is_stale)
+    return Answer(results, None if results.hits else UNEXPLAINED, is_stale)
 
 
 def from_commit(

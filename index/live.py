@@ -92,12 +92,16 @@ class LiveIndex:
             state = self.engine.serving()
             if state is None:
                 raise
-            return Followed(state, is_stale=state.commit != self._workspace.tip())
+            return Followed(state, is_stale=self.is_behind(state))
 
     def followed(self) -> Followed | None:
         """Say what the index stands for, if it is open and at the tip of the branch."""
         state = self._engine.serving() if self._engine else None
         return Followed(state) if state is not None and self._is_fresh(state) else None
+
+    def is_behind(self, state: State) -> bool:
+        """Whether a state is that of another commit than the tip."""
+        return state.commit != self._workspace.tip()
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Ask the index as it is. Raises GenerationGone; IndexDamaged, after which `replace` helps."""
@@ -171,7 +175,7 @@ class LiveIndex:
 
     def _is_fresh(self, state: State) -> bool:
         """Whether a state answers for the tip, without a document that it could have."""
-        return state.commit == self._workspace.tip() and not self.is_readable_again(state)
+        return not self.is_behind(state) and not self.is_readable_again(state)
 
     def is_readable_again(self, state: State) -> bool:
         """Whether a document that was left out, because Git could not read it, can be read by now."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from index.home import Home
+from index.live import LiveIndex
 from index.metadata import Metadata
 from index.segments.store import Store
 from index.service import SearchIndex
@@ -61,6 +62,28 @@ def test_an_answer_is_no_older_than_what_was_followed(
     before(monkeypatch, Store, "read", act)
     page = index.search("okapi")
     assert (page.commit, page.stale, [hit.filepath for hit in page.hits]) == (repo.head(), False, ["new.md"])
+
+
+@pytest.mark.parametrize("times", [1, 10])
+def test_an_index_that_goes_back_is_followed_again_or_said_to_be_stale(
+    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """What was followed is opened no more, as where the place of its files is gone."""
+    index = open_index()
+    index.follow()
+    older, before_it = engine_of(index)._opened, repo.head()
+    repo.commit(MEMO)
+    real, left = LiveIndex.search, [None] * times
+
+    def search(live: LiveIndex, *asked: Any) -> Any:
+        if left:
+            left.pop()
+            live.engine._opened = older
+        return real(live, *asked)
+
+    monkeypatch.setattr(LiveIndex, "search", search)
+    page = index.search("okapi guide")
+    assert (page.commit, page.stale) == ((repo.head(), False) if times == 1 else (before_it, True))
 
 
 def test_a_slower_thread_does_not_tell_of_an_older_index(
