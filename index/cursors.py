@@ -20,6 +20,7 @@ from workspace.errors import WorkspaceError
 _KIND = "search"
 _MAC_BYTES = 16
 _SHAPE = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,1000}(?:[A-Za-z0-9_-]{2,3})?")
+_written = json.JSONEncoder(separators=(",", ":")).encode
 _FIX = "Repeat the search without a cursor to start at its first page."
 
 
@@ -73,7 +74,7 @@ def stale_cursor(generation: str | None, gone: WorkspaceError, *, other_ref: boo
 
 def seal(key: bytes, values: Sequence[object]) -> str:
     """Write JSON values into a token that nobody without the key can make or change."""
-    body = json.dumps(list(values), separators=(",", ":")).encode()
+    body = _written(list(values)).encode()
     return urlsafe_b64encode(_mac(key, body) + body).decode().rstrip("=")
 
 

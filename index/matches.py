@@ -35,35 +35,40 @@ class Matcher:
     def matches(self, text: str) -> list[Match]:
         """Find every token of a text that stands for some of the terms, in order."""
         data = b" %b " % _encoded(text).translate(_SPACED)
-        is_ascii = len(data) == len(text) + 2
+        held = self._held(data)
+        if len(data) == len(text) + 2:
+            return [(start - 1 + offset, terms) for start in sorted(held) for offset, terms in held[start]]
         found: list[Match] = []
-        words, end = self._words, data.index
         place, position = 1, 0
-        for start in sorted(self._candidates(data)):
-            word = data[start : end(b" ", start)]
-            here = words.get(word)
-            if here is None:
-                here = words[word] = self._within(word)
-            if here:
-                position += start - place if is_ascii else len(_decoded(data[place:start]))
-                place = start
-                for offset, terms in here:
-                    found.append((position + offset, terms))
+        for start in sorted(held):
+            position += len(_decoded(data[place:start]))
+            place = start
+            found += ((position + offset, terms) for offset, terms in held[start])
         return found
 
-    def _candidates(self, data: bytes) -> set[int]:
-        """Find where words begin that may hold a term; all that are not ASCII may, for letters are folded."""
+    def _held(self, data: bytes) -> dict[int, list[Match]]:
+        """Find the words that hold a term, by where they begin.
+
+        One that is not ASCII may hold any, for letters are folded.
+        """
         lowered = data.lower()
-        find, before = lowered.find, lowered.rfind
-        starts: set[int] = set()
+        find, before, after = lowered.find, lowered.rfind, lowered.index
+        words, held = self._words, dict[int, list[Match]]()
         for beginning in self._beginnings:
             at = find(beginning)
             while at >= 0:
-                starts.add(before(b" ", 0, at) + 1)
-                at = find(beginning, at + 1)
+                start, end = before(b" ", 0, at) + 1, after(b" ", at)
+                word = data[start:end]
+                here = words.get(word)
+                if here is None:
+                    here = words[word] = self._within(word)
+                if here:
+                    held[start] = here
+                at = find(beginning, end)
         if not data.isascii():
-            starts.update(word.start() for word in _FOREIGN.finditer(data))
-        return starts
+            foreign = ((word.start(), self._within(word[0])) for word in _FOREIGN.finditer(data))
+            held.update((start, here) for start, here in foreign if here)
+        return held
 
     def _within(self, word: bytes) -> list[Match]:
         """Give the matches in a word, by the character of the word at which each begins."""

@@ -216,16 +216,17 @@ class SearchIndex:
         return self.links.linking_to(snapshot, paths)
 
     def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:
+        from index.matches import Matcher
         from index.snippets import snippet
 
-        text, terms = self._live.text, question.terms
+        text, matcher = self._live.text, Matcher(question.terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),
                 score=round(score, 6),
                 heading=record.heading,
                 breadcrumb=" > ".join(record.breadcrumb),
-                snippet=snippet(text(record), terms) or record.heading,
+                snippet=snippet(text(record), matcher) or record.heading,
                 filepath=record.path,
                 metadata={key: ", ".join(values) for key, values in record.facets.items()},
                 blob=record.blob,

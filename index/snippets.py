@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 
 from index.fences import Fence, fences
 from index.matches import Match, Matcher
@@ -27,27 +26,21 @@ _VISIBLE = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
-def snippet(text: str, terms: Collection[str]) -> str:
+def snippet(text: str, matcher: Matcher) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
 
-    `text` is the section without its heading. Of a long one, the first stretch of 100,000 characters that
-    holds a term is looked at, as far as the first two million go. A text that is no longer than a snippet is
-    shown whole. A window that begins or ends inside a code fence gets the fence's opening or closing mark, so
-    that it reads as the code that it is.
+    `text` is the section without its heading, and `matcher` finds the terms in all hits of one query. Of a
+    long text, the first stretch of 100,000 characters that holds a term is looked at, as far as the first
+    two million go. One that is no longer than a snippet is shown whole. A window that begins or ends inside
+    a code fence gets the fence's opening or closing mark, so that it reads as the code that it is.
     """
     text = _shown(text[:_MOST])
     if len(text) <= LENGTH:
         return _marked(text, 0, len(text), fences(text, 0, len(text)))
-    match = _match(text, _matcher(frozenset(terms)))
+    match = _match(text, matcher)
     near = fences(text, max(0, match - _LEAD), match + LENGTH)
     start = _outside_marks(text, _start(text, match, near), near)
     return _marked(text, start, _end(text, start), near)
-
-
-@lru_cache(maxsize=4)
-def _matcher(terms: frozenset[str]) -> Matcher:
-    """Give the same matcher to all snippets of a page of hits."""
-    return Matcher(terms)
 
 
 def _shown(text: str) -> str:

@@ -28,7 +28,7 @@ class Unanswered:
 
     def __init__(self) -> None:
         self._counts: Counter[RequestId] = Counter()
-        self._changed = anyio.Event()
+        self._none_left = anyio.Event()
         self.first = anyio.Event()
         """Set when something was answered."""
 
@@ -61,7 +61,8 @@ class Unanswered:
     async def settled(self) -> None:
         """Return when nothing waits for an answer; several may wait for that."""
         while self._counts:
-            await self._changed.wait()
+            self._none_left = self._none_left if not self._none_left.is_set() else anyio.Event()
+            await self._none_left.wait()
 
     def _answered(self, identity: RequestId) -> None:
         identity = coerce_request_id(identity)
@@ -71,5 +72,5 @@ class Unanswered:
         self._tell()
 
     def _tell(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        if not self._counts:
+            self._none_left.set()

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from index.matches import Matcher
 from index.query import parse
 from index.snippets import LENGTH, snippet
 from tests.examples import examples
 
 
 def cut(text: str, query: str) -> str:
-    return snippet(text, parse(query).terms)
+    return snippet(text, Matcher(parse(query).terms))
 
 
 def test_a_short_text_is_shown_whole() -> None:
