@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from functools import cache
 from os.path import dirname
 
@@ -94,6 +95,7 @@ def _attend(asked: socket.socket) -> None:
         for descriptor in (0, 1, 2, *descriptors):
             os.close(descriptor)
         asked.sendall(child.to_bytes(_CODE, "big"))
+        threading.Thread(target=_end_with, args=(asked, child), daemon=True).start()
         _, status = os.waitpid(child, 0)
         asked.sendall(os.waitstatus_to_exitcode(status).to_bytes(_CODE, "big", signed=True))
         os._exit(0)
@@ -106,6 +108,12 @@ def _attend(asked: socket.socket) -> None:
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
     _become(**json.loads(data))
+
+
+def _end_with(asked: socket.socket, child: int) -> None:
+    """Kill what was forked when what stands for it was killed, which cannot pass that on."""
+    if not asked.recv(1):
+        os.kill(child, signal.SIGKILL)
 
 
 def _become(arguments: list[str], environment: dict[str, str], folder: str) -> None:
