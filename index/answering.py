@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from index.port import Progress, Query, Results
     from workspace.snapshot import Snapshot
 
-_TRIES = 3
+_TRIES = 2
 """How often a question is asked of an index that others change all the time."""
 
 _FEW = 32
