@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.cursors import StaleCursor, stale_cursor
 from index.integrity import IndexDamaged
-from index.port import GenerationGone
+from index.port import GenerationGone, NotIndexed
 from workspace.errors import WouldWait
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def at_once(live: LiveIndex, question: Question, ref: str | None = None) -> Answ
         raise WouldWait
     try:
         results = live.search(*question[1:])
-    except (IndexDamaged, GenerationGone):
+    except (IndexDamaged, GenerationGone, NotIndexed):
         raise WouldWait from None
     if not results.hits or results.state.commit != followed.state.commit:
         raise WouldWait
@@ -70,9 +70,14 @@ def at_once(live: LiveIndex, question: Question, ref: str | None = None) -> Answ
 
 def from_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:
     """Answer from the tip of the branch. Raises StaleCursor, and what following and filters raise."""
-    for _ in range(_TRIES):
+    for left in reversed(range(_TRIES)):
         followed = live.follow(progress)
-        results = _asked(live, question, followed, progress)
+        try:
+            results = _asked(live, question, followed, progress)
+        except NotIndexed:  # its files are gone since, or the branch was switched to one without an index
+            if left:
+                continue
+            raise
         is_stale = followed.is_stale
         if results.state.commit != followed.state.commit:
             # Another thread followed further meanwhile, or went back to what is left where files are gone.

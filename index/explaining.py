@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from index.hints import Hint, hint
-from index.port import GenerationGone, Query, Results
+from index.integrity import IndexDamaged
+from index.port import GenerationGone, NotIndexed, Query, Results
 from index.suggestions import suggestions
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Asked(Protocol):
 
 
 def explained(asked: Asked, query: str, question: Query, generation: str) -> Hint | None:
-    """Say why a question, which was read from `query`, finds nothing; None if its generation is gone."""
+    """Say why a question, read from `query`, finds nothing; None if what it was asked of is gone."""
 
     def ask(other: Query, most: int) -> list[Record]:
         return [scored.record for scored in asked.search(other, 0, most, generation).hits]
@@ -39,5 +40,5 @@ def explained(asked: Asked, query: str, question: Query, generation: str) -> Hin
 
     try:
         return hint(question, ask, spelled)
-    except GenerationGone:
+    except (GenerationGone, NotIndexed, IndexDamaged):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp_types import SERVER_INFO_META_KEY
+from mcp_types import LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 Context = ServerRequestContext[Any, Any]
@@ -46,7 +46,7 @@ def _is_plain(context: Context, params: Mapping[str, Any]) -> bool:
         params.keys() <= _FIELDS
         and isinstance(params.get("name"), str)
         and isinstance(params.get("arguments"), dict | None)
-        and ("_meta" not in params or context.meta is not None)
+        and ("_meta" not in params or (context.meta is not None and LOG_LEVEL_META_KEY not in context.meta))
         and context.request_id is not None
         and context.session.client_params is not None
     )

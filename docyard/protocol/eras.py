@@ -30,8 +30,9 @@ async def serve(server: Server[Any], wire: Wire, options: InitializationOptions)
 
 async def one_era(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Middleware that refuses a request of the stateless era on a connection of the other."""
+    is_request = ctx.request_id is not None
     is_handshake = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
-    if is_handshake and ctx.method != "initialize" and _has_envelope(ctx.params):
+    if is_request and is_handshake and ctx.method != "initialize" and _has_envelope(ctx.params):
         raise MCPError(
             code=INVALID_REQUEST,
             message="this connection began with a handshake: "

@@ -18,12 +18,13 @@ from mcp_types import (
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from docyard.protocol.answers import line_of
 from docyard.protocol.input import Input
@@ -164,6 +165,9 @@ def _line(message: JSONRPCMessage) -> bytes:
 
 def _message(line: bytes) -> JSONRPCMessage | None:
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return None
+    # To the SDK a request whose id is none, such as 1.5 or null, is a notification with a field too many.
+    is_odd = isinstance(message, JSONRPCNotification) and b'"id"' in line and "id" in from_json(line)
+    return None if is_odd else message

@@ -53,6 +53,15 @@ def test_what_is_no_call_is_refused(repo: Path, params: dict[str, Any]) -> None:
     server.end()
 
 
+@pytest.mark.parametrize(("level", "is_refused"), [("debug", False), ("bogus", True), (1, True)])
+def test_the_envelope_is_checked_to_its_end(repo: Path, level: object, is_refused: bool) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    meta = {**ENVELOPE, "io.modelcontextprotocol/logLevel": level}
+    answer = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
+    assert (answer.get("error", {}).get("code") == -32602) is is_refused
+    server.end()
+
+
 def test_a_call_before_the_handshake_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == -32602

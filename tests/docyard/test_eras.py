@@ -20,6 +20,14 @@ def test_a_request_of_the_stateless_era_after_a_handshake_is_refused(repo: Path)
     server.end()
 
 
+def test_a_notification_with_an_envelope_is_heard_in_either_era(repo: Path) -> None:
+    server = ByHand(serving(repo))
+    odd = {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"_meta": ENVELOPE}}
+    server.send(json.dumps(odd).encode())
+    assert server.request(1, "tools/list")["result"]["tools"]
+    assert server.end() == ""
+
+
 def test_a_handshake_in_the_stateless_era_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     assert server.request(1, "tools/list", _meta=ENVELOPE)["result"]["tools"]

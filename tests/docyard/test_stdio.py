@@ -179,6 +179,18 @@ async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era
         assert json.loads(result.content[0].text) == data_of(result)
 
 
+def test_a_request_with_an_id_that_is_none_is_refused(repo: Path) -> None:
+    server = ByHand(serving(repo))
+    odd: list[Any] = [None, 1.0, 1.5, True, [], {}]
+    for number, identity in enumerate(odd):
+        server.send(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "tools/list"}).encode())
+        server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"id":1}}')
+        answer = server.request(number, "ping")
+        assert (answer["id"], answer.get("error", {}).get("code")) == (None, -32600)
+        assert server.receive()["id"] == number
+    assert server.end() == ""
+
+
 def test_a_line_that_cannot_be_read_is_answered_and_the_server_goes_on(repo: Path) -> None:
     server = ByHand(serving(repo))
     answer = server.call(5, "search_docs", {"query": "\ud800"})

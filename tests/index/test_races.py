@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from index import answering
 from index.home import Home
 from index.live import LiveIndex
 from index.metadata import Metadata
@@ -23,8 +25,8 @@ MEMO = {"new.md": "---\ntype: memo\n---\n# New\n\nAn okapi.\n"}
 LETTER = {"new.md": "---\ntype: letter\n---\n# New\n\nA quagga.\n"}
 
 
-def before(patch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], object]) -> None:
-    """Has something done once, right before a method is called for the first time."""
+def before(patch: pytest.MonkeyPatch, owner: object, name: str, act: Callable[[], object]) -> None:
+    """Has something done once, right before a function is called for the first time."""
     real, waiting = getattr(owner, name), [act]
 
     def called(*given: Any) -> object:
@@ -84,6 +86,25 @@ def test_an_index_that_goes_back_is_followed_again_or_said_to_be_stale(
     monkeypatch.setattr(LiveIndex, "search", search)
     page = index.search("okapi guide")
     assert (page.commit, page.stale) == ((repo.head(), False) if times == 1 else (before_it, True))
+
+
+@pytest.mark.parametrize("path", [None, "nowhere/"], ids=["answered", "explained"])
+def test_an_index_that_is_gone_since_it_was_followed_is_made_again(
+    index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
+) -> None:
+    index.follow()
+    location = engine_of(index)._home.look()
+
+    def act() -> None:
+        """Its folder is deleted, and another thread notices that."""
+        shutil.rmtree(location.folder)
+        assert engine_of(index).state() is None
+
+    owner, name = (LiveIndex, "search") if path is None else (answering, "_explained")
+    before(monkeypatch, owner, name, act)
+    page = index.search("errors", path=path)
+    assert (bool(page.hits), page.commit) == (path is None, repo.head())
+    assert page.hint is None or "nowhere/" in page.hint.message
 
 
 def test_a_slower_thread_does_not_tell_of_an_older_index(
