@@ -47,11 +47,9 @@ class ServerClosing(Exception):
 
 
 class Calls:
-    """Runs the calls of one server in its workers.
+    """Runs the calls of one server in its workers, and those that wait for nothing at once.
 
-    `sight` is the memory of the one client that a server over stdio has; over HTTP there is none. For one
-    client, a call that waits for nothing is answered on the event loop, as long as no other is on its way: to
-    the worker and back would take a tenth of the time of a search.
+    `sight` is the memory of the one client that a server over stdio has; over HTTP there is none.
     """
 
     def __init__(self, toolbox: Toolbox, workers: Workers, sight: Sight | None = None) -> None:
@@ -78,8 +76,6 @@ class Calls:
         with an apology and a reference.
         """
         if reporter is None:
-            if (found := self._at_once(name, arguments, client)) is not None:
-                return found
             result = await self._workers.run(partial(self._run, name, arguments, client, None, person))
         else:
             async with _reporting(reporter) as progress:
@@ -108,15 +104,15 @@ class Calls:
 
         await anyio.to_thread.run_sync(run)
 
-    def _at_once(self, name: str, arguments: Mapping[str, Any], client: str) -> dict[str, Any] | None:
-        """The result of a call that waits for nothing; None if it has to wait, or might go wrong.
+    def at_once(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The result of a call that waits for nothing, on the event loop; None if it must, or went wrong.
 
-        While a worker is busy it may hold a lock and wait for the event loop, so nothing is tried here.
+        Only for one client, and while no worker is busy: one may hold a lock and wait for the event loop.
         """
         if self._sight is None or not self._workers.is_idle or not self._toolbox.answers_at_once(name):
             return None
         try:
-            answer = self._toolbox.call(name, arguments, client=client, sight=self._sight, may_wait=False)
+            answer = self._toolbox.call(name, arguments, client="", sight=self._sight, may_wait=False)
             return None if answer.is_error else result_of(answer)
         except WouldWait:
             return None

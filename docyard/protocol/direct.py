@@ -1,8 +1,9 @@
 """Calls of tools by the shortest way through the SDK.
 
 What a tool answers has the shape of the protocol as it is made. The SDK would check it, copy it three times
-and write it once more, which takes as long as a search; so a plain call is answered before all that. Anything
-else, such as a call before the handshake or with fields that are none of ours, goes the SDK's own way.
+and write it once more, which takes as long as a search; so a plain call is answered before all that, and
+one that waits for nothing before the SDK makes a task of it. Anything else, such as a call before the
+handshake or with fields that are none of ours, goes the SDK's own way.
 """
 
 from __future__ import annotations
@@ -11,41 +12,70 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp_types import LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY
+from mcp_types import LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY, JSONRPCRequest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 Context = ServerRequestContext[Any, Any]
-Call = Callable[[Context, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+Result = dict[str, Any]
+Call = Callable[[Context, str, Mapping[str, Any]], Awaitable[Result]]
+AtOnce = Callable[[str, Mapping[str, Any]], Result | None]
 
-_FIELDS = frozenset({"name", "arguments", "_meta"})
+_METHOD = "tools/call"
+_BARE = frozenset({"name", "arguments"})
+_FIELDS = _BARE | {"_meta"}
 
 
 class DirectCalls:
     """Middleware of a server: `call` answers a call of a tool with a result as it is sent.
 
-    `stamp` gives what the stateless era's results say of the server (MCP 2026-07-28, "Result").
+    `at_once` does that too where nothing has to be waited for, and gives None where something has. `stamp`
+    gives what the stateless era's results say of the server (MCP 2026-07-28, "Result").
     """
 
-    def __init__(self, call: Call, stamp: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, call: Call, at_once: AtOnce, stamp: Callable[[], dict[str, Any]]) -> None:
         self._call = call
+        self._at_once = at_once
         self._stamp = stamp
+        self._has_shaken_hands = False
+        self._refused: object = None  # the request that was not answered at once, on its way through the SDK
+
+    def answer(self, request: JSONRPCRequest) -> Result | None:
+        """The result of a call before the SDK has heard of it; None for all that is not answered here.
+
+        That is begun after a call has come through the SDK, by which it is known that there was a handshake.
+        """
+        params = request.params
+        if not self._has_shaken_hands or request.method != _METHOD or params is None:
+            return None
+        if not (params.keys() <= _BARE and _is_call(params)):
+            return None
+        result = self._at_once(params["name"], params.get("arguments") or {})
+        self._refused = params if result is None else None
+        return result
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         params = ctx.params
-        if ctx.method != "tools/call" or params is None or not _is_plain(ctx, params):
+        if ctx.method != _METHOD or params is None or not _is_plain(ctx, params):
             return await call_next(ctx)
-        result = await self._call(ctx, params["name"], params.get("arguments") or {})
+        name, arguments = params["name"], params.get("arguments") or {}
+        result = None if params is self._refused else self._at_once(name, arguments)
+        if result is None:
+            result = await self._call(ctx, name, arguments)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            result |= {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: self._stamp()}}
+            return result | {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: self._stamp()}}
+        self._has_shaken_hands = True
         return result
+
+
+def _is_call(params: Mapping[str, Any]) -> bool:
+    return isinstance(params.get("name"), str) and isinstance(params.get("arguments"), dict | None)
 
 
 def _is_plain(context: Context, params: Mapping[str, Any]) -> bool:
     """Whether there is nothing in a call that only the SDK knows how to check."""
     return (
         params.keys() <= _FIELDS
-        and isinstance(params.get("name"), str)
-        and isinstance(params.get("arguments"), dict | None)
+        and _is_call(params)
         and ("_meta" not in params or (context.meta is not None and LOG_LEVEL_META_KEY not in context.meta))
         and context.request_id is not None
         and context.session.client_params is not None

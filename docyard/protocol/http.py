@@ -104,7 +104,7 @@ async def serve_http(
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus, is_shared=True)
         watching = Watching(Requests(toolbox, workers), bus, is_shared=True)
-        server = build_server(
+        server, _ = build_server(
             toolbox,
             calls,
             workers,

@@ -59,6 +59,15 @@ class Output:
         if rest:
             await self._enqueue(rest)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether all that was written has been read, as far as that can be told."""
+        return self._pipe is not None and not self._queued and self._pipe.is_free
+
+    def write_at_once(self, line: bytes) -> bool:
+        """Write a line if that cannot wait; else nothing of it. Errors: OSError if nobody reads any more."""
+        return self.is_free and self._pipe is not None and self._pipe.take_whole(line)
+
     def close(self) -> None:
         """End the thread when it has written what it was given."""
         self._lines.put(None)
@@ -135,6 +144,18 @@ class _Pipe:
         while data and self._room.poll(0):
             data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
         return data
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is known to be empty."""
+        return bool(self._capacity) and self._is_empty()
+
+    def take_whole(self, data: bytes) -> bool:
+        """Write all of it to the pipe, which is free, if it can hold as much."""
+        if len(data) > self._capacity:
+            return False
+        os.write(self._descriptor, data)
+        return True
 
     def _is_empty(self) -> bool:
         unread = array("i", [1])

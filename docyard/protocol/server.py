@@ -80,12 +80,13 @@ def build_server(
     listed: anyio.Event,
     indexed: Callable[[], Awaitable[object]],
     is_shared: bool = False,
-) -> Server[Any]:
-    """A server whose tools are the toolbox's; `listed` is set when a client has asked for them.
+) -> tuple[Server[Any], DirectCalls]:
+    """A server whose tools are the toolbox's, and how it answers their calls.
 
-    `indexed` returns when there is an index. The first list waits for it a little, where a taxonomy is
-    declared whose values nobody knows yet: many hosts ask once. `is_shared` says that requests come from
-    several clients, of which nobody can be told anything but in answer to a request.
+    `listed` is set when a client has asked for them, and `indexed` returns when there is an index. The first
+    list waits for it a little, where a taxonomy is declared whose values nobody knows yet: many hosts ask
+    once. `is_shared` says that requests come from several clients, of which nobody can be told anything but
+    in answer to a request.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
@@ -119,6 +120,13 @@ def build_server(
             announcer.ask()
             watching.ask()
 
+    def at_once(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        result = calls.at_once(name, arguments)
+        if result is not None:
+            announcer.ask()
+            watching.ask()
+        return result
+
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         return CallToolResult.model_validate(await call(context, params.name, params.arguments or {}))
 
@@ -148,8 +156,9 @@ def build_server(
         on_completion=Completions(requests).complete,
     )
     # The SDK's own makes a span of each message for an exporter, and there is none.
-    server.middleware[:] = [DirectCalls(call, lambda: server.server_info_stamp)]
-    return server
+    direct = DirectCalls(call, at_once, lambda: server.server_info_stamp)
+    server.middleware[:] = [direct]
+    return server, direct
 
 
 def unknown_tool(error: UnknownTool) -> MCPError:
@@ -237,7 +246,7 @@ async def serve_stdio(
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus)
         watching = Watching(Requests(toolbox, workers), bus)
-        server = build_server(
+        server, direct = build_server(
             toolbox,
             calls,
             workers,
@@ -254,7 +263,7 @@ async def serve_stdio(
         async with anyio.create_task_group() as tasks:
             if sys.platform != "win32":  # the event loop there cannot receive signals
                 tasks.start_soon(stop_on_signal, tasks.cancel_scope)
-            async with stdio() as wire:
+            async with stdio(direct.answer) as wire:
                 tasks.start_soon(warm_up, wire.unanswered)
                 tasks.start_soon(announcer.run)
                 tasks.start_soon(watching.run)

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
+import anyio.lowlevel
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     ErrorData,
@@ -31,6 +32,9 @@ from docyard.protocol.input import Input
 from docyard.protocol.output import Output
 from docyard.protocol.unanswered import Unanswered
 from docyard.stdin import refuse
+
+Answering = Callable[[JSONRPCRequest], dict[str, Any] | None]
+"""Gives the result of a request that the server does not have to hear of; None for every other one."""
 
 _HELD = 8  # messages ahead of the first request
 
@@ -59,6 +63,21 @@ class Outgoing:
             raise anyio.BrokenResourceError from None
         self._unanswered.written(item.message)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether the client has read all that was sent."""
+        return not self._is_closed and self._output.is_free
+
+    def send_at_once(self, message: JSONRPCMessage) -> bool:
+        """Send a message if it can be written whole without waiting; else nothing of it."""
+        try:
+            is_written = self._output.write_at_once(_line(message))
+        except OSError:  # whoever sends the next message is told
+            return False
+        if is_written:
+            self._unanswered.written(message)
+        return is_written
+
     async def aclose(self) -> None:
         """Send no more."""
         self._is_closed = True
@@ -83,12 +102,14 @@ class Incoming:
         source: Input,
         answers: Outgoing,
         unanswered: Unanswered,
+        answer: Answering,
         limit: int,
         ended: Callable[[], None],
     ) -> None:
         self._source = source
         self._answers = answers
         self._unanswered = unanswered
+        self._answer = answer
         self._limit = limit
         self._ended = ended
         self._is_first = True
@@ -122,7 +143,10 @@ class Incoming:
                     continue
                 if message := _message(line):
                     self._unanswered.read(message)
-                    return SessionMessage(message)
+                    if not self._is_answered(message):
+                        return SessionMessage(message)
+                    await anyio.lowlevel.checkpoint()  # others are on their way too
+                    continue
             if refusal := refuse(line, self._limit):
                 error = ErrorData(code=refusal.code, message=refusal.message)
                 answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
@@ -133,6 +157,18 @@ class Incoming:
         self._ended()
         await self._unanswered.settled()
         raise anyio.EndOfStream
+
+    def _is_answered(self, message: JSONRPCMessage) -> bool:
+        """Answer a request that the server does not have to hear of, if that can be written without waiting.
+
+        Who waited here for a client that reads nothing would read nothing of what it writes.
+        """
+        if not isinstance(message, JSONRPCRequest) or not self._answers.is_free:
+            return False
+        result = self._answer(message)
+        if result is None:
+            return False
+        return self._answers.send_at_once(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result))
 
     async def aclose(self) -> None:
         """Read no more."""

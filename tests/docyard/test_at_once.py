@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import pytest
@@ -21,25 +21,13 @@ from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
-T = TypeVar("T")
-
 PLAIN: dict[str, Any] = {"query": "backoff jitter"}
 
 
-class Counted(Workers):
-    """Workers that count what they are given."""
-
-    given = 0
-
-    async def run(self, work: Callable[[], T]) -> T:
-        self.given += 1
-        return await super().run(work)
-
-
 class Server:
-    """The calls of one server, and how many of them went to a worker."""
+    """The calls of one server."""
 
-    def __init__(self, repo: Path, workers: Counted, sight: Sight | None) -> None:
+    def __init__(self, repo: Path, workers: Workers, sight: Sight | None) -> None:
         self.workspace = Workspace.open(repo, durable=False)
         self.index = SearchIndex(self.workspace)
         self.toolbox = Toolbox(self.workspace, self.index, None, False)
@@ -48,14 +36,15 @@ class Server:
 
     async def ask(self, tool: str = "search_docs", **arguments: Any) -> tuple[dict[str, Any], bool]:
         """What a tool answers, and whether that was done at once."""
-        before = self.workers.given
-        result = await self.calls.call(tool, arguments, "tests", None)
-        return result, self.workers.given == before
+        result = self.calls.at_once(tool, arguments)
+        if result is not None:
+            return result, True
+        return await self.calls.call(tool, arguments, "tests", None), False
 
 
 @pytest.fixture
 def server(repo: Path) -> Iterator[Server]:
-    with Counted(2) as workers:
+    with Workers(2) as workers:
         server = Server(repo, workers, Sight())
         yield server
         server.index.close()
@@ -141,7 +130,7 @@ async def test_nothing_is_tried_while_a_worker_is_busy(server: Server) -> None:
 
 
 async def test_nothing_is_tried_where_several_clients_are_served(repo: Path) -> None:
-    with Counted(2) as workers:
+    with Workers(2) as workers:
         server = Server(repo, workers, None)
         await server.ask(**PLAIN)
         assert not (await server.ask(**PLAIN))[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ CALLS: list[dict[str, Any]] = [
     {"name": "get_doc", "arguments": {"chunk_id": "guide.md#nothing"}},
     {"name": "search_docs"},
     {"name": "view_document", "arguments": {"file": "guide.md"}},
+    {"name": "search_docs", "arguments": {"query": "backoff jitter"}},
+    {"name": "search_docs", "arguments": {"query": "nothing_like_this"}},
+    {"name": "search_docs", "arguments": {"query": "jitter", "limit": 1}},
 ]
 
 
@@ -33,6 +37,24 @@ def test_both_ways_give_the_same_result(repo: Path, meta: dict[str, Any]) -> Non
         assert direct["result"] == roundabout["result"]
         assert list(direct) == list(roundabout)
         assert ("resultType" in direct["result"]) is bool(meta)
+    assert server.end() == ""
+
+
+def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:
+    """Its answers fill the pipe, and it must still be heard: it reads only when all is said."""
+    server = ByHand(serving(repo))
+    server.call(0, "search_docs", {"query": "backoff"})
+    asked = range(1, 401)
+    for number in asked:
+        params = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
+        request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+        server.send(json.dumps(request).encode())
+    server.send(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+    answers = [server.receive() for _ in range(len(asked) + 1)]
+    assert sorted(answer["id"] for answer in answers if answer["id"] != "last") == list(asked)
+    results = [answer["result"] for answer in answers if answer["id"] != "last"]
+    assert all(result == results[0] for result in results)
+    assert results[0]["structuredContent"]["hits"]
     assert server.end() == ""
 
 

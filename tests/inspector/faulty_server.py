@@ -12,6 +12,9 @@ class FaultyToolbox:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
         return [{"name": "faulty", "description": "A union of types", "inputSchema": schema}]
 
+    def answers_at_once(self, name: str) -> bool:
+        return False
+
     def awaits_taxonomy(self) -> bool:
         return False
 
