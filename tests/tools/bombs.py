@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-MAX_SECONDS = 240
+MAX_SECONDS = 900
 
 
 def answers(repository: Path) -> dict[str, Any]:

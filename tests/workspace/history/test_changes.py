@@ -403,7 +403,10 @@ def test_progress_is_told_on_long_walks(tmp_path: Path) -> None:
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
 )
 def test_a_walk_that_meets_an_older_one_ends_as_if_it_was_walked(tmp_path: Path, seed: int) -> None:
-    """Asked at every commit, pages and cursors are those of a server that starts anew."""
+    """Asked at every commit, pages are those of a server that starts anew.
+
+    One of both may know sooner that nothing follows: the other has a last page that is empty.
+    """
     random = Random(seed)
     commits: list[Made] = []
     for number in range(30):
@@ -417,21 +420,24 @@ def test_a_walk_that_meets_an_older_one_ends_as_if_it_was_walked(tmp_path: Path,
     warm = Workspace.open(repo.path, durable=False)
     for id in ids:
         for slug in (None, "setup"):
-            after: str | None = None
-            while True:
-                pages = []
-                for workspace in (warm, Workspace.open(repo.path, durable=False)):
-                    try:
-                        page = workspace.history().changes(
-                            workspace.at(id), "a.md", slug, limit=3, after=after
-                        )
-                    except DocumentNotFound:
-                        page = Changes((), None, True, ())
-                    pages.append((told(page), [change.commit for change in page.entries], page.next))
-                assert pages[0] == pages[1]
-                after = pages[0][2]
-                if after is None:
-                    break
+            fresh = Workspace.open(repo.path, durable=False)
+            assert pages_of(warm, id, slug) == pages_of(fresh, id, slug)
+
+
+def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:
+    """The pages of three that are told of a place, until none follows; an empty one at the end left out."""
+    pages: list[tuple[object, list[str]]] = []
+    after: str | None = None
+    while True:
+        try:
+            page = workspace.history().changes(workspace.at(commit), "a.md", slug, limit=3, after=after)
+        except DocumentNotFound:
+            page = Changes((), None, True, ())
+        if page.entries or page.next is not None:
+            pages.append((told(page), [change.commit for change in page.entries]))
+        after = page.next
+        if after is None:
+            return pages
 
 
 def test_a_moved_tip_costs_only_what_is_new(tmp_path: Path) -> None:
