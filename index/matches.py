@@ -15,9 +15,10 @@ from index.analysis.tokens import spaced
 Match = tuple[int, frozenset[str]]
 """The character at which a token begins, and which of the terms it stands for."""
 
-# Stemming rewrites endings: a word holds all of its stem but the last letter. Only "dying", "lying" and
-# "tying" are stemmed otherwise, and a snippet can do without these.
-_BEGINNING = 5
+# A word holds all of its stem but the last letter, if that is one of these ("retried", "using",
+# "accessibility", "skies"), and the word is longer than two. Only "dying", "lying" and "tying" are stemmed
+# otherwise, and a snippet can do without these.
+_REWRITTEN = "iely"
 
 _SPACED = spaced()
 
@@ -29,7 +30,7 @@ class Matcher:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        self._beginnings = {_encoded(term[: max(1, min(len(term) - 1, _BEGINNING))]) for term in self._terms}
+        self._sought = {_encoded(_sought(term)) for term in self._terms}
         self._words: dict[bytes, list[Match]] = {}
 
     def matches(self, text: str) -> list[Match]:
@@ -54,8 +55,8 @@ class Matcher:
         lowered = data.lower()
         find, before, after = lowered.find, lowered.rfind, lowered.index
         words, held = self._words, dict[int, list[Match]]()
-        for beginning in self._beginnings:
-            at = find(beginning)
+        for sought in self._sought:
+            at = find(sought)
             while at >= 0:
                 start, end = before(b" ", 0, at) + 1, after(b" ", at)
                 word = data[start:end]
@@ -64,7 +65,7 @@ class Matcher:
                     here = words[word] = self._within(word)
                 if here:
                     held[start] = here
-                at = find(beginning, end)
+                at = find(sought, end)
         if not data.isascii():
             foreign = ((word.start(), self._within(word[0])) for word in _FOREIGN.finditer(data))
             held.update((start, here) for start, here in foreign if here)
@@ -74,6 +75,11 @@ class Matcher:
         """Give the matches in a word, by the character of the word at which each begins."""
         wanted = self._terms.intersection
         return [(start, held) for start, terms in _tokens(word) if (held := wanted(terms))]
+
+
+def _sought(term: str) -> str:
+    """Give what every ASCII word that stands for a term has in it."""
+    return term[:-1] if len(term) > 2 and term[-1] in _REWRITTEN else term
 
 
 @lru_cache(maxsize=1 << 14)

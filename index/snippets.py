@@ -14,6 +14,7 @@ LENGTH = 260
 _STRETCH = 100_000
 _MOST = 2_000_000
 _LEAD = 80
+_WITHIN = LENGTH - _LEAD  # between the first match of a window and the last
 _LONG = 30  # nobody writes a longer mark, or a longer name of a language
 
 _HIDDEN = re.compile(
@@ -44,7 +45,7 @@ def snippet(text: str, matcher: Matcher) -> str:
 
 
 def _shown(text: str) -> str:
-    if "<" in text or "{#" in text:
+    if "{#" in text or "<" in text and ("<!--" in text or "<a" in text or "<#" in text):
         text = _HIDDEN.sub("", text)
     return text.strip("\r\n").rstrip()
 
@@ -59,6 +60,8 @@ def _match(text: str, matcher: Matcher) -> int:
 
 def _best(matches: Sequence[Match]) -> int:
     """Find where the best window's first match is."""
+    if matches[-1][0] - matches[0][0] <= _WITHIN:
+        return matches[0][0]
     best, found = (0, 0), 0
     counts: dict[str, int] = {}
     different = total = left = 0
@@ -67,7 +70,7 @@ def _best(matches: Sequence[Match]) -> int:
             counts[term] = count = counts.get(term, 0) + 1
             different += count == 1
         total += len(here)
-        while position - matches[left][0] > LENGTH - _LEAD:
+        while position - matches[left][0] > _WITHIN:
             for term in matches[left][1]:
                 counts[term] -= 1
                 different -= counts[term] == 0
@@ -86,11 +89,8 @@ def _start(text: str, match: int, fences: Sequence[Fence]) -> int:
         return fence.start
     if floor == 0:
         return 0
-    starts = [found.end() for found in _START.finditer(text, floor, match)]
-    if starts:
-        return starts[0]
-    edge = _EDGE.search(text, floor, match)
-    return edge.end() if edge else match
+    begins = _START.search(text, floor, match) or _EDGE.search(text, floor, match)
+    return begins.end() if begins else match
 
 
 def _outside_marks(text: str, start: int, fences: Sequence[Fence]) -> int:

@@ -7,31 +7,40 @@ their postings are worth.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from index.ranking.cache import Cache
-from index.ranking.evaluation import WHOLE, Mask, Numbers
+from index.ranking.evaluation import WHOLE, Found, Mask
+from index.ranking.formula import BONUS_SHARE
 from index.ranking.postings import Postings, postings, ready
 
 if TYPE_CHECKING:
     from index.segments.generation import Part
 
+Ranked = tuple[int, int, int, int]
+"""A section in a list: its score below zero, the place of its part, its number there, the number of its page.
+
+In their own order the best comes first, and of equal ones in the same part the first by address.
+"""
+
 
 class Block:
     """Some parts, whose sections are numbered one part after another.
 
-    `name` tells it from every other block, `starts` has the first number of each part, `alive` a flag for
-    each section; None if nothing is dead.
+    `name` tells it from every other block, `segments` are the ids of its parts' segments, `starts` has the
+    first number of each part, `alive` a flag for each section; None if nothing is dead.
     """
 
     def __init__(self, parts: Sequence[Part], first_part: int, first_page: int) -> None:
         """Put parts together, before which other blocks have so many parts and pages."""
         segments = [part.segment for part in parts]
         self.parts = tuple(parts)
+        self.segments = tuple(segment.id for segment in segments)
+        self.name = "+".join(self.segments)
         self.size = sum(segment.size for segment in segments)
         self.starts = _starts(segment.size for segment in segments)
         self.alive = _joined([(alive(part), part.segment.size) for part in parts])
@@ -40,8 +49,9 @@ class Block:
             firsts = _starts(segment.pages for segment in segments)
             own = zip(segments, firsts, strict=True)
             self._pages = np.concatenate([segment.page_of + np.uint32(first) for segment, first in own])
-        self._first_part, self._first_page = first_part, first_page
-        self.name = "+".join(self.segments)
+        if first_page:
+            self._pages = self._pages + np.uint32(first_page)
+        self._first_part = first_part
 
     def postings(self, cache: Cache, term: str, average: float) -> Postings | None:
         """Give the list of a term, dead sections included; None if no section holds the term."""
@@ -49,21 +59,20 @@ class Block:
             return _postings(cache, self.parts[0], term, average)
         return cache.get((self.name, term, average), self._joined, cache, term, average)
 
-    @property
-    def segments(self) -> tuple[str, ...]:
-        """The ids of its parts' segments."""
-        return tuple(part.segment.id for part in self.parts)
+    def ranked(self, found: Found) -> list[Ranked]:
+        """Give the sections that were found as lists have them.
 
-    def pages_of(self, numbers: Numbers) -> NDArray[np.int64]:
-        """Give a number for the page of each of some sections, which no page of another block has."""
-        return self._first_page + self._pages[numbers].astype(np.int64)
-
-    def locate(self, numbers: Numbers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """Give the place of each section's part among the parts of all blocks, and its number in it."""
+        They have the places of their parts among the parts of all blocks, and no page of another block has
+        the number of theirs.
+        """
+        numbers, scores = found
+        pages = self._pages[numbers].tolist()
+        below = (scores * -BONUS_SHARE).tolist()
         if len(self.parts) == 1:
-            return np.full(len(numbers), self._first_part, np.intp), numbers.astype(np.int64)
+            return list(zip(below, repeat(self._first_part), numbers.tolist(), pages))
         within = self.starts.searchsorted(numbers, "right") - 1
-        return self._first_part + within, numbers - self.starts[within]
+        places = (self._first_part + within).tolist()
+        return list(zip(below, places, (numbers - self.starts[within]).tolist(), pages, strict=True))
 
     def _joined(self, cache: Cache, term: str, average: float) -> Postings | None:
         ids: list[NDArray[np.uint32]] = []

@@ -8,16 +8,13 @@ list goes on from rank 51 by plain score. Sections with a query's phrases stand 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from index.port import Scored
 from index.ranking.allowed import allowed
-from index.ranking.blocks import Block
-from index.ranking.evaluation import NOTHING, Found, Scores, Weighted, evaluate, holding, kth, score, topmost
+from index.ranking.blocks import Ranked
+from index.ranking.evaluation import Weighted, evaluate, holding, score, topmost
 from index.ranking.formula import BONUS_DEPTH, BONUS_SHARE, SCALE, weight
 from index.ranking.statistics import Statistics
 
@@ -37,27 +34,6 @@ class Stretch(NamedTuple):
     hits: tuple[Scored, ...]
     more: bool
     partial: bool = False
-
-
-class _Ranking(NamedTuple):
-    """Sections in the order of a list: their scores, the places of their parts, and their numbers there.
-
-    `pages` has a number for the page of each.
-    """
-
-    scores: Scores
-    places: NDArray[np.intp]
-    numbers: NDArray[np.int64]
-    pages: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, block: Block, found: Found) -> _Ranking:
-        return cls(found.scores, *block.locate(found.numbers), block.pages_of(found.numbers))
-
-    def at(self, order: slice | Sequence[int] | NDArray[np.intp]) -> _Ranking:
-        """Give some of the sections, in this order."""
-        scores, places, numbers, pages = self
-        return _Ranking(scores[order], places[order], numbers[order], pages[order])
 
 
 def best(
@@ -87,29 +63,30 @@ def best(
         listed = _listed(statistics, passed)
         if query.phrases_first:
             listed = _followed(statistics, query, listed, depth)
-    shown = listed.at(slice(offset, end))
-    rows = zip(shown.scores.tolist(), shown.places.tolist(), shown.numbers.tolist(), strict=True)
-    hits = [Scored(statistics.record(place, number), points / UNIT) for points, place, number in rows]
-    return Stretch(tuple(hits), len(listed.scores) > end, is_partial)
+    record = statistics.record
+    hits = tuple(
+        [Scored(record(place, number), -below / UNIT) for below, place, number, _ in listed[offset:end]]
+    )
+    return Stretch(hits, len(listed) > end, is_partial)
 
 
-def _scored(statistics: Statistics, query: Query, k: int) -> _Ranking:
+def _scored(statistics: Statistics, query: Query, k: int) -> list[Ranked]:
     """The k best sections by the query's terms, joined by OR; the largest block first, to set the mark."""
-    found: list[_Ranking] = []
+    found: list[Ranked] = []
     floor = 1
     for place, terms in sorted(_weighted(statistics, query).items()):
         block = statistics.blocks[place]
         mask = allowed(block, query, statistics.cache)
-        found.append(_Ranking.of(block, evaluate(terms, block.size, k, mask, floor, block.starts)))
-        if place + 1 < len(statistics.blocks):
-            scores = np.concatenate([ranking.scores for ranking in found])
-            floor = kth(scores, k) if len(scores) >= k else 1
-    return _ordered(statistics, _joined(found)).at(slice(k))
+        found += block.ranked(evaluate(terms, block.size, k, mask, floor, block.starts))
+        found.sort()
+        if len(found) >= k:
+            floor = -found[k - 1][0] // BONUS_SHARE
+    return _ordered(statistics, found)[:k]
 
 
-def _holding(statistics: Statistics, query: Query, required: Sequence[str], k: int) -> _Ranking:
+def _holding(statistics: Statistics, query: Query, required: Sequence[str], k: int) -> list[Ranked]:
     """The k best of the sections that hold every required term, whether or not the query has terms beside."""
-    found: list[_Ranking] = []
+    found: list[Ranked] = []
     weighted = _weighted(statistics, query)
     for place, block in enumerate(statistics.blocks):
         lists = [postings.ids for term in required if (postings := statistics.postings(place, term))]
@@ -118,9 +95,8 @@ def _holding(statistics: Statistics, query: Query, required: Sequence[str], k: i
             mask = allowed(block, query, statistics.cache)
             if mask is not None:
                 numbers = numbers[mask[numbers]]
-            scored = score(weighted.get(place, ()), numbers)
-            found.append(_Ranking.of(block, topmost(scored, k, block.starts)))
-    return _ordered(statistics, _joined(found)).at(slice(k))
+            found += block.ranked(topmost(score(weighted.get(place, ()), numbers), k, block.starts))
+    return _ordered(statistics, found)[:k]
 
 
 def _weighted(statistics: Statistics, query: Query) -> dict[int, list[Weighted]]:
@@ -137,76 +113,54 @@ def _weighted(statistics: Statistics, query: Query) -> dict[int, list[Weighted]]
 
 
 def _verified(
-    statistics: Statistics, asked: _Ranking, verify: Callable[[Record], bool], depth: int
-) -> tuple[_Ranking, bool]:
+    statistics: Statistics, asked: Sequence[Ranked], verify: Callable[[Record], bool], depth: int
+) -> tuple[list[Ranked], bool]:
     """The sections that pass, until there are enough; and whether some were left at the end unasked."""
-    passed: list[int] = []
-    is_partial = False
-    for rank, (place, number) in enumerate(zip(asked.places.tolist(), asked.numbers.tolist(), strict=True)):
+    passed: list[Ranked] = []
+    for rank, section in enumerate(asked):
         if len(passed) == depth:
             break
         if rank == MOST_VERIFIED:
-            is_partial = True
-            break
+            return passed, True
+        _, place, number, _ = section
         if verify(statistics.record(place, number)):
-            passed.append(rank)
-    return asked.at(np.array(passed, np.intp)), is_partial
+            passed.append(section)
+    return passed, False
 
 
-def _followed(statistics: Statistics, query: Query, first: _Ranking, depth: int) -> _Ranking:
+def _followed(statistics: Statistics, query: Query, first: Sequence[Ranked], depth: int) -> list[Ranked]:
     """Lift some sections above all others that the query finds, and let these follow."""
-    others = _listed(statistics, _scored(statistics, query, depth + len(first.scores)))
-    known = set(zip(first.places.tolist(), first.numbers.tolist(), strict=True))
-    found = zip(others.places.tolist(), others.numbers.tolist(), strict=True)
-    rest = others.at([rank for rank, section in enumerate(found) if section not in known])
-    return _joined([first._replace(scores=first.scores + others.scores[:1].sum()), rest])
+    others = _listed(statistics, _scored(statistics, query, depth + len(first)))
+    lift = others[0][0] if others else 0
+    lifted = [(below + lift, place, number, page) for below, place, number, page in first]
+    known = {(place, number) for _, place, number, _ in first}
+    return lifted + [section for section in others if section[1:3] not in known]
 
 
-def _listed(statistics: Statistics, found: _Ranking) -> _Ranking:
-    """Put found sections into the order of the list; from here on scores count in UNITs."""
-    top = _with_bonus(statistics, found.at(slice(BONUS_DEPTH)))
-    if len(found.scores) <= BONUS_DEPTH:
-        return top
-    rest = found.at(slice(BONUS_DEPTH, None))
-    return _joined([top, rest._replace(scores=BONUS_SHARE * rest.scores)])
+def _listed(statistics: Statistics, found: Sequence[Ranked]) -> list[Ranked]:
+    """Put found sections into the order of the list: pages with several good ones among the first gain."""
+    pages: dict[int, list[Ranked]] = {}
+    top, rest = found[:BONUS_DEPTH], found[BONUS_DEPTH:]
+    for section in top:
+        pages.setdefault(section[3], []).append(section)
+    if len(pages) == len(top):
+        return [*found]
+    listed: list[Ranked] = []
+    for sections in pages.values():
+        if len(sections) > 1:
+            gain = sum([below for below, *_ in sections[1:3]]) // BONUS_SHARE
+            sections = [(below + gain, place, number, page) for below, place, number, page in sections]
+        listed += sections
+    return [*_ordered(statistics, listed), *rest]
 
 
-def _with_bonus(statistics: Statistics, top: _Ranking) -> _Ranking:
-    """Prefer pages with several good sections among the first."""
-    order = top.pages.argsort(kind="stable")
-    pages = top.pages[order]
-    first = pages.searchsorted(pages)  # where the sections of the same page begin
-    rank = np.arange(len(first)) - first
-    gains = np.bincount(first, top.scores[order] * ((rank == 1) | (rank == 2)), len(first))
-    scores = BONUS_SHARE * top.scores
-    scores[order] += gains[first].astype(np.int64)
-    return _ordered(statistics, top._replace(scores=scores))
-
-
-def _joined(rankings: Sequence[_Ranking]) -> _Ranking:
-    if len(rankings) == 1:
-        return rankings[0]
-    return _Ranking(*map(np.concatenate, zip(*(rankings or [_NOTHING]), strict=True)))
-
-
-def _ordered(statistics: Statistics, found: _Ranking) -> _Ranking:
+def _ordered(statistics: Statistics, found: list[Ranked]) -> list[Ranked]:
     """Sort by score, and equal scores by address: within a part the numbers are in its order."""
-    if len(statistics.parts) == 1:
-        return found.at(np.lexsort((found.numbers, -found.scores)))
-    found = found.at(np.lexsort((found.numbers, found.places, -found.scores)))
-    minus = -found.scores
-    shared = minus[1:][(minus[1:] == minus[:-1]) & (found.places[1:] != found.places[:-1])]
-    if not len(shared):
-        return found
-    order = np.arange(len(minus))
-    for points in set(shared.tolist()):
-        equal = range(minus.searchsorted(points), minus.searchsorted(points, "right"))
-        order[equal.start : equal.stop] = sorted(equal, key=partial(_address, statistics, found))
-    return found.at(order)
-
-
-def _address(statistics: Statistics, found: _Ranking, rank: int) -> tuple[str, str]:
-    return statistics.address(int(found.places[rank]), int(found.numbers[rank]))
-
-
-_NOTHING = _Ranking(NOTHING.scores, np.empty(0, np.intp), *(np.empty(0, np.int64),) * 2)
+    found.sort()
+    if len(statistics.parts) > 1:
+        neighbours = pairwise(found)
+        shared = {one[0] for one, other in neighbours if one[0] == other[0] and one[1] != other[1]}
+        if shared:
+            address = statistics.address
+            found.sort(key=lambda it: (it[0], address(it[1], it[2]) if it[0] in shared else it[1:3]))
+    return found

@@ -47,6 +47,8 @@ QUERIES = [
     "検索",
     "x c++ C#",
     "/v1/search 1.2.3",
+    "don't --dry-run E0308 std::vector",
+    "user@example.org foo.bar use rate_limit",
 ]
 
 
