@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcp_types import RequestId
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.answers import Answer
@@ -35,12 +36,13 @@ def result_of(answer: Answer) -> dict[str, Any]:
     }
 
 
-def line_of(result: dict[str, Any]) -> bytes:
-    """A result as JSON; what is written already is taken as it is."""
-    return b"{%b}" % b",".join(
+def line_of(request: RequestId, result: dict[str, Any]) -> bytes:
+    """The line that answers a request with a result; what is written already is taken as it is."""
+    fields = [
         b"%b:%b" % (to_json(name), value.json if isinstance(value, Written) else _json(value))
         for name, value in result.items()
-    )
+    ]
+    return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}\n' % (to_json(request), b",".join(fields))
 
 
 def compact(data: Any) -> str:

@@ -2,8 +2,8 @@
 
 What a tool answers has the shape of the protocol as it is made. The SDK would check it, copy it three times
 and write it once more, which takes as long as a search; so a plain call is answered before all that, and
-one that waits for nothing before the SDK makes a task of it. Anything else, such as a call before the
-handshake or with fields that are none of ours, goes the SDK's own way.
+one that waits for nothing as soon as its line is read. Anything else, such as a call before the handshake
+or with fields that are none of ours, goes the SDK's own way.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp_types import LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY, JSONRPCRequest
+from mcp_types import LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY, RequestId
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic_core import from_json
+
+from docyard.protocol.answers import line_of
 
 Context = ServerRequestContext[Any, Any]
 Result = dict[str, Any]
@@ -21,6 +24,8 @@ Call = Callable[[Context, str, Mapping[str, Any]], Awaitable[Result]]
 AtOnce = Callable[[str, Mapping[str, Any]], Result | None]
 
 _METHOD = "tools/call"
+_MARK = b'"tools/call"'
+_REQUEST = frozenset({"jsonrpc", "id", "method", "params"})
 _BARE = frozenset({"name", "arguments"})
 _FIELDS = _BARE | {"_meta"}
 
@@ -37,34 +42,51 @@ class DirectCalls:
         self._at_once = at_once
         self._stamp = stamp
         self._has_shaken_hands = False
-        self._refused: object = None  # the request that was not answered at once, on its way through the SDK
+        self._refused: RequestId | None = None  # what was not answered at once, on its way through the SDK
 
-    def answer(self, request: JSONRPCRequest) -> Result | None:
-        """The result of a call before the SDK has heard of it; None for all that is not answered here.
+    def answer(self, line: bytes) -> bytes | None:
+        """The answer to a call before the SDK has heard of it; None for all that is not answered here.
 
         That is begun after a call has come through the SDK, by which it is known that there was a handshake.
         """
-        params = request.params
-        if not self._has_shaken_hands or request.method != _METHOD or params is None:
+        if not self._has_shaken_hands or _MARK not in line:
             return None
-        if not (params.keys() <= _BARE and _is_call(params)):
+        try:
+            request = from_json(line)
+        except ValueError:
             return None
+        if not _is_request(request) or not _is_call(params := request["params"]):
+            return None
+        identity = request["id"]
         result = self._at_once(params["name"], params.get("arguments") or {})
-        self._refused = params if result is None else None
-        return result
+        self._refused = identity if result is None else None
+        return None if result is None else line_of(identity, result)
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         params = ctx.params
         if ctx.method != _METHOD or params is None or not _is_plain(ctx, params):
             return await call_next(ctx)
         name, arguments = params["name"], params.get("arguments") or {}
-        result = None if params is self._refused else self._at_once(name, arguments)
+        result = None if ctx.request_id == self._refused else self._at_once(name, arguments)
         if result is None:
             result = await self._call(ctx, name, arguments)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return result | {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: self._stamp()}}
         self._has_shaken_hands = True
         return result
+
+
+def _is_request(message: object) -> bool:
+    """Whether this is a request to call a tool, with no field but those that each has."""
+    return (
+        isinstance(message, dict)
+        and message.keys() == _REQUEST
+        and message["jsonrpc"] == "2.0"
+        and message["method"] == _METHOD
+        and type(message["id"]) in (int, str)
+        and isinstance(message["params"], dict)
+        and message["params"].keys() <= _BARE
+    )
 
 
 def _is_call(params: Mapping[str, Any]) -> bool:

@@ -1,6 +1,8 @@
 """Lines from standard input: read by the event loop where it can tell that there is something to read.
 
-It can for pipes, sockets and terminals. A file, and everything on Windows, is read in a thread.
+It can for pipes, sockets and terminals. A file, and everything on Windows, is read in a thread. Whoever asks
+for a line says which are answered already, and a line that comes by itself is answered where it is read,
+before anybody is woken for it.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Protocol
@@ -23,12 +26,15 @@ _CHUNK = 256 * 1024
 
 Line = bytes | Oversized
 
+Answering = Callable[[Line], bool]
+"""Answers a line, if that can be done without waiting, and says whether it has."""
+
 
 class Input(Protocol):
     """The lines of a descriptor."""
 
-    async def line(self) -> Line | None:
-        """Give the next line without its line break; None when the client has closed its end."""
+    async def line(self, answered: Answering) -> Line | None:
+        """Give the next line without its line break that is not answered; None when the client has gone."""
 
     def close(self) -> None:
         """Read no more: who waits for a line, and who asks for one, is given None."""
@@ -52,30 +58,56 @@ class PolledInput:
         self._descriptor = descriptor
         self._assembler = LineAssembler(limit)
         self._lines: deque[Line] = deque()
+        self._refused: Line | None = None  # the first of them, if nobody answered it
         self._has_ended = False
-        self._readable = anyio.Event()
+        self._waiting: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, _nothing)
         self._loop.remove_reader(descriptor)
 
-    async def line(self) -> Line | None:
-        while not self._lines:
+    async def line(self, answered: Answering) -> Line | None:
+        while True:
+            while self._lines:
+                line, refused = self._lines.popleft(), self._refused
+                self._refused = None
+                if line is refused or not answered(line):
+                    return line
+                await anyio.lowlevel.checkpoint()  # others are on their way too
             if self._has_ended:
                 return None
-            self._readable = anyio.Event()
-            self._loop.add_reader(self._descriptor, self._readable.set)
-            try:
-                await self._readable.wait()
-            finally:
-                self._loop.remove_reader(self._descriptor)
-            if not self._has_ended:
-                self._read()
-        return self._lines.popleft()
+            await self._more(answered)
 
     def close(self) -> None:
         self._has_ended = True
         self._lines.clear()
-        self._readable.set()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def _more(self, answered: Answering) -> None:
+        """Return when there are lines, of which the first was answered or refused, or no more."""
+        self._waiting = waiting = self._loop.create_future()
+        self._loop.add_reader(self._descriptor, self._look, answered, waiting)
+        try:
+            await waiting
+        finally:
+            self._loop.remove_reader(self._descriptor)
+
+    def _look(self, answered: Answering, waiting: asyncio.Future[None]) -> None:
+        """Read, and wake who waits but for a line that comes by itself and is answered."""
+        if waiting.done():
+            return
+        try:
+            self._read()
+            if self._lines:
+                if answered(self._lines[0]):
+                    self._lines.popleft()
+                else:
+                    self._refused = self._lines[0]
+        except Exception as error:  # goes to who waits, since nobody called this
+            waiting.set_exception(error)
+            return
+        if self._lines or self._has_ended:
+            waiting.set_result(None)
 
     def _read(self) -> None:
         try:
@@ -107,13 +139,15 @@ class ThreadedInput:
         arguments = (descriptor, LineAssembler(limit), token)
         threading.Thread(target=self._run, args=arguments, name="docyard stdin", daemon=True).start()
 
-    async def line(self) -> Line | None:
-        try:
-            line = await self._lines.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            return None
-        self._room.release()
-        return line
+    async def line(self, answered: Answering) -> Line | None:
+        while True:
+            try:
+                line = await self._lines.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError):
+                return None
+            self._room.release()
+            if not answered(line):
+                return line
 
     def close(self) -> None:
         self._offered.close()

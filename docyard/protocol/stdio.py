@@ -17,11 +17,10 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from typing import NamedTuple
 
 import anyio
-from mcp_types import JSONRPCRequest
 
 from docyard.protocol.input import open_input
 from docyard.protocol.output import Output
-from docyard.protocol.streams import Answering, Incoming, Outgoing
+from docyard.protocol.streams import Direct, Incoming, Outgoing
 from docyard.protocol.unanswered import Unanswered
 from docyard.stdin import LINE_LIMIT
 
@@ -36,15 +35,15 @@ class Wire(NamedTuple):
     unanswered: Unanswered
 
 
-def _nothing(message: JSONRPCRequest) -> None:
+def _nothing(line: bytes) -> None:
     """The answer where the server hears of everything."""
 
 
 @asynccontextmanager
-async def stdio(answer: Answering = _nothing, limit: int = LINE_LIMIT) -> AsyncIterator[Wire]:
+async def stdio(direct: Direct = _nothing, limit: int = LINE_LIMIT) -> AsyncIterator[Wire]:
     """The wire of a server's one client; its first stream ends when standard input does.
 
-    `answer` gives the results of requests that the server does not have to hear of, and None for the others.
+    `direct` gives the answers to lines that the server does not have to hear of, and None to the others.
     A line longer than `limit` bytes is answered with an error and forgotten.
     """
     unanswered = Unanswered()
@@ -63,7 +62,7 @@ async def stdio(answer: Answering = _nothing, limit: int = LINE_LIMIT) -> AsyncI
 
     with _output() as output, closing(open_input(0, limit)) as source:
         outgoing = Outgoing(output, unanswered, hang_up)
-        incoming = Incoming(source, outgoing, unanswered, answer, limit, ended.set)
+        incoming = Incoming(source, outgoing, unanswered, direct, limit, ended.set)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             yield Wire(incoming, outgoing, unanswered)

@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import anyio
-import anyio.lowlevel
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     ErrorData,
@@ -25,16 +24,16 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from docyard.protocol.answers import line_of
-from docyard.protocol.input import Input
+from docyard.protocol.input import Input, Line
 from docyard.protocol.output import Output
 from docyard.protocol.unanswered import Unanswered
 from docyard.stdin import refuse
 
-Answering = Callable[[JSONRPCRequest], dict[str, Any] | None]
-"""Gives the result of a request that the server does not have to hear of; None for every other one."""
+Direct = Callable[[bytes], bytes | None]
+"""Gives the answer to a line that the server does not have to hear of; None for every other one."""
 
 _HELD = 8  # messages ahead of the first request
 
@@ -68,15 +67,12 @@ class Outgoing:
         """Whether the client has read all that was sent."""
         return not self._is_closed and self._output.is_free
 
-    def send_at_once(self, message: JSONRPCMessage) -> bool:
-        """Send a message if it can be written whole without waiting; else nothing of it."""
+    def send_at_once(self, line: bytes) -> bool:
+        """Send a line if it can be written whole without waiting; else nothing of it."""
         try:
-            is_written = self._output.write_at_once(_line(message))
+            return self._output.write_at_once(line)
         except OSError:  # whoever sends the next message is told
             return False
-        if is_written:
-            self._unanswered.written(message)
-        return is_written
 
     async def aclose(self) -> None:
         """Send no more."""
@@ -92,7 +88,7 @@ class Outgoing:
 
 
 class Incoming:
-    """A client's messages. A line that is none is answered with an error, and forgotten.
+    """A client's messages, but for those that are answered directly. A line that is none is refused.
 
     `ended` is called when the client sends no more; the stream ends when all that it asked is answered.
     """
@@ -102,14 +98,14 @@ class Incoming:
         source: Input,
         answers: Outgoing,
         unanswered: Unanswered,
-        answer: Answering,
+        direct: Direct,
         limit: int,
         ended: Callable[[], None],
     ) -> None:
         self._source = source
         self._answers = answers
         self._unanswered = unanswered
-        self._answer = answer
+        self._direct = direct
         self._limit = limit
         self._ended = ended
         self._is_first = True
@@ -135,7 +131,7 @@ class Incoming:
         return self._held.popleft() if self._held else await self._next()
 
     async def _next(self) -> SessionMessage:
-        while (line := await self._source.line()) is not None:
+        while (line := await self._source.line(self._is_answered)) is not None:
             if isinstance(line, bytes):
                 line = line.removeprefix(codecs.BOM_UTF8) if self._is_first else line
                 self._is_first = False
@@ -143,10 +139,7 @@ class Incoming:
                     continue
                 if message := _message(line):
                     self._unanswered.read(message)
-                    if not self._is_answered(message):
-                        return SessionMessage(message)
-                    await anyio.lowlevel.checkpoint()  # others are on their way too
-                    continue
+                    return SessionMessage(message)
             if refusal := refuse(line, self._limit):
                 error = ErrorData(code=refusal.code, message=refusal.message)
                 answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
@@ -158,17 +151,15 @@ class Incoming:
         await self._unanswered.settled()
         raise anyio.EndOfStream
 
-    def _is_answered(self, message: JSONRPCMessage) -> bool:
-        """Answer a request that the server does not have to hear of, if that can be written without waiting.
+    def _is_answered(self, line: Line) -> bool:
+        """Answer a line that the server does not have to hear of, if that can be written without waiting.
 
         Who waited here for a client that reads nothing would read nothing of what it writes.
         """
-        if not isinstance(message, JSONRPCRequest) or not self._answers.is_free:
+        if not isinstance(line, bytes) or not self._answers.is_free:
             return False
-        result = self._answer(message)
-        if result is None:
-            return False
-        return self._answers.send_at_once(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result))
+        answer = self._direct(line)
+        return answer is not None and self._answers.send_at_once(answer)
 
     async def aclose(self) -> None:
         """Read no more."""
@@ -194,8 +185,7 @@ class Incoming:
 
 def _line(message: JSONRPCMessage) -> bytes:
     if isinstance(message, JSONRPCResponse):
-        identity = to_json(message.id)
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (identity, line_of(message.result))
+        return line_of(message.id, message.result)
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
