@@ -49,9 +49,9 @@ class Fence(NamedTuple):
 
 def fences(text: str, first: int, last: int) -> list[Fence]:
     """Find the fences of a text, or at least those between two places or around them, in order."""
-    lines = _marked_lines(text)
-    if not lines:
+    if "```" not in text and "~~~" not in text:
         return []
+    lines = _marked_lines(text)
     if not any(_WITHIN.match(text, line, last) for line in lines):
         return list(takewhile(lambda fence: fence.start <= last, _at_margin(text, lines, len(text))))
     begin = 0

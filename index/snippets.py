@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from index.fences import Fence, fences
@@ -15,6 +16,7 @@ _STRETCH = 100_000
 _MOST = 2_000_000
 _LEAD = 80
 _WITHIN = LENGTH - _LEAD  # between the first match of a window and the last
+_MOST_WINDOWS = 2_000
 _LONG = 30  # nobody writes a longer mark, or a longer name of a language
 
 _HIDDEN = re.compile(
@@ -32,12 +34,14 @@ def snippet(text: str, matcher: Matcher) -> str:
 
     `text` is the section without its heading, and `matcher` finds the terms in all hits of one query. Of a
     long text, the first stretch of 100,000 characters that holds a term is looked at, as far as the first
-    two million go. One that is no longer than a snippet is shown whole. A window that begins or ends inside
-    a code fence gets the fence's opening or closing mark, so that it reads as the code that it is.
+    two million go, and the windows at the first 2,000 terms in it. One that is no longer than a snippet is
+    shown whole. A window that begins or ends inside a code fence gets the fence's opening or closing mark, so
+    that it reads as the code that it is.
     """
     text = _shown(text[:_MOST])
     if len(text) <= LENGTH:
-        return _marked(text, 0, len(text), fences(text, 0, len(text)))
+        near = fences(text, 0, len(text))
+        return _marked(text, 0, len(text), near) if near else _BLANK_LINES.sub("\n", text)
     match = _match(text, matcher)
     near = fences(text, max(0, match - _LEAD), match + LENGTH)
     start = _outside_marks(text, _start(text, match, near), near)
@@ -45,7 +49,7 @@ def snippet(text: str, matcher: Matcher) -> str:
 
 
 def _shown(text: str) -> str:
-    if "{#" in text or "<" in text and ("<!--" in text or "<a" in text or "<#" in text):
+    if "{#" in text or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
         text = _HIDDEN.sub("", text)
     return text.strip("\r\n").rstrip()
 
@@ -59,25 +63,24 @@ def _match(text: str, matcher: Matcher) -> int:
 
 
 def _best(matches: Sequence[Match]) -> int:
-    """Find where the best window's first match is."""
-    if matches[-1][0] - matches[0][0] <= _WITHIN:
-        return matches[0][0]
-    best, found = (0, 0), 0
-    counts: dict[str, int] = {}
-    different = total = left = 0
-    for position, here in matches:
-        for term in here:
-            counts[term] = count = counts.get(term, 0) + 1
-            different += count == 1
-        total += len(here)
-        while position - matches[left][0] > _WITHIN:
-            for term in matches[left][1]:
-                counts[term] -= 1
-                different -= counts[term] == 0
-            total -= len(matches[left][1])
-            left += 1
-        if (different, total) > best:
-            best, found = (different, total), matches[left][0]
+    """Find where the best window's first match is.
+
+    One that is better than the best so far holds more terms than that has different ones, and more than it
+    has at all if it has every one: nothing is counted where the matches for that stand too far apart.
+    """
+    places = [place for place, _ in matches]
+    terms = [held for _, held in matches]
+    every, most = len(frozenset().union(*terms)), max(map(len, terms))
+    best, found, needed = (0, 0), 0, 1
+    for left, place in enumerate(places[:_MOST_WINDOWS]):
+        if left + needed > len(places):
+            break
+        if places[left + needed - 1] - place <= _WITHIN:
+            window = terms[left : bisect_right(places, place + _WITHIN, left)]
+            value = len(frozenset().union(*window)), sum(map(len, window))
+            if value > best:
+                best, found = value, place
+                needed = 1 + value[value[0] == every] // most
     return found
 
 

@@ -139,10 +139,14 @@ def _followed(statistics: Statistics, query: Query, first: Sequence[Ranked], dep
 
 def _listed(statistics: Statistics, found: Sequence[Ranked]) -> list[Ranked]:
     """Put found sections into the order of the list: pages with several good ones among the first gain."""
-    pages: dict[int, list[Ranked]] = {}
     top, rest = found[:BONUS_DEPTH], found[BONUS_DEPTH:]
+    pages: dict[int, list[Ranked]] = {}
     for section in top:
-        pages.setdefault(section[3], []).append(section)
+        page = section[3]
+        if page in pages:
+            pages[page].append(section)
+        else:
+            pages[page] = [section]
     if len(pages) == len(top):
         return [*found]
     listed: list[Ranked] = []
