@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -47,20 +48,40 @@ class Fence(NamedTuple):
         return self.end == self.close
 
 
-def fences(text: str, first: int, last: int) -> list[Fence]:
+def fences(text: str, first: int, last: int) -> Sequence[Fence]:
     """Find the fences of a text, or at least those between two places or around them, in order."""
-    if "```" not in text and "~~~" not in text:
-        return []
-    lines = _marked_lines(text)
-    if not any(_WITHIN.match(text, line, last) for line in lines):
-        return list(takewhile(lambda fence: fence.start <= last, _at_margin(text, lines, len(text))))
-    begin = 0
-    if first > _READ_BEFORE:
-        begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
-        begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
-    around = next((fence for fence in _at_margin(text, lines, begin) if fence.close == begin), None)
-    line_end = text.find("\n", last)
-    return list(_parsed(text, begin, line_end + 1 or len(text), around))
+    return Fences(text).near(first, last)
+
+
+class Fences:
+    """Where the fences of a text are."""
+
+    def __init__(self, text: str) -> None:
+        """Look for marks only; what they mean is found out when it is asked for."""
+        self._text = text
+        self._lines = _marked_lines(text) if "```" in text or "~~~" in text else []
+        within = (_WITHIN.match(text, line) for line in self._lines)
+        self._within = [mark.end() for mark in within if mark]
+
+    def near(self, first: int, last: int) -> Sequence[Fence]:
+        """Give the fences between two places or around them, in order, and others perhaps."""
+        if not self._lines:
+            return ()
+        text = self._text
+        if not any(end <= last for end in self._within):
+            return list(takewhile(lambda fence: fence.start <= last, self._at_margin))
+        begin = 0
+        if first > _READ_BEFORE:
+            begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
+            begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
+        margin = _at_margin(text, self._lines, begin)
+        around = next((fence for fence in margin if fence.close == begin), None)
+        line_end = text.find("\n", last)
+        return list(_parsed(text, begin, line_end + 1 or len(text), around))
+
+    @cached_property
+    def _at_margin(self) -> Sequence[Fence]:
+        return tuple(_at_margin(self._text, self._lines, len(self._text)))
 
 
 def _marked_lines(text: str) -> list[int]:

@@ -219,14 +219,14 @@ class SearchIndex:
         from index.matches import Matcher
         from index.snippets import snippet
 
-        text, matcher = self._live.text, Matcher(question.terms)
+        shown, matcher = self._live.texts.shown, Matcher(question.terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),
                 score=round(score, 6),
                 heading=record.heading,
                 breadcrumb=" > ".join(record.breadcrumb),
-                snippet=snippet(text(record), matcher) or record.heading,
+                snippet=snippet(shown(record), matcher) or record.heading,
                 filepath=record.path,
                 metadata={key: ", ".join(values) for key, values in record.facets.items()},
                 blob=record.blob,

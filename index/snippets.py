@@ -6,56 +6,49 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from index.fences import Fence, fences
+from index.fences import Fence
 from index.matches import Match, Matcher
+from index.shown import Shown
 
 LENGTH = 260
 """Characters in a snippet, more or less a word or an added mark."""
 
 _STRETCH = 100_000
-_MOST = 2_000_000
 _LEAD = 80
 _WITHIN = LENGTH - _LEAD  # between the first match of a window and the last
 _MOST_WINDOWS = 2_000
 _LONG = 30  # nobody writes a longer mark, or a longer name of a language
 
-_HIDDEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|\{#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
-    re.DOTALL,
-)
 _START = re.compile(r"\n\s*|[.!?:;]\s+")
 _EDGE = re.compile(r"\s")
 _VISIBLE = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
-def snippet(text: str, matcher: Matcher) -> str:
+def snippet(shown: Shown, matcher: Matcher) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
 
-    `text` is the section without its heading, and `matcher` finds the terms in all hits of one query. Of a
-    long text, the first stretch of 100,000 characters that holds a term is looked at, as far as the first
-    two million go, and the windows at the first 2,000 terms in it. One that is no longer than a snippet is
-    shown whole. A window that begins or ends inside a code fence gets the fence's opening or closing mark, so
-    that it reads as the code that it is.
+    `matcher` finds the terms in all hits of one query. Of a long text, the first stretch of 100,000
+    characters that holds a term is looked at, and the windows at the first 2,000 terms in it. One that is no
+    longer than a snippet is shown whole. A window that begins or ends inside a code fence gets the fence's
+    opening or closing mark, so that it reads as the code that it is.
     """
-    text = _shown(text[:_MOST])
+    text = shown.text
     if len(text) <= LENGTH:
-        near = fences(text, 0, len(text))
+        near = shown.fences.near(0, len(text))
         return _marked(text, 0, len(text), near) if near else _BLANK_LINES.sub("\n", text)
-    match = _match(text, matcher)
-    near = fences(text, max(0, match - _LEAD), match + LENGTH)
+    match = _match(shown, matcher)
+    near = shown.fences.near(max(0, match - _LEAD), match + LENGTH)
     start = _outside_marks(text, _start(text, match, near), near)
     return _marked(text, start, _end(text, start), near)
 
 
-def _shown(text: str) -> str:
-    if "{#" in text or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
-        text = _HIDDEN.sub("", text)
-    return text.strip("\r\n").rstrip()
-
-
-def _match(text: str, matcher: Matcher) -> int:
+def _match(shown: Shown, matcher: Matcher) -> int:
     """Find where the best window's first match is; 0 without one."""
+    text = shown.text
+    if len(text) <= _STRETCH:
+        matches = matcher.matches(shown.searchable)
+        return _best(matches) if matches else 0
     for start in range(0, len(text), _STRETCH):
         if matches := matcher.matches(text[start : start + _STRETCH]):
             return start + _best(matches)

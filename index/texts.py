@@ -9,13 +9,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from index.ranking.cache import Cache
+from index.shown import Shown
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
     from index.page import Record
 
-REMEMBERED = 32_000_000
+REMEMBERED = 16_000_000
 """Bytes of blobs that are kept; those that were asked for last stay longest."""
+
+READY = 8_000_000
+"""Bytes of texts that are kept as hits show them."""
 
 
 class Texts:
@@ -27,17 +31,22 @@ class Texts:
     def __init__(self, read: Callable[[str], bytes], remembered: int = REMEMBERED) -> None:
         self._read = read
         self._blobs = Cache(remembered)
+        self._shown = Cache(READY)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
     def read(self, record: Record) -> bytes:
         """The Markdown of a section beside its heading; none if its blob was lost after it was indexed."""
         try:
-            under = self.data(record.blob, record.body, record.end)
-            if record.start == record.heading_start:
-                return under
-            return self.data(record.blob, record.start, record.heading_start) + under
+            return self._read_section(record)
         except DamagedRepository:
             return b""
+
+    def shown(self, record: Record) -> Shown:
+        """The same as hits show it; what is not UTF-8 becomes U+FFFD."""
+        try:
+            return self._shown.get((record.blob, record.start, record.end), self._made, record)
+        except DamagedRepository:
+            return Shown("")
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Give the bytes [start, end) of a blob."""
@@ -47,3 +56,12 @@ class Texts:
             # The next question is often about the same page, which may be too large to be remembered.
             self._last = blob, data
         return bytes(data[start:end])
+
+    def _read_section(self, record: Record) -> bytes:
+        under = self.data(record.blob, record.body, record.end)
+        if record.start == record.heading_start:
+            return under
+        return self.data(record.blob, record.start, record.heading_start) + under
+
+    def _made(self, record: Record) -> Shown:
+        return Shown(str(self._read_section(record), "utf-8", "replace"))

@@ -30,10 +30,11 @@ class Cache:
     def get(self, name: Hashable, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Give the value of a name; made of the arguments if it is not there, by two threads perhaps."""
         values = self._values
-        with self._lock:
-            if name in values:
-                values.move_to_end(name)
-                return cast(T, values[name])
+        try:  # without the lock: either step is done as a whole, and finds what is there
+            values.move_to_end(name)
+            return cast(T, values[name])
+        except KeyError:
+            pass
         value = make(*args, **kwargs)
         with self._lock:
             if name not in values:
@@ -49,8 +50,9 @@ class Cache:
         Arrays are views of mapped files, and a file stays open as long as there is one.
         """
         with self._lock:
-            for name in [name for name in self._values if cast(tuple[Hashable, ...], name)[0] not in owners]:
-                self._size -= _bytes(self._values.pop(name))
+            for name in list(self._values):  # listed as a whole, since others may change the order meanwhile
+                if cast(tuple[Hashable, ...], name)[0] not in owners:
+                    self._size -= _bytes(self._values.pop(name))
 
     @property
     def size(self) -> int:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from index.matches import Matcher
 from index.query import parse
+from index.shown import Shown
 from index.snippets import LENGTH, snippet
 from tests.examples import examples
 
 
 def cut(text: str, query: str) -> str:
-    return snippet(text, Matcher(parse(query).terms))
+    return snippet(Shown(text), Matcher(parse(query).terms))
 
 
 def test_a_short_text_is_shown_whole() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from index.page import Record
 from index.texts import Texts
+from workspace.git import DamagedRepository
 
 
 class Blobs(dict[str, bytes]):
@@ -55,3 +57,24 @@ def test_what_cannot_be_read_is_raised_each_time() -> None:
             texts.data("a", 0, 1)
     blobs["a"] = b"mended"
     assert texts.data("a", 0, 6) == b"mended"
+
+
+class Lost(dict[str, bytes]):
+    def blob(self, id: str) -> bytes:
+        try:
+            return self[id]
+        except KeyError:
+            raise DamagedRepository(f"{id} is gone", fix="Fetch it.") from None
+
+
+def test_a_section_is_shown_once_made_and_one_that_is_lost_as_nothing() -> None:
+    blobs = Lost()
+    texts = Texts(blobs.blob)
+    assert (texts.shown(record("a")).text, texts.read(record("a"))) == ("", b"")
+    blobs["a"] = b"# Head\n<!-- hidden -->\xff text\n"
+    assert texts.shown(record("a")).text == "\ufffd text"
+    assert texts.shown(record("a")) is texts.shown(record("a"))
+
+
+def record(blob: str) -> Record:
+    return Record("a.md", "head", blob, 0, 0, 7, 100, 1, 2, "Head", ("Head",), {}, 1, 1)

@@ -13,6 +13,7 @@ import pytest
 from index.building.processes import build_segments
 from index.matches import Matcher
 from index.page import Page
+from index.shown import Shown
 from index.snippets import snippet
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import STYLE, revised
@@ -142,7 +143,7 @@ USES: dict[str, Callable[[Document], object]] = {
         Document.parse(b"# T\n", FILE), STYLE
     ),
     "index": lambda d: build_segments([Page.of(d, "0" * 40)]),
-    "show hits": lambda d: [snippet(text(d)[:100_000], Matcher({"word"}))],
+    "show hits": lambda d: [snippet(Shown(text(d)[:100_000]), Matcher({"word"}))],
     "outline": lambda d: (sections_in_full(d), sections_in_brief(d), telling_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }

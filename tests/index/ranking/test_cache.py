@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -52,6 +53,31 @@ def test_threads_get_what_they_ask_for() -> None:
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(ask, range(8)))
     assert cache.size <= 60_000
+
+
+def test_what_is_forgotten_meanwhile_is_made_again() -> None:
+    cache = Cache(limit=60_000)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def ask(seed: int) -> bool:
+        chance = Random(seed)
+        right = True
+        for _ in range(3000):
+            name = chance.choice("abc"), chance.randrange(60)
+            right = right and cache.get(name, tuple, name) == name
+            if chance.random() < 0.02:
+                cache.keep(set(chance.sample("abc", 2)))
+        return right
+
+    try:
+        with ThreadPoolExecutor(6) as threads:
+            assert all(threads.map(ask, range(6)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert cache.size <= 60_000
+    cache.keep(())
+    assert cache.size == 0
 
 
 def test_what_belongs_to_nobody_any_more_is_forgotten() -> None:

@@ -1,0 +1,47 @@
+"""The text of a section as hits show it, made ready once for all the questions that it answers."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from index.fences import Fences
+from index.matches import Searchable
+
+_MOST = 2_000_000
+
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|\{#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
+    re.DOTALL,
+)
+
+
+class Shown:
+    """A section's text without its heading, and without comments and anchors, which nobody reads.
+
+    Of a text of more than two million characters the rest is left out.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = _shown(text[:_MOST])
+
+    @cached_property
+    def searchable(self) -> Searchable:
+        """The text as matches are looked for in it."""
+        return Searchable(self.text)
+
+    @cached_property
+    def fences(self) -> Fences:
+        """Where code is."""
+        return Fences(self.text)
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes of memory that it takes, and will take when it was searched."""
+        return 3 * len(self.text) + 600
+
+
+def _shown(text: str) -> str:
+    if "{#" in text or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
+        text = _HIDDEN.sub("", text)
+    return text.strip("\r\n").rstrip()
