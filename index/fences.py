@@ -69,7 +69,9 @@ class Fences:
             return ()
         text = self._text
         if not any(end <= last for end in self._within):
-            return list(takewhile(lambda fence: fence.start <= last, self._at_margin))
+            return [*takewhile(lambda fence: fence.start <= last, self._at_margin)]
+        if len(text) <= _READ_BEFORE:
+            return self._everywhere
         begin = 0
         if first > _READ_BEFORE:
             begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
@@ -77,11 +79,15 @@ class Fences:
         margin = _at_margin(text, self._lines, begin)
         around = next((fence for fence in margin if fence.close == begin), None)
         line_end = text.find("\n", last)
-        return list(_parsed(text, begin, line_end + 1 or len(text), around))
+        return [*_parsed(text, begin, line_end + 1 or len(text), around)]
 
     @cached_property
     def _at_margin(self) -> Sequence[Fence]:
-        return tuple(_at_margin(self._text, self._lines, len(self._text)))
+        return [*_at_margin(self._text, self._lines, len(self._text))]
+
+    @cached_property
+    def _everywhere(self) -> Sequence[Fence]:
+        return [*_parsed(self._text, 0, len(self._text), None)]
 
 
 def _marked_lines(text: str) -> list[int]:

@@ -6,8 +6,9 @@ Bytes are searched at C's speed for what begins as a term does, and only words t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 
 from index.analysis import TOKEN, expand
 from index.analysis.tokens import spaced
@@ -46,31 +47,34 @@ class Matcher:
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
         self._sought = {_encoded(_sought(term)) for term in self._terms}
-        self._words: dict[str | bytes, list[Match]] = {}
+        self._words: dict[str | bytes, frozenset[str]] = {}
 
-    def matches(self, text: str | Searchable) -> list[Match]:
+    def matches(self, text: str) -> list[Match]:
         """Find every token of a text that stands for some of the terms, in order."""
-        if isinstance(text, str):
-            text = Searchable(text)
-        held = self._held(text)
-        if isinstance(text.source, str):
-            return [(start + offset, terms) for start in sorted(held) for offset, terms in held[start]]
+        searchable = Searchable(text)
+        source, lowered = searchable.source, searchable.lowered
+        starts = sorted(self._held(searchable))
         found: list[Match] = []
-        place = position = 0
-        for start in sorted(held):
-            position += len(_decoded(text.source[place:start]))
-            place = start
-            found += ((position + offset, terms) for offset, terms in held[start])
+        for place, start in zip(_characters(source, starts), starts, strict=True):
+            for token in TOKEN.finditer(_text(source[start : lowered.index(b" ", start)])):
+                if terms := self._terms.intersection(expand(token[0])):
+                    found.append((place + token.start(), terms))
         return found
 
-    def _held(self, text: Searchable) -> dict[int, list[Match]]:
-        """Find the words that hold a term, by where they begin in the source.
+    def words(self, text: Searchable) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
+        """Find what stands between spaces and holds terms: where each begins, ascending, and its terms."""
+        held = self._held(text)
+        starts = sorted(held)
+        return _characters(text.source, starts), [*map(held.__getitem__, starts)]
 
-        One that is not ASCII may hold any, for letters are folded.
+    def _held(self, text: Searchable) -> dict[int, frozenset[str]]:
+        """Find the same by where they begin in the source.
+
+        What is not ASCII may hold any term, for letters are folded.
         """
         source, lowered = text.source, text.lowered
         find, before, after = lowered.find, lowered.rfind, lowered.index
-        words, held = self._words, dict[int, list[Match]]()
+        words, held = self._words, dict[int, frozenset[str]]()
         for sought in self._sought:
             at = find(sought)
             while at >= 0:
@@ -78,20 +82,15 @@ class Matcher:
                 word = source[start:end]
                 here = words.get(word)
                 if here is None:
-                    here = words[word] = self._within(word)
+                    here = words[word] = self._terms & _terms_in(word)
                 if here:
                     held[start] = here
                 at = find(sought, end)
         if isinstance(source, bytes):
             for foreign in _FOREIGN.finditer(lowered):
-                if here := self._within(source[foreign.start() : foreign.end()]):
+                if here := self._terms & _terms_in(source[foreign.start() : foreign.end()]):
                     held[foreign.start()] = here
         return held
-
-    def _within(self, word: str | bytes) -> list[Match]:
-        """Give the matches in a word, by the character of the word at which each begins."""
-        wanted = self._terms.intersection
-        return [(start, held) for start, terms in _tokens(word) if (held := wanted(terms))]
 
 
 def _sought(term: str) -> str:
@@ -100,14 +99,21 @@ def _sought(term: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _tokens(word: str | bytes) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    text = word if isinstance(word, str) else _decoded(word)
-    return tuple((token.start(), expand(token[0])) for token in TOKEN.finditer(text))
+def _terms_in(word: str | bytes) -> frozenset[str]:
+    return frozenset(term for token in TOKEN.findall(_text(word)) for term in expand(token))
+
+
+def _characters(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
+    """Count the characters of a source before some of its places, which ascend."""
+    if isinstance(source, str):
+        return starts
+    parts = (source[start:end] for start, end in pairwise((0, *starts)))
+    return [*accumulate(len(_text(part)) for part in parts)]
+
+
+def _text(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8", "surrogatepass")
 
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")

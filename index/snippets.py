@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from index.fences import Fence
-from index.matches import Match, Matcher
+from index.matches import Matcher, Searchable
 from index.shown import Shown
 
 LENGTH = 260
@@ -15,7 +15,7 @@ LENGTH = 260
 
 _STRETCH = 100_000
 _LEAD = 80
-_WITHIN = LENGTH - _LEAD  # between the first match of a window and the last
+_REACH = LENGTH - _LEAD  # from the first word of a window to the last
 _MOST_WINDOWS = 2_000
 _LONG = 30  # nobody writes a longer mark, or a longer name of a language
 
@@ -29,9 +29,9 @@ def snippet(shown: Shown, matcher: Matcher) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
 
     `matcher` finds the terms in all hits of one query. Of a long text, the first stretch of 100,000
-    characters that holds a term is looked at, and the windows at the first 2,000 terms in it. One that is no
-    longer than a snippet is shown whole. A window that begins or ends inside a code fence gets the fence's
-    opening or closing mark, so that it reads as the code that it is.
+    characters that holds a term is looked at, and the windows at the first 2,000 words in it that hold any.
+    One that is no longer than a snippet is shown whole. A window that begins or ends inside a code fence gets
+    the fence's opening or closing mark, so that it reads as the code that it is.
     """
     text = shown.text
     if len(text) <= LENGTH:
@@ -44,42 +44,42 @@ def snippet(shown: Shown, matcher: Matcher) -> str:
 
 
 def _match(shown: Shown, matcher: Matcher) -> int:
-    """Find where the best window's first match is; 0 without one."""
+    """Find where the best window's first word is; 0 without one."""
     text = shown.text
     if len(text) <= _STRETCH:
-        matches = matcher.matches(shown.searchable)
-        return _best(matches) if matches else 0
+        return _best(*matcher.words(shown.searchable))
     for start in range(0, len(text), _STRETCH):
-        if matches := matcher.matches(text[start : start + _STRETCH]):
-            return start + _best(matches)
+        words = matcher.words(Searchable(text[start : start + _STRETCH]))
+        if words[0]:
+            return start + _best(*words)
     return 0
 
 
-def _best(matches: Sequence[Match]) -> int:
-    """Find where the best window's first match is.
+def _best(places: Sequence[int], terms: Sequence[frozenset[str]]) -> int:
+    """Find where the best window's first word is, of words with terms; 0 without one.
 
-    One that is better than the best so far holds more terms than that has different ones, and more than it
-    has at all if it has every one: nothing is counted where the matches for that stand too far apart.
+    A window that is better than the best so far holds more terms than that has different ones, and more than
+    it has at all if it has every one: nothing is counted where the words for that stand too far apart.
     """
-    places = [place for place, _ in matches]
-    terms = [held for _, held in matches]
+    if not places:
+        return 0
     every, most = len(frozenset().union(*terms)), max(map(len, terms))
-    best, found, needed = (0, 0), 0, 1
+    best, found, more = (0, 0), 0, 0
     for left, place in enumerate(places[:_MOST_WINDOWS]):
-        if left + needed > len(places):
+        if left + more >= len(places):
             break
-        if places[left + needed - 1] - place <= _WITHIN:
-            window = terms[left : bisect_right(places, place + _WITHIN, left)]
+        if places[left + more] - place <= _REACH:
+            window = terms[left : bisect_right(places, place + _REACH, left)]
             value = len(frozenset().union(*window)), sum(map(len, window))
             if value > best:
                 best, found = value, place
-                needed = 1 + value[value[0] == every] // most
+                more = value[value[0] == every] // most
     return found
 
 
 def _start(text: str, match: int, fences: Sequence[Fence]) -> int:
     """Begin at the sentence or line of the match, else at a word a little before it."""
-    fence = next((fence for fence in fences if fence.start <= match < fence.close), None)
+    fence = next((fence for fence in fences if fence.start <= match < fence.close), None) if fences else None
     floor = max(0, match - _LEAD)
     if fence and fence.start >= floor:
         return fence.start
@@ -110,10 +110,21 @@ def _end(text: str, start: int) -> int:
 
 def _marked(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     """Give a window with what shows that it is a part, and a part of which code."""
-    first = last = None
-    if fences:
-        first = next((fence for fence in fences if fence.body <= start < fence.end), None)
-        last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
+    shown = _within(text, start, end, fences) if fences else _part(text, start, end)
+    return _BLANK_LINES.sub("\n", shown)
+
+
+def _part(text: str, start: int, end: int) -> str:
+    shown = text[start:end].rstrip()
+    if start + len(shown) < len(text):
+        shown += " …"
+    return f"… {shown}" if start > 0 else shown
+
+
+def _within(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
+    """Give the part of a text that there is code in."""
+    first = next((fence for fence in fences if fence.body <= start < fence.end), None)
+    last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
     if last and end < last.body:
         end, last = last.start, None
     elif last:
@@ -128,7 +139,7 @@ def _marked(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
         shown = _opened(shown, first)
     elif start > 0:
         shown = ("…\n" if any(fence.start == start for fence in fences) else "… ") + shown
-    return _BLANK_LINES.sub("\n", shown)
+    return shown
 
 
 def _goes_on(fence: Fence, place: int) -> bool:

@@ -147,8 +147,6 @@ def _listed(statistics: Statistics, found: Sequence[Ranked]) -> list[Ranked]:
             pages[page].append(section)
         else:
             pages[page] = [section]
-    if len(pages) == len(top):
-        return [*found]
     listed: list[Ranked] = []
     for sections in pages.values():
         if len(sections) > 1:
