@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from mcp_types import RequestId
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.answers import Answer
+
+_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 class Written(dict[str, Any]):
@@ -37,12 +40,15 @@ def result_of(answer: Answer) -> dict[str, Any]:
 
 
 def line_of(request: RequestId, result: dict[str, Any]) -> bytes:
-    """The line that answers a request with a result; what is written already is taken as it is."""
+    """The line that answers a request with a result, whose fields have plain names.
+
+    What is written already is taken as it is.
+    """
     fields = [
-        b"%b:%b" % (to_json(name), value.json if isinstance(value, Written) else _json(value))
+        b'"%b":%b' % (name.encode(), value.json if isinstance(value, Written) else _json(value))
         for name, value in result.items()
     ]
-    return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}\n' % (to_json(request), b",".join(fields))
+    return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}\n' % (_json(request), b",".join(fields))
 
 
 def compact(data: Any) -> str:
@@ -51,7 +57,11 @@ def compact(data: Any) -> str:
 
 
 def _json(data: Any) -> bytes:
-    return to_json(data, inf_nan_mode="constants")
+    """Write JSON, quickly if it is plain; what is not, such as long integers, as pydantic does."""
+    try:
+        return orjson.dumps(data, option=_PLAIN)
+    except TypeError:
+        return to_json(data, inf_nan_mode="null")
 
 
 def encodable(value: Any) -> Any:

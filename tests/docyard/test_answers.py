@@ -1,0 +1,62 @@
+"""Answers are written as JSON whatever they hold, and the quick way writes what the slow one does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_core import to_json
+
+from docyard.protocol.answers import compact, line_of, result_of
+from tests.examples import examples
+from tools.answers import Answer
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NUMBERS = st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(VALUES)
+def test_both_ways_write_the_same(value: Any) -> None:
+    assert repr(json.loads(compact(value))) == repr(json.loads(to_json(value)))
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(data=st.dictionaries(TEXTS, VALUES, max_size=4), request=st.integers() | TEXTS)
+def test_a_line_holds_the_answer_twice(data: dict[str, Any], request: int | str) -> None:
+    line = line_of(request, result_of(Answer(data)))
+    assert line.count(b"\n") == 1
+    answer = json.loads(line)
+    assert (answer["jsonrpc"], answer["id"]) == ("2.0", request)
+    result = answer["result"]
+    assert result["structuredContent"] == json.loads(result["content"][0]["text"]) == data
+    assert result["isError"] is False
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (float("nan"), "null"),
+        ((1, (2,)), "[1,[2]]"),
+        ({1: "one"}, '{"1":"one"}'),
+        (Path("a/b"), '"a/b"'),
+        (json.loads("[" * 200 + "]" * 200), "[" * 200 + "]" * 200),
+    ],
+)
+def test_what_is_not_plain_is_written_too(value: object, written: str) -> None:
+    assert compact(value) == written
+
+
+def test_half_a_character_is_written_as_an_escape() -> None:
+    result = result_of(Answer({"path": "a\udcff", "in": [{"b\ud800": "\udfff"}]}))
+    assert result["structuredContent"] == {"path": "a\\udcff", "in": [{"b\\ud800": "\\udfff"}]}
+    assert json.loads(line_of(1, result))["result"]["content"][0]["text"] == result["content"][0]["text"]
