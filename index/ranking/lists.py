@@ -7,8 +7,10 @@ list goes on from rank 51 by plain score. Sections with a query's phrases stand 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import compress
+from operator import eq, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.port import Scored
@@ -26,6 +28,8 @@ MOST_VERIFIED = 500
 """How many candidates are looked into for a phrase."""
 
 UNIT = SCALE * BONUS_SHARE
+
+_below = itemgetter(0)
 
 
 class Stretch(NamedTuple):
@@ -160,9 +164,9 @@ def _ordered(statistics: Statistics, found: list[Ranked]) -> list[Ranked]:
     """Sort by score, and equal scores by address: within a part the numbers are in its order."""
     found.sort()
     if len(statistics.parts) > 1:
-        neighbours = pairwise(found)
-        shared = {one[0] for one, other in neighbours if one[0] == other[0] and one[1] != other[1]}
-        if shared:
-            address = statistics.address
-            found.sort(key=lambda it: (it[0], address(it[1], it[2]) if it[0] in shared else it[1:3]))
+        below = [*map(_below, found)]
+        equal = compress(range(len(found)), map(eq, below, below[1:]))
+        for points in {below[rank] for rank in equal if found[rank][1] != found[rank + 1][1]}:
+            run = slice(bisect_left(below, points), bisect_right(below, points))
+            found[run] = sorted(found[run], key=lambda it: statistics.address(it[1], it[2]))
     return found

@@ -38,9 +38,9 @@ class Statistics:
 
     def __init__(self, parts: Iterable[Part], cache: Cache | None = None) -> None:
         """Count the sections of these parts; lists come from `cache`, which outlives a generation."""
-        self.blocks = blocks_of(parts)
-        self.parts = tuple(part for block in self.blocks for part in block.parts)
         self.cache = Cache() if cache is None else cache
+        self.blocks = blocks_of(self.cache, parts)
+        self.parts = tuple(part for block in self.blocks for part in block.parts)
         self.cache.keep({name for block in self.blocks for name in (block.name, *block.segments)})
         self.number = sum(part.size for part in self.parts)
         self.length = sum(part.total for part in self.parts)
@@ -64,7 +64,7 @@ class Statistics:
 
     def postings(self, place: int, term: str) -> Postings | None:
         """Give the list of a term in a block, dead sections included."""
-        return self.blocks[place].postings(self.cache, term, self.average)
+        return self.blocks[place].postings(term, self.average)
 
     def address(self, place: int, number: int) -> tuple[str, str]:
         """Give the path and the key of a section by the place of its part and its number there."""

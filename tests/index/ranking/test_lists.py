@@ -45,11 +45,16 @@ def given_by(
     return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
 
 
-@pytest.fixture(params=[1 << 16, 300, 0], ids=["one block", "some blocks", "each part pruned"])
+@pytest.fixture(
+    params=[(1 << 16, 1 << 12), (300, 1 << 12), (0, 1 << 12), (0, 50)],
+    ids=["one block", "some blocks", "each part pruned", "large parts joined and pruned"],
+)
 def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score parts together, in some groups, or each by itself and with pruning, however small they are."""
+    whole, lasting = request.param
     for module in ("index.ranking.evaluation", "index.ranking.blocks"):
-        monkeypatch.setattr(f"{module}.WHOLE", request.param)
+        monkeypatch.setattr(f"{module}.WHOLE", whole)
+    monkeypatch.setattr("index.ranking.blocks.LASTING", lasting)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
