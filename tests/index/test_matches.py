@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.analysis import TOKEN, expand, weigh
 from index.analysis.words import normalised
-from index.matches import Match, Matcher
+from index.matches import Match, Matcher, Searchable, _terms_in
 from tests.examples import examples
 
 PIECES = [
@@ -92,6 +94,22 @@ def test_the_next_text_is_searched_as_the_first_was() -> None:
     matcher = Matcher({"retri", "limit"})
     for text in ("retry the limit", "limits, retried"):
         assert matcher.matches(text) == plainly(text, frozenset({"retri", "limit"}))
+
+
+def test_a_long_word_is_looked_at_by_its_tokens_and_not_remembered() -> None:
+    text = "é " + "没有空格。" * 100 + "检索引擎。" * 2 + "a/" * 200 + "," + "-" * 200 + "retry"
+    terms = frozenset({"检索", "retri"})
+    remembered = _terms_in.cache_info().currsize
+    places, held = Matcher(terms).words(Searchable(text))
+    assert [*zip(places, held, strict=True)] == plainly(text, terms)
+    assert _terms_in.cache_info().currsize == remembered
+
+
+def test_a_long_word_takes_time_that_grows_with_its_length() -> None:
+    started = time.process_time()
+    for text in ("é " + "a" * 300_000 + " x", "-" * 300_000 + " é"):
+        assert matches(text, frozenset({"y"})) == []
+    assert time.process_time() - started < 5  # it were minutes if it grew with the square
 
 
 def test_nothing_is_asked_for() -> None:

@@ -19,6 +19,11 @@ def cut(text: str, query: str) -> str:
     return snippet(Shown(text), Matcher(parse(query).terms))
 
 
+def test_a_script_without_spaces_is_shown_where_the_term_is() -> None:
+    text = "这是一个很长的段落。没有空格。" * 60 + "这里说的是检索引擎。" + "其他的内容在后面继续。" * 40
+    assert "检索" in cut(text, "检索")
+
+
 def test_a_short_text_is_shown_whole() -> None:
     assert cut("\nThe SDK retries.\n\nAlways.\n", "nothing") == "The SDK retries.\nAlways."
 
