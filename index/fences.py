@@ -26,6 +26,9 @@ _LIST_MARK = re.compile(r"[-+*]|\d{1,9}[.)]")
 _READ_BEFORE = 5_000
 """Characters above a place that are read to tell in which fence it is, if there are more of them."""
 
+_FEW = 1_000
+"""Of a text with more lines that have marks, which nobody wrote, no fences are remembered."""
+
 
 class Fence(NamedTuple):
     """A fenced block: [start, body) is its opening line, [end, close) its closing one.
@@ -60,26 +63,39 @@ class Fences:
         """Look for marks only; what they mean is found out when it is asked for."""
         self._text = text
         self._lines = _marked_lines(text) if "```" in text or "~~~" in text else []
-        within = (_WITHIN.match(text, line) for line in self._lines)
-        self._within = [mark.end() for mark in within if mark]
+        self._is_kept = len(self._lines) <= _FEW
 
     def near(self, first: int, last: int) -> Sequence[Fence]:
         """Give the fences between two places or around them, in order, and others perhaps."""
         if not self._lines:
             return ()
         text = self._text
-        if not any(end <= last for end in self._within):
-            return [*takewhile(lambda fence: fence.start <= last, self._at_margin)]
+        if not self._is_within(last):
+            margin = self._at_margin if self._is_kept else _at_margin(text, self._lines, len(text))
+            return [*takewhile(lambda fence: fence.start <= last, margin)]
         if len(text) <= _READ_BEFORE:
             return self._everywhere
         begin = 0
         if first > _READ_BEFORE:
             begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
             begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
-        margin = _at_margin(text, self._lines, begin)
-        around = next((fence for fence in margin if fence.close == begin), None)
+        above = _at_margin(text, self._lines, begin)
+        around = next((fence for fence in above if fence.close == begin), None)
         line_end = text.find("\n", last)
         return [*_parsed(text, begin, line_end + 1 or len(text), around)]
+
+    def _is_within(self, last: int) -> bool:
+        """Whether a mark before a place is in a list or a quotation, or may be."""
+        if self._is_kept:
+            return self._first_within is not None and self._first_within <= last
+        lines = takewhile(lambda line: line < last, self._lines)
+        return any(_WITHIN.match(self._text, line, last) for line in lines)
+
+    @cached_property
+    def _first_within(self) -> int | None:
+        """Where the first such mark ends."""
+        marks = (_WITHIN.match(self._text, line) for line in self._lines)
+        return next((mark.end() for mark in marks if mark), None)
 
     @cached_property
     def _at_margin(self) -> Sequence[Fence]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from index.fences import Fence, Fences
 from index.matches import Matcher
 from index.query import parse
 from index.shown import Shown
@@ -174,3 +175,21 @@ def test_fences_are_always_closed(parts: list[str], query: str) -> None:
         ):
             opened = None
     assert opened is None
+
+
+@pytest.mark.parametrize("line", ["```", "- ```", "> ~~~"])
+def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
+    """It would take many times the memory of the text, and as much time for its beginning as for all."""
+    text = f"{line}\nword\n" * 3_000
+    found = Fences(text)
+    for first in (0, len(text) // 2, len(text) - 300):
+        assert found.near(first, first + 340)
+    assert not {"_at_margin", "_everywhere", "_first_within"}.intersection(vars(found))
+
+
+@pytest.mark.parametrize("count", [1, 400, 600])
+def test_fences_are_the_same_whether_they_are_remembered_or_not(count: int) -> None:
+    text = "word\n\n```\nword\n```\n\n" * count
+    assert [*Fences(text).near(0, len(text) + 1)] == [
+        Fence(at, at + 4, at + 9, at + 12, "```", "") for at in range(6, len(text), 20)
+    ]
