@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cached_property
 
 from index.fences import Fences
@@ -37,8 +38,8 @@ class Shown:
 
     @property
     def nbytes(self) -> int:
-        """About the bytes of memory that it takes, and will take when it was searched."""
-        return 3 * len(self.text) + 600
+        """The bytes of memory that its text takes, and will take when it was searched, but for its fences."""
+        return sys.getsizeof(self.text) + 2 * len(self.text.encode("utf-8", "surrogatepass"))
 
 
 def _shown(text: str) -> str:

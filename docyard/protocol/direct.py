@@ -25,6 +25,7 @@ AtOnce = Callable[[str, Mapping[str, Any]], Result | None]
 
 _METHOD = "tools/call"
 _MARK = b'"tools/call"'
+_LONG = 1 << 16  # bytes of a line that is not read twice
 _REQUEST = frozenset({"jsonrpc", "id", "method", "params"})
 _BARE = frozenset({"name", "arguments"})
 _FIELDS = _BARE | {"_meta"}
@@ -49,7 +50,7 @@ class DirectCalls:
 
         That is begun after a call has come through the SDK, by which it is known that there was a handshake.
         """
-        if not self._has_shaken_hands or _MARK not in line:
+        if not self._has_shaken_hands or len(line) > _LONG or _MARK not in line:
             return None
         try:
             request = from_json(line)
