@@ -2,8 +2,8 @@
 
 What a tool answers has the shape of the protocol as it is made. The SDK would check it, copy it three times
 and write it once more, which takes as long as a search; so a plain call is answered before all that, and
-one that waits for nothing as soon as its line is read. Anything else, such as a call before the handshake
-or with fields that are none of ours, goes the SDK's own way.
+one that waits for nothing as soon as its line is read. Anything else, such as a call before the handshake,
+with fields that are none of ours, or in an envelope that the SDK has not seen yet, goes the SDK's own way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp_types import LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY, RequestId
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+    RequestId,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 
@@ -29,6 +36,7 @@ _LONG = 1 << 16  # bytes of a line that is not read twice
 _REQUEST = frozenset({"jsonrpc", "id", "method", "params"})
 _BARE = frozenset({"name", "arguments"})
 _FIELDS = _BARE | {"_meta"}
+_ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY})
 
 
 class DirectCalls:
@@ -43,25 +51,29 @@ class DirectCalls:
         self._at_once = at_once
         self._stamp = stamp
         self._has_shaken_hands = False
+        self._envelope: str | None = None  # of a call that came through the SDK, in the stateless era
         self._refused: RequestId | None = None  # what was not answered at once, on its way through the SDK
 
     def answer(self, line: bytes) -> bytes | None:
         """The answer to a call before the SDK has heard of it; None for all that is not answered here.
 
-        That is begun after a call has come through the SDK, by which it is known that there was a handshake.
+        That is begun after a call has come through the SDK, by which it is known that there was a handshake,
+        or that the envelope in which each call of the stateless era comes is one that the SDK accepts.
         """
-        if not self._has_shaken_hands or len(line) > _LONG or _MARK not in line:
+        if len(line) > _LONG or _MARK not in line:
             return None
         try:
             request = from_json(line)
         except ValueError:
             return None
-        if not _is_request(request) or not _is_call(params := request["params"]):
+        if not _is_request(request) or not self._is_accepted(params := request["params"]):
             return None
         identity = request["id"]
         result = self._at_once(params["name"], params.get("arguments") or {})
         self._refused = identity if result is None else None
-        return None if result is None else line_of(identity, result)
+        if result is None:
+            return None
+        return line_of(identity, self._stamped(result) if "_meta" in params else result)
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         params = ctx.params
@@ -72,13 +84,27 @@ class DirectCalls:
         if result is None:
             result = await self._call(ctx, name, arguments)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            return result | {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: self._stamp()}}
+            if params.get("_meta", {}).keys() == _ENVELOPE:
+                self._envelope = repr(params["_meta"])
+            return self._stamped(result)
         self._has_shaken_hands = True
         return result
 
+    def _is_accepted(self, params: Mapping[str, Any]) -> bool:
+        """Whether the SDK would let a call through, as it did with one like it."""
+        if "_meta" not in params:
+            return self._has_shaken_hands and params.keys() <= _BARE and _is_call(params)
+        # To a comparison of values 1 is True.
+        is_known = self._envelope is not None and repr(params["_meta"]) == self._envelope
+        return is_known and params.keys() <= _FIELDS and _is_call(params)
+
+    def _stamped(self, result: Result) -> Result:
+        """A result with what the stateless era asks for."""
+        return result | {"resultType": "complete", "_meta": {SERVER_INFO_META_KEY: self._stamp()}}
+
 
 def _is_request(message: object) -> bool:
-    """Whether this is a request to call a tool, with no field but those that each has."""
+    """Whether this is a request to call a tool, with no field but those that each request has."""
     return (
         isinstance(message, dict)
         and message.keys() == _REQUEST
@@ -86,7 +112,6 @@ def _is_request(message: object) -> bool:
         and message["method"] == _METHOD
         and type(message["id"]) in (int, str)
         and isinstance(message["params"], dict)
-        and message["params"].keys() <= _BARE
     )
 
 

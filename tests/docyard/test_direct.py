@@ -84,6 +84,30 @@ def test_the_envelope_is_checked_to_its_end(repo: Path, level: object, is_refuse
     server.end()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"io.modelcontextprotocol/protocolVersion": "1999-01-01"},
+        {"io.modelcontextprotocol/protocolVersion": 1},
+        {"io.modelcontextprotocol/clientInfo": {"name": "by hand"}},
+        {"io.modelcontextprotocol/clientCapabilities": [], "more": 1},
+        {"io.modelcontextprotocol/logLevel": "bogus"},
+    ],
+)
+def test_an_envelope_unlike_the_last_one_is_checked(repo: Path, change: dict[str, Any]) -> None:
+    server = ByHand(serving(repo), handshake=False)
+    plain: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
+    good = [server.request(number, "tools/call", **plain, _meta=ENVELOPE)["result"] for number in range(4)]
+    assert all(result == good[0] for result in good)
+    assert good[0]["structuredContent"]["hits"]
+    assert "error" in server.request(4, "tools/call", **plain, _meta=ENVELOPE | change)
+    assert "error" in server.request(5, "tools/call", **plain)
+    later = {**ENVELOPE, "io.modelcontextprotocol/clientInfo": {"name": "another", "version": "2"}}
+    for number, meta in enumerate((later, ENVELOPE, later), 6):
+        assert server.request(number, "tools/call", **plain, _meta=meta)["result"] == good[0]
+    server.end()
+
+
 def test_a_call_before_the_handshake_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == -32602
