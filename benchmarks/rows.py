@@ -190,6 +190,13 @@ SERVING = (
         Yardstick.TRIP,
     ),
     Row("search_docs over stdio, p95", "ms", at("trips", "search", "p95_ms")),
+    Row(
+        "the same in the stateless era, p50",
+        "ms",
+        at("trips", "stateless_search", "p50_ms"),
+        (1.0, 1.5),
+        Yardstick.TRIP,
+    ),
     Row("ping over stdio, p50", "ms", at("trips", "ping", "p50_ms"), bare=at("trips", "bare_ping", "p50_ms")),
     Row("peak memory while serving", "MB", at("serving", "peak_mb"), (100.0, 200.0)),
     Row(

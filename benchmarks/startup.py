@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.stdio import Peer
+from benchmarks.stdio import ENVELOPE, Peer
 from benchmarks.timing import seconds, spread, warm_seconds
 from index.service import SearchIndex
 from tools.registry import Toolbox
@@ -83,7 +83,7 @@ def measure_first_search(repository: Path, home: Path, queries: Sequence[str]) -
 
 
 def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """A ping of each server, and searches of ours."""
+    """A ping of each server, and searches of ours in both eras of the protocol."""
     with Peer(BARE, home) as peer:
         peer.initialize()
         bare = _pings(peer)
@@ -94,11 +94,21 @@ def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) ->
             _search(peer, query)
         searches = warm_seconds(lambda query: _search(peer, query), queries)
         ours = _pings(peer)
-    return {"ping": spread(ours), "bare_ping": spread(bare), "search": spread(searches)}
+    with Peer(serve(repository), home) as peer:
+        peer.ask("tools/list", {"_meta": ENVELOPE})
+        for query in queries:
+            _search(peer, query, _meta=ENVELOPE)
+        stateless = warm_seconds(lambda query: _search(peer, query, _meta=ENVELOPE), queries)
+    return {
+        "ping": spread(ours),
+        "bare_ping": spread(bare),
+        "search": spread(searches),
+        "stateless_search": spread(stateless),
+    }
 
 
-def _search(peer: Peer, query: str) -> None:
-    peer.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}})
+def _search(peer: Peer, query: str, **fields: object) -> None:
+    peer.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}, **fields})
 
 
 def _pings(peer: Peer) -> list[float]:

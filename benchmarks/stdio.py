@@ -14,6 +14,13 @@ from benchmarks.child import ROOT, MeasurementFailed, environment
 
 PROTOCOL = "2025-11-25"
 
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What each request of the stateless era says of its client, as `_meta`; there is no handshake."""
+
 
 class Peer:
     """A running server; `started` is the moment just before it was started."""

@@ -17,7 +17,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="a process is given limits by POSIX calls"),
 ]
 
-MEMORY = 1_500_000_000
+# A third of it is live at most, and twice as much may be garbage that is not collected yet.
+MEMORY = 1_800_000_000
 
 # Documents that a person has committed, and whether they can still be read.
 COMMITTED = {
