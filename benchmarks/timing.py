@@ -23,7 +23,11 @@ def warm_seconds(work: Callable[[T], object], things: Sequence[T]) -> list[float
 
     The rounds go over all things, one after the other, so no call finds what it needs still warm from itself.
     """
-    rounds = [[seconds(lambda: work(thing)) for thing in things] for _ in range(ROUNDS)]  # noqa: B023
+    return shortest([[seconds(lambda: work(thing)) for thing in things] for _ in range(ROUNDS)])  # noqa: B023
+
+
+def shortest(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """The shortest time of each thing in several rounds over the same things."""
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
