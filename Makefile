@@ -35,7 +35,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo 'Making $(VENV) with what Docyard needs; this takes about half a minute, the first time only.'
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -74,7 +74,7 @@ slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow -n auto $(GROWTH)
 
 soak: $(STAMP)
-	$(BIN)/python -m pytest -m soak tests/soak tests/faults tests/workspace/remotes
+	$(BIN)/python -m pytest -m soak tests/soak tests/faults tests/workspace/remotes tests/tools
 
 # Node.js comes from a wheel, so that none has to be installed; the inspector needs 22.19 or newer.
 $(NODE)/.installed:
@@ -112,7 +112,7 @@ pictures: $(VENV)/.browser
 	$(BIN)/python -m tests.browser.pictures
 
 lock:
-	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate \
+	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
 		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
 clean:

@@ -46,6 +46,8 @@ def _listing(among: Among) -> str:
             return f"`docyard read {address}` shows its tasks."
         case Listed.COMMITS:
             return f"`docyard log {address}` shows its history."
+        case Listed.MISSING:
+            return f"Write and commit {address}."
 
 
 def complain(message: str, fix: str = "") -> None:

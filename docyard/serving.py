@@ -17,6 +17,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.forges.rounds import ForgeRounds
     from index.artifacts.frozen import FrozenIndex
+    from index.metadata import Problem
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from workspace.policy.people import Tokens
@@ -51,7 +52,12 @@ class Served:
 
 
 def of_repository(
-    workspace: Workspace, toolsets: tuple[str, ...] | None, *, read_only: bool, syncs: bool
+    workspace: Workspace,
+    toolsets: tuple[str, ...] | None,
+    *,
+    read_only: bool,
+    syncs: bool,
+    text_tokens: int | None = None,
 ) -> Served:
     """A branch of a repository. Raises InvalidConfig for settings that no call could be answered with."""
     with ImportsKept():
@@ -65,7 +71,7 @@ def of_repository(
         workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
         index = SearchIndex(workspace)
         workspace.inbound = index
-        toolbox = Toolbox(workspace, index, toolsets, read_only)
+        toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
         rounds = ForgeRounds(workspace, environment.forge_access)
         syncing = Syncing(workspace, environment.remote_access, rounds)
         toolbox.wrote = syncing.ask
@@ -111,15 +117,17 @@ def of_repository(
     )
 
 
-def of_artifact(folder: Path, key: Path | None, toolsets: tuple[str, ...] | None) -> Served:
+def of_artifact(
+    folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
+) -> Served:
     """An artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
     with ImportsKept():
         from index.artifacts.key_file import read_key
         from index.artifacts.swapping import Artifacts
         from tools.registry import Toolbox
 
-        artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged())
-        toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets)
+        artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged(), _warned)
+        toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets, text_tokens)
     index = artifacts.latest()
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
@@ -172,6 +180,10 @@ def _logged() -> Progress:
             log.warning("%s: %s of %s", message, f"{done:,}", f"{total:,}")
 
     return report
+
+
+def _warned(problem: Problem) -> None:
+    log.warning("metadata.json is invalid at %s, which is left out: %s", problem.field, problem.reason)
 
 
 def _refused(error: WorkspaceError) -> None:

@@ -71,9 +71,10 @@ def without_anchors(document: Document, start: int, end: int) -> str:
 
 def _without_anchor(document: Document, section: Section) -> str:
     heading = section.heading
-    if heading is None or not (heading.text.prefix or heading.text.suffix):
+    has_lists = heading is not None and heading.below_start < section.body
+    if heading is None or not (heading.text.prefix or heading.text.suffix or has_lists):
         return document.text(section.start, section.end)
-    words = document.text(section.heading_start, section.body)
+    words = document.text(section.heading_start, heading.below_start)
     if heading.text.suffix:
         before, _, after = words.rpartition(heading.text.suffix)
         words = before + after

@@ -60,5 +60,5 @@ _facet = lru_cache(maxsize=2 * MAX_KEYS)(_facet_of_many)
 
 
 def corpus_description(configured: str | None, name: str) -> str:
-    """Say in one line what the documents are: as their settings have it, else by the repository's name."""
-    return one_line(configured or "") or one_line(name) or "documentation"
+    """Return one line about the documents: the settings' own, else "documentation of NAME"."""
+    return one_line(configured or "") or one_line(f"documentation of {name}")

@@ -67,10 +67,17 @@ def _by_each(question: Query, ask: Ask) -> Hint | None:
 
 
 def _by_all(question: Query, ask: Ask) -> Hint | None:
-    narrowings = [f"{key} '{_shown(value)}'" for key, value, _ in _narrowings(question)]
-    if len(narrowings) < 2 or not ask(replace(question, filters={}, path=None), 1):
+    """Blame filters that empty the list only together; each suggested value finds something by itself."""
+    narrowings = list(_narrowings(question))
+    if len(narrowings) < 2 or not (found := ask(replace(question, filters={}, path=None), SAMPLE)):
         return None
-    return Hint(f"0 results found for {' and '.join(narrowings)} together. Leave these filters out.", {})
+    suggested: dict[str, tuple[str, ...]] = {}
+    for key, value, _ in narrowings:
+        if values := _folders(found, value) if key == "path" else _values(found, key):
+            suggested[key] = values
+    named = " and ".join(f"{key} '{_shown(value)}'" for key, value, _ in narrowings)
+    advice = ", or use one of suggested_filters in place of them all" if suggested else ""
+    return Hint(f"0 results found for {named} together. Leave these filters out{advice}.", suggested)
 
 
 def _narrowings(question: Query) -> Iterator[tuple[str, str, Query]]:

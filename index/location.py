@@ -4,6 +4,7 @@
         lock              held while the index is brought to another commit
         current           which of the folders below is the index, sealed with the user's own key
         metadata.json     and metadata.sum, its checksum
+        metadata-lock     held while these two are written
         <random name>/    an index, and the manifest of its files (`index.integrity`)
 
 A rebuild goes into a new folder beside the old one, and replacing `current` swaps them. Whoosh unpickles
@@ -29,12 +30,16 @@ from pathlib import Path
 
 from index.files import DRAFT, remove, write_atomically, writing
 from index.keys import user_key
+from index.locking import is_locked
+from workspace.git.private_folder import make_subfolder
 
 _CURRENT = "current"
 _LOCK = "lock"
 METADATA = "metadata.json"
+_METADATA_LOCK = "metadata-lock"
+_METADATA_DRAFTS = ("metadata.json-", "metadata.sum-")
 
-SCHEMA = 4
+SCHEMA = 5
 """The version of format and analysis; an index of another version lives in another folder."""
 
 
@@ -51,6 +56,10 @@ class Location:
     @property
     def metadata(self) -> Path:
         return self.folder / METADATA
+
+    @property
+    def metadata_lock(self) -> Path:
+        return self.folder / _METADATA_LOCK
 
     def current(self) -> Path | None:
         """Give the folder of the index that serves now; None if there is none that is surely ours."""
@@ -80,7 +89,7 @@ class Location:
         """Name the files of the index that cannot be used: permissions forbid it, or they are no files."""
         return tuple(
             file.name
-            for file in (self.lock, self.folder / _CURRENT)
+            for file in (self.lock, self.metadata_lock, self.folder / _CURRENT)
             if file.is_symlink()
             or file.is_dir()
             or (file.exists() and not os.access(file, os.R_OK | os.W_OK))
@@ -110,12 +119,21 @@ class Location:
         remove([self.folder / _CURRENT, self.metadata, *self.leftovers(keep=None)])
 
     def leftovers(self, keep: Path | None) -> list[Path]:
-        """List what earlier indexes and interrupted work left beside the index that serves."""
-        return [
+        """List what earlier indexes and interrupted work left in this folder, except the index that serves.
+
+        The writer of `metadata.json` does not hold the lock of the index: its draft is not a leftover.
+        """
+        found = [
             entry
             for entry in self.folder.iterdir()
             if entry != keep and (re.fullmatch(r"[0-9a-f]{16}", entry.name) or entry.suffix == DRAFT)
         ]
+        drafts = {entry for entry in found if entry.name.startswith(_METADATA_DRAFTS)}
+        # A name is used once. So a draft that was listed before nobody held the lock, and still exists after,
+        # has lost its writer.
+        if drafts and is_locked(self.metadata_lock):
+            return [entry for entry in found if entry not in drafts]
+        return [entry for entry in found if entry not in drafts or os.path.lexists(entry)]
 
     def sweep(self, keep: Path | None) -> int:
         """Remove the leftovers, under the lock; return how many. Open files elsewhere stay readable."""
@@ -139,7 +157,8 @@ def candidates(common_dir: Path, name: str) -> Iterator[Path]:
 
     if not os.path.lexists(common_dir / "HEAD"):
         return
-    yield common_dir / "docyard" / "index" / name
+    with suppress(OSError):  # another user's: then the next place is taken
+        yield make_subfolder(common_dir, "index") / name
     repository = hashlib.sha256(os.fsencode(common_dir.resolve())).hexdigest()[:16]
     yield user_cache_path("docyard", appauthor=False) / "index" / repository / name
 

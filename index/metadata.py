@@ -6,6 +6,7 @@ schema of `search_docs`, corpus statistics, and the embedding used (none here).
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections import Counter
@@ -39,6 +40,7 @@ MAX_DESCRIPTION = 500
 """Characters of a corpus's description that a host is shown."""
 
 _SUM = ".sum"
+_SOURCE_COMMIT = "stats.source_commit"
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHOWN = 64  # characters of a wrong key that the name of its field repeats
@@ -239,6 +241,22 @@ def parse_metadata(data: bytes) -> Metadata:
             "`docyard index rebuild` that of a repository's own index.",
             field=first.field,
         ) from None
+
+
+def parse_provided(data: bytes) -> tuple[Metadata, Problem | None]:
+    """Read a `metadata.json` that is served: without its `source_commit` if that alone is malformed.
+
+    The contract has it for provenance only, so that it keeps no server from starting. Raises InvalidMetadata.
+    """
+    try:
+        return parse_metadata(data), None
+    except InvalidMetadata:
+        found = problems(data)
+        if {problem.field for problem in found} != {_SOURCE_COMMIT}:
+            raise
+    values = json.loads(data)
+    del values["stats"]["source_commit"]
+    return parse_metadata(json.dumps(values).encode()), found[0]
 
 
 def problems(data: bytes) -> list[Problem]:

@@ -46,12 +46,15 @@ class Page:
         return data[section.start : section.heading_start] + data[section.body : section.end]
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
-        """The titles from the top section down to this one; the document's title is not part of it."""
-        return breadcrumb(self.sections, section)
+        """Return the document's title and the titles from the top section down to this one.
+
+        A preamble has the document's title alone.
+        """
+        return (self.title,) if section.is_preamble else (self.title, *breadcrumb(self.sections, section))
 
     def headings_above(self, section: Section) -> tuple[str, ...]:
         """The document's title and the headings above a section; a preamble has none above it."""
-        return () if section.is_preamble else (self.title, *self.breadcrumb(section)[:-1])
+        return self.breadcrumb(section)[:-1]
 
 
 @dataclass(frozen=True, slots=True)

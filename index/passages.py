@@ -63,7 +63,7 @@ class InvalidChunkId(WorkspaceError):
 class PassageChunk:
     """One chunk of a passage. `offset` is 0 for the target, -n and +n for its neighbours.
 
-    `text` is exact: the source, or the beginning of it where the passage was shortened; `size` counts the
+    `text` is exact: the source from the character `start` on, as far as it is shown; `size` counts the
     characters of all of it.
     """
 
@@ -74,6 +74,12 @@ class PassageChunk:
     offset: int
     text: str
     size: int
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        """The character of the source at which the rest begins."""
+        return self.start + len(self.text)
 
     @property
     def chunk_id(self) -> str:
@@ -83,7 +89,7 @@ class PassageChunk:
     @property
     def is_cut(self) -> bool:
         """Whether the rest of the source is left out."""
-        return len(self.text) < self.size
+        return self.end < self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +114,19 @@ class Passage:
 
     def shortened(self, most: int) -> Passage:
         """The same passage in so many characters of text: the longest chunks are cut, each after a line."""
-        share = _fair_share([chunk.size for chunk in self.chunks], most)
+        share = _fair_share([len(chunk.text) for chunk in self.chunks], most)
         return replace(
             self, chunks=tuple(replace(chunk, text=_lines_within(chunk.text, share)) for chunk in self.chunks)
+        )
+
+    def continued(self, offset: int) -> Passage:
+        """Return the passage with the target from a character on; others stay as they are."""
+        return replace(
+            self,
+            chunks=tuple(
+                chunk if chunk.offset else replace(chunk, text=chunk.text[offset:], start=offset)
+                for chunk in self.chunks
+            ),
         )
 
 
@@ -246,7 +262,7 @@ def _body(chunk: PassageChunk, rest: Callable[[PassageChunk], str]) -> str:
     fence = _open_fence(text)
     closed = f"{text}\n{fence}" if fence else text
     within = " within a code block" if fence else ""
-    note = f"[cut{within} after {len(chunk.text):,} of {chunk.size:,} characters. {rest(chunk)}".rstrip()
+    note = f"[cut{within} after {chunk.end:,} of {chunk.size:,} characters. {rest(chunk)}".rstrip()
     return f"{closed}\n\n{note}]"
 
 
@@ -274,11 +290,14 @@ def _fair_share(sizes: Iterable[int], most: int) -> int:
 
 
 def _lines_within(text: str, most: int) -> str:
-    """The lines of a text that fit; part of one where they would leave half of the room unused."""
+    """Return the blocks of a text that fit, else its lines; part of one where half would be left unused.
+
+    A text that is shown has a character at least, so that reading on comes to an end.
+    """
     if len(text) <= most:
         return text
-    for end in ("\n", "\r"):
+    for end in ("\n\n", "\n", "\r"):
         place = text.rfind(end, most // 2, most)
         if place != -1:
-            return text[: place + 1]
-    return text[:most]
+            return text[: place + len(end)]
+    return text[: max(most, 1)]

@@ -200,7 +200,8 @@ class SearchIndex:
         """Let go of the files of index and graph, and of what was made of other commits."""
         if "_overlays" in vars(self):
             self._overlays.close()
-        self._live.close()
+        if "_live" in vars(self):  # opening it only to close it could fail
+            self._live.close()
         if "links" in vars(self):
             self.links.close()
 

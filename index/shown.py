@@ -12,7 +12,8 @@ from index.matches import Searchable
 _MOST = 2_000_000
 
 _HIDDEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|\{#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
+    r"<!--.*?(?:-->|\Z)|\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>"
+    r"|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
     re.DOTALL,
 )
 
@@ -43,6 +44,6 @@ class Shown:
 
 
 def _shown(text: str) -> str:
-    if "{#" in text or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
+    if ("{" in text and "#" in text) or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
         text = _HIDDEN.sub("", text)
     return text.strip("\r\n").rstrip()

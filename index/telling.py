@@ -11,8 +11,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from index.describing import corpus_description, describe
+from index.files import IndexUnwritable
 from index.integrity import Stamp
 from index.later import Later
+from index.locking import IndexBusy, locked
 from index.metadata import Metadata, read_metadata, write_metadata
 from workspace.errors import WorkspaceError
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 """How often it is told anew what an index holds that others change meanwhile."""
+
+METADATA_PATIENCE_S = 1.0
+"""Seconds to wait for another writer of `metadata.json`, which holds its lock for two small files only."""
 
 
 class Telling:
@@ -45,6 +50,7 @@ class Telling:
         self._metadata: Metadata | None = None
         self._seen: Stamp | None = None
         self._turn = threading.Lock()
+        self._is_checked = False
         self._figures = Later(self._write_figures)
 
     def last(self) -> Metadata | None:
@@ -66,14 +72,15 @@ class Telling:
             for _ in range(_TRIES):
                 now = self._now() or state
                 known = self.last()
-                if known is not None and known.is_of(now):
+                if known is not None and known.is_of(now) and self._is_described(known, now):
                     self._metadata = known
                     return
                 self._metadata = told = self._describe(now)
                 if known is not None and known.is_alike(told):
                     self._figures.ask()
                     return
-                self._write(told)
+                if not self._write(told):
+                    return
 
     def close(self) -> None:
         """Write what is to be written, and forget what was read."""
@@ -90,13 +97,33 @@ class Telling:
         told = corpus_description(config.corpus.description, self._workspace.name)
         return describe(state, self._values(state), told, config.taxonomy_keys)
 
-    def _write(self, told: Metadata) -> None:
+    def _is_described(self, known: Metadata, state: State) -> bool:
+        """Return True if the corpus is described as this version does it; looked up once in a process.
+
+        Another version may have written the file, and described a corpus of the same settings otherwise.
+        """
+        if not self._is_checked:
+            config = self._workspace.snapshot(state.commit).config
+            current = corpus_description(config.corpus.description, self._workspace.name)
+            self._is_checked = known.corpus_description == current
+        return self._is_checked
+
+    def _write(self, told: Metadata) -> bool:
+        """Write the file and its checksum under their lock, and return True; False if that is impossible now.
+
+        A search needs no metadata, and the next commit writes it again.
+        """
         location = self._home.look()
-        if location is not None:
-            # A search needs no metadata, and the next commit writes it again.
-            with suppress(OSError):
+        if location is None:
+            return False
+        try:
+            with locked(location.metadata_lock, METADATA_PATIENCE_S):
                 write_metadata(location.metadata, told)
+        except (OSError, IndexBusy, IndexUnwritable):
+            return False
+        finally:
             self._seen = None
+        return True
 
     def _read(self) -> None:
         location = self._home.look()
@@ -117,5 +144,6 @@ class Telling:
                 state = self._state()
                 if state is None or state == told:
                     return
-                self._write(self._describe(state))
+                if not self._write(self._describe(state)):
+                    return
                 told = state

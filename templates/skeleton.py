@@ -24,7 +24,7 @@ _HEADING = re.compile(r"( {0,3})(#{1,6})(?:[ \t]+(.*))?")
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_ANCHOR = re.compile(r"\{#[^{}]*\}$|<#[^<>]*>$|<a\s", re.IGNORECASE)
+_ANCHOR = re.compile(r"\{(?::|/\*)?[ \t]*[#.][^{}]*\}$|<#[^<>]*>$|<a\s", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,11 @@ _ENVIRONMENT = {
 }
 
 
+def environment() -> dict[str, str]:
+    """Return the environment in which git runs here: without the user's own configuration."""
+    return {**os.environ, **_ENVIRONMENT}
+
+
 @dataclass(frozen=True, slots=True)
 class Repo:
     """A repository at `path`: the folder of its files, or itself if bare."""
@@ -39,9 +44,13 @@ class Repo:
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Run git there, without the user's own configuration, and return what it printed."""
-        env = {**os.environ, **_ENVIRONMENT}
         done = subprocess.run(
-            ["git", *arguments], cwd=self.path, env=env, capture_output=True, text=True, check=False
+            ["git", *arguments],
+            cwd=self.path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if check and done.returncode:
             raise AssertionError(f"git {' '.join(arguments)}: {done.stdout}{done.stderr}")

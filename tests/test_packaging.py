@@ -6,6 +6,8 @@ import ast
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -42,6 +44,24 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout
 
 
+def locked() -> dict[str, list[str]]:
+    """The lines of the lock file, each with its hashes."""
+    text = (ROOT / "requirements.lock").read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    parts = (line.partition("--hash=") for line in lines)
+    return {name.strip(): re.findall(r"sha256:[0-9a-f]{64}", hashes) for name, _, hashes in parts}
+
+
+def locked_versions(folder: Path) -> Path:
+    """Write the versions of the lock file into a folder, without hashes.
+
+    With hashes among its constraints, pip would ask for one of the wheel that was built just now.
+    """
+    versions = folder / "versions.txt"
+    versions.write_text("\n".join(locked()))
+    return versions
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
@@ -58,7 +78,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = home / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
     install = (*pip, "install", "--no-compile")
-    installed = start(*install, "-c", ROOT / "requirements.lock", "--only-binary", ":all:", wheel, cwd=home)
+    installed = start(*install, "-c", locked_versions(home), "--only-binary", ":all:", wheel, cwd=home)
     if installed.returncode and "after connection broken" in installed.stderr:
         # No package index within reach: borrow what the tests themselves run on.
         run(*install, "--no-index", "--no-deps", wheel, cwd=home)
@@ -67,6 +87,23 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     else:
         assert installed.returncode == 0, installed.stderr
     return python
+
+
+def test_each_locked_package_has_hashes_and_no_host() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert "://" not in text
+    packages = locked()
+    assert len(packages) > 50
+    assert [name for name, hashes in packages.items() if not hashes] == []
+    names = {canonicalize_name(Requirement(line).name) for line in packages}
+    # The editable install runs without isolation, so what builds it comes from here.
+    assert {"hatchling", "pathspec", "pluggy", "packaging", "trove-classifiers"} <= names
+
+
+def test_the_environment_is_installed_by_hashes() -> None:
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    [install] = [line for line in lines if "pip install" in line and "requirements.lock" in line]
+    assert "--require-hashes" in install
 
 
 def test_the_wheel_holds_five_typed_packages_and_their_data(wheel: Path) -> None:
@@ -80,6 +117,121 @@ def test_the_wheel_holds_five_typed_packages_and_their_data(wheel: Path) -> None
     }
     assert data
     assert data <= names
+
+
+@pytest.fixture(scope="module")
+def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel and what it requires without extras.
+
+    No package index is needed: the libraries are links to those that the tests run on.
+    """
+    home = tmp_path_factory.mktemp("without-extras")
+    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
+    python = home / "bin" / "python"
+    site = Path(run(python, "-c", SITE, cwd=home).strip())
+    pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
+    run(*pip, "install", "--no-compile", "--no-index", "--no-deps", wheel, cwd=home)
+    for distribution in required_distributions("docyard"):
+        for name in {Path(str(file)).parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+            if not (site / name).exists():
+                (site / name).symlink_to(Path(str(distribution.locate_file(name))))
+    return python
+
+
+def required_distributions(name: str) -> list[metadata.Distribution]:
+    """List what a distribution requires without its extras, and what that requires in turn."""
+    found: dict[str, metadata.Distribution] = {}
+    waiting = [(name, frozenset[str]())]
+    seen = set()
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        distribution = metadata.distribution(one[0])
+        if one[0] != name:
+            found[one[0]] = distribution
+        for line in distribution.requires or ():
+            required = Requirement(line)
+            environments = [{"extra": extra} for extra in (one[1] or {""})]
+            if required.marker is None or any(map(required.marker.evaluate, environments)):
+                waiting.append((canonicalize_name(required.name), frozenset(required.extras)))
+    return list(found.values())
+
+
+@pytest.fixture
+def new_repository(tmp_path: Path) -> Path:
+    """A repository as a user has it who begins: an identity, one document, one commit."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "guide.md").write_text("# Guide\n\nFirst words.\n")
+    for command in (
+        "init -q -b main",
+        "config user.name Ann",
+        "config user.email ann@example.org",
+        "add .",
+        "commit -qm First",
+    ):
+        run("git", *command.split(), cwd=folder)
+    return folder
+
+
+def check_health(program: Path | str, repository: Path, *before: str) -> dict[str, str]:
+    """Run `doctor`, which must find no problem; return the fix of each note about a library."""
+    plain = start(*before, program, "doctor", cwd=repository)
+    assert (plain.returncode, plain.stdout.splitlines()[-1:]) == (0, ["Nothing is wrong."]), plain
+    answer = json.loads(run(*before, program, "doctor", "--json", cwd=repository))
+    assert answer["healthy"] is True
+    assert {finding["severity"] for finding in answer["findings"]} <= {"note"}
+    return {
+        finding["message"].partition(" ")[0]: finding["fix"]
+        for finding in answer["findings"]
+        if "is not installed; " in finding["message"]
+    }
+
+
+def test_doctor_finds_nothing_wrong_with_an_installed_wheel(bare_python: Path, new_repository: Path) -> None:
+    fixes = check_health(bare_python.with_name("docyard"), new_repository)
+    assert fixes.keys() == {"matplotlib", "latex2mathml", "rs-bpe"}
+    assert fixes["latex2mathml"] == f"pip --python {bare_python} install 'docyard[math]'"
+
+
+def installs(*command: object, cwd: Path) -> None:
+    """Run an installer. The test is skipped where no package index is within reach."""
+    done = start(*command, cwd=cwd)
+    if done.returncode and re.search(r"after connection broken|error sending request|dns error", done.stderr):
+        pytest.skip("no package index is within reach")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow  # a package index is asked for each library
+@pytest.mark.parametrize("installer", ["pip", "pipx", "uv", "uvx"])
+def test_proposed_command_installs_an_extra_where_docyard_is(
+    wheel: Path, new_repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installer: str
+) -> None:
+    if installer != "pip" and shutil.which(installer) is None:
+        pytest.skip(f"{installer} is not installed")
+    for name in ("PIPX_HOME", "PIPX_BIN_DIR", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    program = (
+        tmp_path / {"pipx": "PIPX_BIN_DIR", "uv": "UV_TOOL_BIN_DIR"}.get(installer, "venv/bin") / "docyard"
+    )
+    before = ["uvx", "--quiet", "--from", str(wheel)] if installer == "uvx" else []
+    if installer == "pip":
+        run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+        pip = (tmp_path / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet")
+        installs(*pip, "-c", locked_versions(tmp_path), "--only-binary", ":all:", wheel, cwd=tmp_path)
+    elif installer == "uvx":
+        installs(*before, "docyard", "--version", cwd=tmp_path)
+    else:
+        installs(*(["uv", "tool"] if installer == "uv" else ["pipx"]), "install", wheel, cwd=tmp_path)
+    fix = check_health("docyard" if before else program, new_repository, *before)["latex2mathml"]
+    if before:
+        *before, name = shlex.split(fix)
+        assert "latex2mathml" not in check_health(name, new_repository, *before)
+    else:
+        run("sh", "-c", fix, cwd=tmp_path)
+        assert "latex2mathml" not in check_health(program, new_repository)
 
 
 @pytest.mark.slow  # its environment is made anew

@@ -87,9 +87,11 @@ def failure(
     from tools.lists import with_list
     from tools.moved import redirected
     from tools.texts import Texts, details_of, fix_of, needs_commit
+    from workspace.config import Limits
+    from workspace.proof import ReadFirst
 
     data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
-    shown = (texts or Texts(None)).of(error)
+    shown = (texts or Texts(None, Limits().text_tokens)).of(error)
     is_cut = "truncated" in shown
     # Of a tool that writes, `ref` is where something is to come from.
     ref = given.get("proposal" if tool.writes else "ref") or at
@@ -106,7 +108,8 @@ def failure(
             "fix": _bounded(visible(f"Use '{now.there.address}', where this is now.")),
         }
         meant = _meant(error, tool, now.given)
-    data["usage"] = dict(tool.usage(meant))
+    if not isinstance(error, ReadFirst):  # the call itself was right, and its text is what there is to read
+        data["usage"] = dict(tool.usage(meant))
     data["example"] = tool.example(meant)
     if tool.correct and snapshot is not None:
         # An example is a courtesy: what stands in its way has an error of its own.

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# About 25,000 tokens of English at four characters each: what hosts take in one answer.
-MAX_TEXT = 100_000
+CHARACTERS_PER_TOKEN = 4
+"""Of English: by it lists and diffs are bounded, whose tokens are not counted."""
+
+_MOST_CHARACTERS = 8 * CHARACTERS_PER_TOKEN
+"""Characters of a text for each token of its limit, whatever it costs: dashes cost next to nothing."""
+
+_BYTES_PER_CHARACTER = 4
+_MEASUREMENTS = 12
+_CLOSE = 0.98
 _MAX_TITLE = 300
 
 
@@ -17,7 +24,31 @@ def shown_title(title: str) -> str:
     return title if len(title) <= _MAX_TITLE else title[:_MAX_TITLE] + "…"
 
 
-def cut(text: str, offset: int, limit: int = MAX_TEXT) -> tuple[str, int | None]:
+def fitting(text: str, offset: int, tokens: int) -> int:
+    """Return how many characters of a text, from one on, have at most so many tokens; at least one."""
+    rest = len(text) - offset
+    if rest * _BYTES_PER_CHARACTER <= tokens:  # a token has a byte or more
+        return rest
+    from workspace.texts.tokens import count_tokens
+
+    most = min(rest, tokens * _MOST_CHARACTERS)
+    fits, size = 0, min(most, tokens * CHARACTERS_PER_TOKEN)
+    for _ in range(_MEASUREMENTS):
+        found = count_tokens(text[offset : offset + size])
+        if found <= tokens:
+            fits = size
+            if size >= most or found >= tokens * _CLOSE:
+                break
+        elif not fits:
+            most = size - 1
+        else:
+            break
+        guess = size * tokens // max(found, 1)
+        size = max(fits + 1, min(most, guess if found <= tokens else int(guess * _CLOSE)))
+    return max(fits, 1)
+
+
+def cut(text: str, offset: int, limit: int) -> tuple[str, int | None]:
     """A part of a text that begins at a character, and where the rest begins (None if this is the end).
 
     It ends between blocks where there is such a place in its second half, else between lines, else anywhere.

@@ -34,6 +34,27 @@ class Context:
     sight: Sight | None = None
     person: Person | None = None
     may_wait: bool = True
+    max_text_tokens: int | None = None
+
+    @property
+    def text_tokens(self) -> int:
+        """Return how many tokens of text an answer may hold: as the operator set it, else docyard.toml."""
+        if self.max_text_tokens is not None:
+            return self.max_text_tokens
+        from workspace.config import Limits
+        from workspace.errors import WorkspaceError
+
+        try:
+            return self.workspace.snapshot().config.limits.text_tokens
+        except WorkspaceError:  # calls that read the settings report what is wrong with them
+            return Limits().text_tokens
+
+    @property
+    def text_characters(self) -> int:
+        """Return how many characters that is, about, for texts whose tokens are not counted."""
+        from tools.bounded import CHARACTERS_PER_TOKEN
+
+        return self.text_tokens * CHARACTERS_PER_TOKEN
 
     def offers(self, tool: str) -> bool:
         """Whether the client has this tool, so that a next step may name it."""

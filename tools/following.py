@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from workspace.errors import WorkspaceError
+from workspace.after_commit import attempt, note_commit
 
 if TYPE_CHECKING:
     from tools.context import Context
     from workspace.git import GitReader
 
+NOT_SEARCHABLE = "not searchable yet"
+
 
 def follow(context: Context, commit: str | None) -> list[str]:
-    """Brings the index to the tip of the served branch; a hint where a commit has to wait to be found.
+    """Bring the index to the tip of the served branch; return a hint if a commit cannot be found yet.
 
-    Others may have gone on since: the index holds the commit where it stands for a later one.
+    Others may have gone on since: the index holds the commit where it stands for a later one. A failure of
+    the index becomes a hint too, and the next search brings the index up to date.
     """
-    try:
-        at = context.index.follow()
-        if at == context.workspace.tip() or _holds(context.workspace.git, at, commit):
-            return []
-        reason = "another call or process is bringing the search index up to date"
-    except WorkspaceError as error:
-        reason = error.message
-    return [f"Committed, but not searchable yet: {reason}"]
+    note_commit(commit)
+    return attempt(partial(_follow, context, commit), [], NOT_SEARCHABLE)
+
+
+def _follow(context: Context, commit: str | None) -> list[str]:
+    at = context.index.follow()
+    if at == context.workspace.tip() or _holds(context.workspace.git, at, commit):
+        return []
+    reason = "another call or process is bringing the search index up to date"
+    return [f"Committed, but {NOT_SEARCHABLE}: {reason}"]
 
 
 def _holds(git: GitReader, tip: str | None, commit: str | None) -> bool:

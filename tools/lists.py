@@ -15,6 +15,7 @@ _WORDS = {
     Listed.SECTIONS: "See its sections with",
     Listed.TASKS: "See its tasks with",
     Listed.COMMITS: "See its history with",
+    Listed.MISSING: "Create it with",
 }
 
 
@@ -44,3 +45,17 @@ def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
         case Listed.COMMITS:
             slug = {"slug": among.slug} if among.slug else {}
             yield "view_history", {"file": among.path, **slug}
+        case Listed.MISSING:
+            yield "create_document", _creation(among.path)
+
+
+def _creation(path: str) -> dict[str, Any]:
+    """Return the fields by which create_document makes a document at a path."""
+    from workspace.slugs import file_slug
+
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    words = stem.replace("-", " ").replace("_", " ").strip()
+    title = words[:1].upper() + words[1:]
+    fields = {"doc_type": "document", "title": title if file_slug(title) == stem else stem}
+    return {**fields, "folder": folder} if folder else fields

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 from workspace.addresses import task_address
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workspace.document import Document, Section, Task
 
+
+TASKS = "tasks"
+"""The section whose shape is that of tasks, whether it has any or not."""
 
 # What is longer would fill a conversation; the answer says how much there is.
 MAX_SHOWN = 1_000
@@ -27,7 +32,7 @@ def sections_in_brief(document: Document) -> dict[str, Any]:
     for section in document.children(None):
         below = [child.key for child in document.descendants(section)]
         tasks = document.tasks(section)
-        if not tasks:
+        if not tasks and section.key != TASKS:
             brief[section.key] = below
         else:
             brief[section.key] = {**progress(tasks), **({"slugs": below} if below else {})}
@@ -58,10 +63,10 @@ def telling_titles(document: Document) -> dict[str, str]:
 
 def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    if tasks:
+    if tasks or section.key == TASKS:
         active = [task_address(section, task) for task in tasks if not task.is_done]
         described |= {**progress(tasks), "active": active[:MAX_SHOWN]}
-    if children or not tasks:
+    if children or not described:
         described |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
     return described
 
@@ -74,6 +79,12 @@ def cut_hint(document: Document) -> str | None:
     return (
         f"{count:,} sections are too many to show them all; search finds those beyond the first {MAX_SHOWN:,}"
     )
+
+
+def first_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
+    """Return the first section with text of its own, which says more than a heading; else the first one."""
+    own = (item for item in sections if document.data[item.body : item.end].strip())
+    return next(own, sections[0] if sections else None)
 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from tools.bounded import MAX_TEXT, cut
+from tools.bounded import cut, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,9 +51,9 @@ class Part(NamedTuple, Generic[S]):
 
 
 def part_of(
-    text: Text, sections: Sequence[S], start: int, end: int, offset: int = 0, limit: int = MAX_TEXT
+    text: Text, sections: Sequence[S], start: int, end: int, offset: int = 0, *, tokens: int
 ) -> Part[S]:
-    """The part of the bytes [start, end) that begins at a character of that span.
+    """The part of the bytes [start, end) that begins at a character of that span, of so many tokens at most.
 
     It ends before a section if one begins in its second half, else where `cut` ends it.
     """
@@ -62,11 +62,13 @@ def part_of(
     places = [start, *(section.start for section in within if section.start > start), end]
     pieces = [text.text(one, other) for one, other in pairwise(places)]
     begins = list(accumulate(map(len, pieces), initial=0))
-    shown, rest = cut("".join(pieces), offset, limit)
+    whole_text = "".join(pieces)
+    limit = fitting(whole_text, offset, tokens)
+    shown, rest = cut(whole_text, offset, limit)
     if rest is not None:
         last = begins[bisect_right(begins, offset + limit) - 1]
         if last > offset + limit // 2:
-            shown, rest = "".join(pieces)[offset:last], last
+            shown, rest = whole_text[offset:last], last
     at = dict(zip(places, begins, strict=True))
     stop = offset + len(shown)
 

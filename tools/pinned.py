@@ -56,9 +56,13 @@ class Pinned(NamedTuple):
                 "usage": dict(usage),
                 "documents": list(self.snapshot.documents)[:_SHOWN_PATHS],
                 "commit": self.snapshot.commit,
-                "next_step": f"Call with the file of one; {self.call('list_documents')} shows them all",
+                "next_step": "Call with the file of one" + self._listing(),
             }
         )
+
+    def _listing(self) -> str:
+        offered = self.context.offers("list_documents")
+        return f"; {self.call('list_documents')} shows them all" if offered else ""
 
 
 def _open_proposal(context: Context, ref: str) -> str | None:

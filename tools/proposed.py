@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.answers import Answer, Data, call, visible
 from tools.within import within
+from workspace.after_commit import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +48,7 @@ class Home(NamedTuple):
         if not answer.is_error and not self.proposal.is_open:
             data["overlaps"] = []
             if self.served.offers("view_proposal"):
-                data["next_step"] = looking_back(self.proposal.id)
+                data["next_step"] = looking_back(self.served, self.proposal.id)
         elif not answer.is_error:
             data["overlaps"] = overlaps_of(self.served, self.proposal.id)
             data["next_step"] = within(str(data["next_step"]), self.proposal.id)
@@ -148,10 +150,12 @@ def beginning(context: Context, proposal: str) -> str:
     return f"Give proposal to the tools that write; see it with {call('view_proposal', proposal=proposal)}"
 
 
-def looking_back(proposal: str) -> str:
+def looking_back(context: Context, proposal: str) -> str:
     """The next step of a retry whose proposal has ended."""
-    view = call("view_proposal", proposal=proposal)
-    return f"Nothing was done twice; the proposal has ended: see what became of it with {view}"
+    ended = "Nothing was done twice; the proposal has ended"
+    if not context.offers("view_proposal"):
+        return f"{ended}: docyard proposals show {proposal} shows a person what became of it"
+    return f"{ended}: see what became of it with {call('view_proposal', proposal=proposal)}"
 
 
 def submitting(context: Context, proposal: str) -> str:
@@ -165,7 +169,11 @@ def submitting(context: Context, proposal: str) -> str:
 
 
 def overlaps_of(context: Context, name: str) -> list[Data]:
-    """The other open proposals that touch the same places, in short."""
+    """The other open proposals that touch the same places, in short; none if a failure follows a commit."""
+    return attempt(partial(_overlaps_of, context, name), [], "proposals that overlap with it are not listed")
+
+
+def _overlaps_of(context: Context, name: str) -> list[Data]:
     workspace = context.workspace
     proposals = workspace.proposing().all()
     proposal = next((one for one in proposals if one.id == name), None)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tools.after_commit import committed_answer, with_caveats
 from tools.answers import Answer, failure, visible
-from tools.arguments import InvalidArguments
+from tools.arguments import OPERATIONS, InvalidArguments
 from tools.context import Context, Progress
 from tools.schema import input_schema
 from tools.standing import with_standing
 from tools.toolsets import FAMILIES, REVIEW_TOOLSET, all_tools, offered_tools
 from tools.within import keeping_to
 from workspace.addresses import nearest
-from workspace.errors import WorkspaceError
+from workspace.after_commit import CommitRecord, attempt, record_commits
+from workspace.errors import WorkspaceError, WouldWait
+from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -47,14 +51,21 @@ class Toolbox:
     """The tools that one server offers; `toolsets` None are the defaults, read-only keeps what only reads.
 
     To the defaults come those of proposals, from when the policy of the served branch asks for review.
+    `text_tokens` is the operator's limit for the texts of an answer; None leaves it to docyard.toml.
     """
 
     def __init__(
-        self, workspace: Workspace, index: SearchIndex, toolsets: Iterable[str] | None, read_only: bool
+        self,
+        workspace: Workspace,
+        index: SearchIndex,
+        toolsets: Iterable[str] | None,
+        read_only: bool,
+        text_tokens: int | None = None,
     ) -> None:
         self._last = Served(workspace, index)
         self._current: Callable[[], Served] = lambda: self._last
         self._latest = self._current
+        self._text_tokens = text_tokens
         self._may_grow = toolsets is None and not read_only
         self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
         self._schemas: dict[str, dict[str, Any]] = {}
@@ -68,12 +79,13 @@ class Toolbox:
         current: Callable[[], SearchIndex],
         latest: Callable[[], SearchIndex],
         toolsets: Iterable[str] | None,
+        text_tokens: int | None = None,
     ) -> Toolbox:
         """The tools that read, over whichever index serves when a call begins; a call keeps it to its end.
 
         `latest` gives the one that serves for a list of tools, which asks nothing of what is in it.
         """
-        toolbox = cls((first := latest()).workspace, first, toolsets, True)
+        toolbox = cls((first := latest()).workspace, first, toolsets, True, text_tokens)
         toolbox._current = lambda: _served(current())
         toolbox._latest = lambda: _served(latest())
         toolbox._is_followed = True
@@ -135,19 +147,35 @@ class Toolbox:
             raise UnknownTool(name, nearest(name, self._tools))
         given: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         served = None
-        try:
-            served = self._current()
-            context = self._context(served, client, progress, sight, person, may_wait)
-            if arguments is not None and not isinstance(arguments, Mapping):
-                raise InvalidArguments("the arguments are no object", fix="Send an object of fields.")
-            answer = keeping_to(given.get("proposal"), tool, tool.run(context, given))
-        except WorkspaceError as error:
-            answer = self._failure(tool, error, given, served)
-        if served is not None:
-            answer = with_standing(answer, served.workspace, wait=may_wait)
-        if tool.writes:
-            self.wrote()
-        return answer
+        with record_commits() as record:
+            try:
+                served = self._current()
+                context = self._context(served, client, progress, sight, person, may_wait)
+                if arguments is not None and not isinstance(arguments, Mapping):
+                    raise _not_an_object(tool, arguments)
+                run = partial(_run, tool, context, given)
+                answer = _run_again_if_restored(run, context, record)
+            except Exception as error:
+                if record.commit is not None:
+                    answer = committed_answer(record, error, self.offers)
+                elif isinstance(error, WorkspaceError):
+                    answer = self._failure(tool, error, given, served)
+                else:
+                    raise
+            if served is not None:
+                place = partial(with_standing, answer, served.workspace, wait=may_wait)
+                answer = attempt(place, answer, "how the branch compares with its remote is not known")
+            if tool.writes:
+                attempt(self.wrote, None, "it is not sent to the remote yet")
+            return with_caveats(answer, record)
+
+    def offers(self, name: str) -> bool:
+        """Return True if a tool of this name is offered."""
+        return name in self._tools
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the tools that are offered."""
+        return frozenset(self._tools)
 
     def answers_at_once(self, name: str) -> bool:
         """Whether a call of this tool may be made that must not wait."""
@@ -215,8 +243,58 @@ class Toolbox:
         may_wait: bool = True,
     ) -> Context:
         return Context(
-            served.workspace, served.index, client, progress, frozenset(self._tools), sight, person, may_wait
+            served.workspace,
+            served.index,
+            client,
+            progress,
+            frozenset(self._tools),
+            sight,
+            person,
+            may_wait,
+            self._text_tokens,
         )
+
+
+def _run(tool: Tool, context: Context, given: Mapping[str, object]) -> Answer:
+    return keeping_to(given.get("proposal"), tool, tool.run(context, given))
+
+
+def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: CommitRecord) -> Answer:
+    """Run a call; if it met an object that `git prune` removed and a copy has, restore it and run it again.
+
+    A call that has committed is not run again, but the objects are restored for the next. Raises WouldWait
+    for a call that may not wait for that.
+    """
+    try:
+        answer = run()
+    except DamagedRepository:
+        if not _restore(context) or record.commit is not None:
+            raise
+    else:
+        if not _met_damage(answer) or not _restore(context) or record.commit is not None:
+            return answer
+    return run()
+
+
+def _restore(context: Context) -> bool:
+    if not context.may_wait:
+        raise WouldWait
+    return context.workspace.restore_pruned()
+
+
+def _met_damage(answer: Answer) -> bool:
+    """Return True if an answer, or that of an operation of its batch, reports a missing object."""
+    results = (answer.data, *answer.data.get("batch_results", ()))
+    return any(result.get("code") == DamagedRepository.code for result in results)
+
+
+def _not_an_object(tool: Tool, arguments: object) -> InvalidArguments:
+    """Return the error for arguments that are no object: of an array, how a batch is sent."""
+    takes_batch = OPERATIONS in tool.arguments.model_fields
+    if isinstance(arguments, list | tuple) and takes_batch:
+        fix = f'Send several operations as {{"{OPERATIONS}": [...]}}, and one as an object of its fields.'
+        return InvalidArguments("arguments must be an object, and these are an array", fix=fix)
+    return InvalidArguments("arguments must be an object", fix="Send an object of the tool's fields.")
 
 
 def _served(index: SearchIndex) -> Served:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer, call
+from tools.answers import Answer
 from tools.lists import with_list
+from tools.next_steps import list_call, view_call
 from workspace.plan import Status
 
 if TYPE_CHECKING:
@@ -73,15 +74,16 @@ def repeat(
             if isinstance(entry, dict) and entry.get("success") is False:
                 failed += 1
                 entry["usage"] = dict(tool.usage(item))
+    look = _look(context, data, items)
     data["next_step"] = (
         f"Mend the {failed} that failed, as each one's error says, and send only them, with a new key"
         if failed
-        else f"Nothing was done twice; go on from {_look(context, data, items)}"
+        else "Nothing was done twice" + (f"; go on from {look}" if look else "")
     )
     return Answer(data)
 
 
-def _look(context: Context, data: Data, items: Sequence[Given]) -> str:
+def _look(context: Context, data: Data, items: Sequence[Given]) -> str | None:
     """A call that shows what the first one wrote, as far as it still stands."""
     named = [data, *items[::-1]]
     for path in (place.get(field) for place in named for field in ("path", "file")):
@@ -89,5 +91,5 @@ def _look(context: Context, data: Data, items: Sequence[Given]) -> str:
             file = path.partition("#")[0].removeprefix("./")
             entry = context.snapshot().entry(file)
             if entry is not None and entry.is_blob:
-                return call("view_document", file=file)
-    return call("list_documents")
+                return view_call(context, file)
+    return list_call(context)

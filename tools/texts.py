@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.bounded import MAX_TEXT
+from tools.bounded import fitting
 from workspace.carry import Conflict
 from workspace.proof import ReadFirst
 from workspace.sight import SectionText
@@ -21,11 +21,11 @@ _UNSHOWN = frozenset(("is_remembered", *_ORDER))
 
 
 class Texts:
-    """The room that one answer has for texts, and the memory of the client that reads them."""
+    """The tokens that one answer has left for texts, and the memory of the client that reads them."""
 
-    def __init__(self, sight: Sight | None, room: int = MAX_TEXT) -> None:
+    def __init__(self, sight: Sight | None, tokens: int) -> None:
         self._sight = sight
-        self._room = room
+        self._left = tokens
 
     def of(self, error: WorkspaceError) -> dict[str, Any]:
         """The texts that an error carries, as the sources of its sections one after another.
@@ -43,13 +43,16 @@ class Texts:
         return {**shown, "truncated": True} if is_cut else shown
 
     def _show(self, parts: Iterable[SectionText], *, remember: bool) -> tuple[str, bool]:
+        from workspace.texts.tokens import count_tokens
+
         sources: list[str] = []
         for part in parts:
-            if len(part.source) > self._room:
-                sources.append(part.source[: self._room] + "…")
-                self._room = 0
+            size = fitting(part.source, 0, self._left) if self._left and part.source else 0
+            if size < len(part.source):
+                sources.append(part.source[:size] + "…")
+                self._left = 0
                 return "".join(sources), False
-            self._room -= len(part.source)
+            self._left = max(self._left - count_tokens(part.source), 0)
             sources.append(part.source)
             if remember and self._sight is not None:
                 self._sight.add((part.digest,))

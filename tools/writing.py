@@ -25,6 +25,7 @@ from tools.following import follow
 from tools.proposed import Home, became, home_in, proposed
 from tools.retries import kept, repeat, request_of
 from tools.texts import Texts
+from workspace.after_commit import note_commit
 from workspace.errors import WorkspaceError
 from workspace.plan import Mode, Status, Step
 
@@ -54,7 +55,7 @@ class WriteFields(Arguments):
     operations: Objects | None = Field(None, description="Batch")
     mode: Literal["each", "all"] | None = Field(None, description="all: all or none")
     dry_run: Boolean = Field(False, description="Diff only")
-    message: str | None = Field(None, description="Of the commit")
+    message: str | None = None  # all definitions together have 12,000 bytes, and the name says it
     base_commit: str | None = Field(None, description="Commit read")
     proposal: str | None = Field(None, description="Its id")
     idempotency_key: str | None = Field(None, description="For retries")
@@ -150,6 +151,8 @@ class Writer:
         """The answer to what was written."""
         context = home.context
         is_new = written.is_committed or written.repeated is not None
+        if is_new:
+            note_commit(written.commit)
         # A proposal is searched at its ref, beside the index.
         hints = follow(context, written.commit) if is_new and home.proposal is None else []
         if written.repeated:
@@ -196,7 +199,7 @@ class Writer:
         [step] = written.steps
         if step.error:
             moves = context.workspace.moves
-            texts = Texts(context.sight)
+            texts = Texts(context.sight, context.text_tokens)
             return self._failure(context, step.error, item, written, texts, moves), True
         return {**self.single, **self._answer(written, step)}, False
 
@@ -238,7 +241,7 @@ class Writer:
     def _batch(
         self, context: Context, written: Written, items: Sequence[Given], mode: Mode
     ) -> tuple[Data, bool]:
-        texts = Texts(context.sight)
+        texts = Texts(context.sight, context.text_tokens)
         results: list[Data] = []
         taught: set[str] = set()
         left = _MAX_MOVED
@@ -252,7 +255,7 @@ class Writer:
                     left -= 1
                     told = self._failure(context, step.error, item, written, texts, moves)
                     result = {"success": False, **told}
-                    lesson = f"{step.error.code} {result['usage']}"
+                    lesson = f"{step.error.code} {result.get('usage')}"
                     if lesson in taught:
                         # One example of each error is enough for a whole batch.
                         del result["example"]

@@ -113,11 +113,17 @@ def sections_named(document: Document, name: str) -> Sequence[Section]:
 
 
 def _answering(document: Document, name: str) -> Sequence[Section]:
-    """The sections that have a name as an alias; else those whose own heading has it as its slug."""
+    """The sections that have a name as an alias; else those whose own heading has it as its slug.
+
+    Else those that an earlier version gave the name.
+    """
     if name == PREAMBLE:
         return ()
     aliases = [item for item in document.sections if name in item.aliases or name == item.anchor]
-    return aliases or [item for item in document.sections if item.slug == name and not item.is_preamble]
+    if aliases:
+        return aliases
+    slugs = [item for item in document.sections if item.slug == name and not item.is_preamble]
+    return slugs or document.earlier_names.get(name, ())
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:

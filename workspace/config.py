@@ -95,14 +95,21 @@ class TaxonomyKey(_Settings):
         return line or None
 
 
+LEAST_TEXT_TOKENS, MOST_TEXT_TOKENS = 200, 1_000_000
+
+
 class Limits(_Settings):
-    """How large things may be: `document_bytes` for reading and writing, all others for writing alone."""
+    """How large things may be: `document_bytes` for reading and writing, `text_tokens` for answers.
+
+    All others are for writing alone.
+    """
 
     document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
     headings: int = Field(default=10_000, ge=10, le=100_000)
     nesting: int = Field(default=20, ge=3, le=40)
     operations: int = Field(default=200, ge=1, le=1_000)
     call_bytes: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
+    text_tokens: int = Field(default=25_000, ge=LEAST_TEXT_TOKENS, le=MOST_TEXT_TOKENS)
 
     def check_document(self, path: str, size: int) -> None:
         """Raises LimitExceeded for a document of too many bytes."""

@@ -11,17 +11,16 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workspace import frontmatter, markdown
 from workspace.lines import Lines, line_ending
-from workspace.sections import PREAMBLE, Section, breadcrumb, build_sections
+from workspace.sections import PREAMBLE, Section, breadcrumb, build_sections, untitled
 from workspace.tasks import Task, read_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from workspace.anchors import AnchorForm
     from workspace.layout import Layout
@@ -84,7 +83,7 @@ class Document:
         return cls(
             data=data,
             path=path,
-            title=title or PurePosixPath(path).stem or "Untitled",
+            title=title or untitled(path),
             has_title=bool(title),
             front_matter=MappingProxyType(metadata),
             front_matter_error=error,
@@ -168,6 +167,14 @@ class Document:
     def sections_by_address(self, address: str) -> tuple[Section, ...]:
         """The sections of an address: more than one where headings carry the same anchor."""
         return self._by_address.get(address, ())
+
+    @cached_property
+    def earlier_names(self) -> Mapping[str, Sequence[Section]]:
+        """Its sections by the names that only Docyard 0.1.0 gave them (`workspace.earlier_addresses`)."""
+        # Imported here because most documents have no such names, and most calls need none.
+        from workspace.earlier_addresses import earlier_names
+
+        return earlier_names(self.sections)
 
     @cached_property
     def _children(self) -> Mapping[int | None, tuple[Section, ...]]:

@@ -15,8 +15,8 @@
     ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
     │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked (AnotherWriter), CannotWrite,
     │                UnknownJournal
-    ├── policy       Protected, InvalidToken, InvalidPerson, TokenExists, UnknownToken, UnsafeTokens,
-    │                DamagedTokens
+    ├── policy       Protected (UnreviewedMerge), InvalidToken, InvalidPerson, TokenExists, UnknownToken,
+    │                UnsafeTokens, DamagedTokens
     ├── proposing    InvalidWords, ProposalNotFound, ProposalEnded, ProposalMoved, InvalidTarget, NeedsPerson,
     │                OwnProposal, NothingProposed, MergeBlocked, NotChanged
     ├── merging      UnrelatedHistories, ShallowHistory, MergeConflict (ConflictChanged), InvalidResolution
@@ -56,12 +56,14 @@ class Listed(StrEnum):
     SECTIONS = "sections"
     TASKS = "tasks"
     COMMITS = "commits"
+    MISSING = "missing"
 
 
 class Among(NamedTuple):
     """The names that one is among: of all documents, or of the sections, tasks or commits of one.
 
-    `path` is the document's, `slug` the section's whose tasks or commits they are.
+    `path` is the document's, `slug` the section's whose tasks or commits they are. MISSING stands for a
+    document that is to be created at the path.
     """
 
     listed: Listed

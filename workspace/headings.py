@@ -1,4 +1,7 @@
-"""Headings as sections begin with them: their words, and the anchors in them or on the lines just above."""
+"""Headings as sections begin with them: their words, and the anchors in them or on the lines next to them.
+
+HTML anchors stand on the lines just above a heading, attribute lists of kramdown (`{: #id}`) just below it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import anchors, markdown
-from workspace.anchors import AnchorForm
+from workspace.attribute_lists import AnchorForm, read_line
 from workspace.lines import BLANK
 from workspace.slugs import heading_slug
 
@@ -21,6 +24,10 @@ PREAMBLE = "_preamble"
 # Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
 _CACHED_LENGTH = 200
 
+# More lines of attributes below one heading are nobody's.
+_MAX_BELOW = 4
+_BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
+
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 
@@ -28,7 +35,8 @@ class AnchoredHeading(NamedTuple):
     """A heading, its words and anchors, its title as a reader sees it, and the slug of that.
 
     `first_line`, counted from 0, is the first that holds its anchors. Offsets are bytes: `start` is where
-    that line begins, `heading_start` where its own does, and `body` is behind its lines.
+    that line begins, `heading_start` where its own does, `below_start` is behind its own lines, and `body`
+    behind the attribute lists below them, whose ids are `below`.
     """
 
     block: Heading
@@ -40,23 +48,29 @@ class AnchoredHeading(NamedTuple):
     start: int
     heading_start: int
     body: int
+    below: tuple[str, ...] = ()
+    below_start: int = 0
 
     @property
     def anchor(self) -> str | None:
-        """The explicit anchor: in the heading, else the nearest above it. `_preamble` is not to be taken."""
-        name = self.text.name or (self.above[-1] if self.above else None)
+        """The explicit anchor: in the heading, else the nearest to it. `_preamble` is not to be taken."""
+        near = () if self.text.name else self.below or self.above
+        name = self.text.name or (near[-1] if near else None)
         return None if name == PREAMBLE else name
 
     @property
     def form(self) -> AnchorForm | None:
         """How the anchor is written."""
-        return self.text.form or (AnchorForm.HTML if self.above else None)
+        if self.text.form or not (self.above or self.below):
+            return self.text.form
+        # What kramdown reads in a heading itself is `{#id}`.
+        return AnchorForm.BRACES if self.below else AnchorForm.HTML
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """The further names that it answers to."""
         own = (self.text.name,) if self.text.name else ()
-        names = dict.fromkeys((*self.text.aliases, *self.above, *own))
+        names = dict.fromkeys((*self.text.aliases, *self.above, *self.below, *own))
         return tuple(name for name in names if name not in (self.anchor, PREAMBLE))
 
 
@@ -74,7 +88,7 @@ def read_headings(lines: Lines, outline: Outline, first_line: int = 0) -> list[A
         floor = heading.end
         span = lines.offset(heading.line), lines.offset(heading.end)
         found.append(anchored(heading, above, first, lines.offset(first), span))
-    return found
+    return with_lists_below(lines.data, found)
 
 
 def anchored(
@@ -83,7 +97,28 @@ def anchored(
     """A heading of these bytes with the anchors above it, which begin on the line `first` at `start`."""
     source = heading.source
     text, title, slug = _cached_words(source) if len(source) <= _CACHED_LENGTH else _words(source)
-    return AnchoredHeading(heading, text, above, first, title, slug, start, span[0], span[1])
+    return AnchoredHeading(heading, text, above, first, title, slug, start, *span, (), span[1])
+
+
+def with_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
+    """Return headings with the attribute lists on the lines below them, each at most as far as the next."""
+    if not headings or b"{:" not in data:
+        return headings
+    ends = [*(heading.start for heading in headings[1:]), len(data)]
+    return [_with_lists_below(data, heading, end) for heading, end in zip(headings, ends, strict=True)]
+
+
+def _with_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> AnchoredHeading:
+    names: list[str] = []
+    place = heading.body
+    for _ in range(_MAX_BELOW):
+        line = _BELOW.match(data, place, end)
+        found = read_line(line[1].decode("utf-8", "replace")) if line else None
+        if line is None or found is None:
+            break
+        names += (name.name for name in found.names)
+        place = line.end()
+    return heading if place == heading.body else heading._replace(below=tuple(names), body=place)
 
 
 def _words(source: str) -> tuple[HeadingText, str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.headings import anchored, anchors_above, read_headings
+from workspace.headings import anchored, anchors_above, read_headings, with_lists_below
 from workspace.lines import Lines
 from workspace.scan import may_hold_list, scan
 
@@ -72,7 +72,7 @@ def _headings(data: bytes, scanned: Scanned) -> list[AnchoredHeading] | None:
                 return None
         found.append(anchored(heading, above, first, start, span))
         floor, behind = heading.end, span[1]
-    return found
+    return with_lists_below(data, found)
 
 
 def _may_be_anchored_above(data: bytes, start: int) -> bool:

@@ -126,7 +126,9 @@ class _Search:
         if origin is None:
             return None
         age, place = origin
-        moved: str | None = None
+        # By an alias, or the slug of a heading, it may stand where it stood: the name alone is gone.
+        is_named_otherwise = age > 0 and fragment is not None and place.address != (path, fragment)
+        moved = self._states[age - 1].commit if is_named_otherwise else None
         for newer in range(age - 1, -1, -1):
             later = self._following.step(place, self._states[newer + 1].tree, self._states[newer].tree)
             if later is None:

@@ -8,6 +8,7 @@ any address.
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.anchors import HeadingText
@@ -17,7 +18,7 @@ from workspace.markdown import Heading
 from workspace.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from workspace.anchors import AnchorForm
     from workspace.layout import Layout
@@ -91,6 +92,9 @@ def build_sections(
     has_text = bool(data[body : headings[0].start if headings else None].strip(BLANK))
     if h1 is not None and (h1 == 0 or not has_text):
         levels[h1] = 0
+        if title and not headings[h1].title:
+            named = headings[h1]._replace(title=title, slug=heading_slug(title))
+            headings = [*headings[:h1], named, *headings[h1 + 1 :]]
     elif has_text or (h1 is None and metadata_title):
         headings = [_without_words(title or "", layout), *headings]
         levels.insert(0, 0)
@@ -112,13 +116,18 @@ def _sections(
 ) -> tuple[Section, ...]:
     """The sections that begin with these headings. Each ends where the next one begins."""
     parents, tree_ends = nest(levels, starts, size)
-    addresses = _addresses(headings, levels, parents)
-    keys = _keys(addresses)
+    names = [(heading.anchor, heading.slug) for heading in headings]
+    # `## Errors { .wide }` had another address in version 0.1.0, and takes that of no `## Errors` below it.
+    late = {
+        place for place, (anchor, _) in enumerate(names) if anchor is None and headings[place].text.suffix
+    }
+    addresses = addresses_of(names, levels, parents, late)
+    keys = keys_of(addresses)
     ends = (*starts[1:], size)
     end_lines = (*(heading.first_line for heading in headings[1:]), lines)
     sections: list[Section] = []
     for position, heading in enumerate(headings):
-        block, _, _, _, title, slug, _, heading_start, body = heading
+        block, _, _, _, title, slug, _, heading_start, body, _, _ = heading
         line = block.line + 1
         sections.append(
             Section(
@@ -161,29 +170,43 @@ def nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[
     return parents, tree_ends
 
 
-def _addresses(
-    headings: Sequence[AnchoredHeading], levels: Sequence[int], parents: Sequence[int | None]
+def addresses_of(
+    names: Sequence[tuple[str | None, str]],
+    levels: Sequence[int],
+    parents: Sequence[int | None],
+    late: Collection[int] = (),
 ) -> list[str]:
-    """Explicit anchors as they are; else the parent's address and the slug, numbered among siblings."""
-    anchors = [heading.anchor if level else None for heading, level in zip(headings, levels, strict=True)]
+    """The address of each section, by its anchor and its slug.
+
+    Explicit anchors as they are; else the parent's address and the slug, numbered among siblings. Those at
+    the `late` positions are numbered behind their siblings.
+    """
+    anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
     explicit = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, Names] = {}
-    addresses: list[str] = []
-    for heading, level, anchor, parent in zip(headings, levels, anchors, parents, strict=True):
-        if level == 0:
-            addresses.append(PREAMBLE)
-        elif anchor:
-            addresses.append(anchor)
-        else:
-            names = siblings.get(parent)
-            if names is None:
-                names = siblings[parent] = Names("-", 1, explicit)
-            slug = heading.slug
-            addresses.append(names.give(slug if parent is None else f"{addresses[parent]}/{slug}"))
+    addresses = [PREAMBLE] * len(names)
+    for position in _numbering_order(parents, late) if late else range(len(names)):
+        anchor, parent = anchors[position], parents[position]
+        if anchor:
+            addresses[position] = anchor
+        elif levels[position]:
+            given = siblings.get(parent)
+            if given is None:
+                given = siblings[parent] = Names("-", 1, explicit)
+            slug = names[position][1]
+            addresses[position] = given.give(slug if parent is None else f"{addresses[parent]}/{slug}")
     return addresses
 
 
-def _keys(addresses: list[str]) -> list[str]:
+def _numbering_order(parents: Sequence[int | None], late: Collection[int]) -> list[int]:
+    """Return positions so that parents come before their children, and those that are late last."""
+    depths: list[int] = []
+    for parent in parents:
+        depths.append(0 if parent is None else depths[parent] + 1)
+    return sorted(range(len(parents)), key=lambda position: (depths[position], position in late, position))
+
+
+def keys_of(addresses: list[str]) -> list[str]:
     """The addresses, made unique where several sections have the same."""
     if len(set(addresses)) == len(addresses):
         return addresses
@@ -201,4 +224,9 @@ def breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]
     return tuple(reversed(titles))
 
 
-__all__ = ["PREAMBLE", "Section", "breadcrumb", "build_sections"]
+def untitled(path: str) -> str:
+    """Return the title of a document that states none: the name of its file."""
+    return PurePosixPath(path).stem or "Untitled"
+
+
+__all__ = ["PREAMBLE", "Section", "addresses_of", "breadcrumb", "build_sections", "keys_of", "untitled"]

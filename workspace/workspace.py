@@ -195,6 +195,15 @@ class Workspace:
 
         return recover(self.git) if isinstance(self.git, GitStore) else None
 
+    def restore_pruned(self) -> bool:
+        """Write the objects again that `git prune` removed of the branches; return True if some came back.
+
+        This is for a call that met a missing object. A read-only workspace restores nothing.
+        """
+        from workspace.publishing import mend_pruned
+
+        return isinstance(self.git, GitStore) and mend_pruned(self.git)
+
     def write(
         self,
         operations: Sequence[Operation | WorkspaceError],

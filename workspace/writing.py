@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from workspace.after_commit import attempt
 from workspace.edits.edit import Style
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
+from workspace.git import DamagedRepository, GitStore
 from workspace.messages import commit_message
 from workspace.objects import Signature
 from workspace.overlay import Overlay
 from workspace.plan import Plan, plan
 from workspace.proof import Proof, known_commit
-from workspace.publishing import Batch, BranchMoved, Publication, WorktreeBusy, mend
+from workspace.publishing import Batch, BranchMoved, Publication, WorktreeBusy, mend, mend_pruned
 from workspace.worktrees import operation
 
 if TYPE_CHECKING:
@@ -88,6 +90,11 @@ class Written:
         """The bytes of each document that changed; None for one that was removed."""
         return self.plan.changes
 
+    @property
+    def met_damage(self) -> bool:
+        """True if an operation failed because an object is missing or broken."""
+        return any(isinstance(step.error, DamagedRepository) for step in self.steps)
+
     def document(self, path: str) -> Document | None:
         """A document as the batch leaves it; None if it is gone."""
         try:
@@ -124,7 +131,16 @@ class Call:
         writes, and if a person still is first, with Git's locks held.
         """
         store, branch = self._writable()
-        written = self._planned(branch, None)
+        try:
+            written = self._planned(branch, None)
+        except DamagedRepository:
+            if self.dry_run or not mend_pruned(store):
+                raise
+            written = self._planned(branch, None)
+        else:
+            # What cannot be restored stays the error of its step, so that others of the batch succeed.
+            if written.met_damage and not self.dry_run and mend_pruned(store):
+                written = self._planned(branch, None)
         if self.dry_run:
             self._ask(branch, written)
             return written
@@ -145,12 +161,16 @@ class Call:
                 except BranchMoved:
                     publication.hold()
                     continue
-                if self.sight is not None:
-                    self.sight.add(written.plan.owned)
+                attempt(partial(self._remember, written), None, "what you wrote counts as unread")
                 return Written(commit, True, written.plan)
         raise Busy(
             f"other programs moved the branch {_ATTEMPTS} times while this was written; nothing was changed"
         )
+
+    def _remember(self, written: Written) -> None:
+        """Add what the client has written to what it has read."""
+        if self.sight is not None:
+            self.sight.add(written.plan.owned)
 
     def _planned(self, branch: str, first: Snapshot | None) -> Written:
         """The operations run over the tip, in memory; or what the tip's history tells of the same request.

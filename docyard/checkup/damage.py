@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.git import GitReader
+    from workspace.repair.pruned import Pruned
     from workspace.repair.refs import TornRef
     from workspace.workspace import Workspace
 
 AREA = "repository"
+_SERVED = "the commit that is served"
 
 
-def check_damage(workspace: Workspace) -> Iterator[Finding]:
-    """What is broken in the files of the repository, and whether the commit that is served is whole."""
+def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
+    """What is broken in the files of the repository, and whether the commits of its branches are whole."""
     from workspace.repair.objects import broken_objects
     from workspace.repair.refs import is_torn, torn_refs
 
@@ -45,7 +47,10 @@ def check_damage(workspace: Workspace) -> Iterator[Finding]:
             subject="HEAD",
         )
     yield from (_torn(git, torn) for torn in torn_refs(git, broken))
-    yield from _lost(workspace, broken)
+    pruned = list(_pruned(workspace, writable))
+    yield from pruned
+    if not any(found.message.startswith(_SERVED) for found in pruned):
+        yield from _lost(workspace, broken)
     yield from _kept(git.common_dir)
 
 
@@ -71,9 +76,49 @@ def _torn(git: GitReader, torn: TornRef) -> Finding:
     )
 
 
+def _pruned(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
+    """Find branches whose objects are missing. The served one is only named here if some can come back."""
+    from workspace.repair.pruned import pruned_branches
+
+    for pruned in pruned_branches(workspace.git, workspace.branch):
+        is_served = pruned.branch == workspace.branch
+        name = _SERVED if is_served else f"the branch {pruned.branch}"
+        first = pruned.missing[0]
+        more = f" and {len(pruned.missing) - 1:,} more" if len(pruned.missing) > 1 else ""
+        message = f"{name} is not whole: the {first.kind} {first.id[:12]} is missing or broken{more}"
+        if pruned.can_rebuild:
+            yield Finding(
+                Severity.ERROR, AREA, message, MEND, partial(_rebuild, writable, pruned), subject=first.id
+            )
+        elif not is_served:
+            fix = FROM_A_CLONE + _back(workspace.git, pruned.branch)
+            yield Finding(Severity.ERROR, AREA, message, fix, subject=first.id)
+
+
+def _rebuild(writable: Callable[[], Workspace], pruned: Pruned) -> str | None:
+    from workspace.git import GitStore
+    from workspace.repair.pruned import rebuild
+
+    store = writable().git
+    assert isinstance(store, GitStore)
+    done = rebuild(store, pruned)
+    if done is None:
+        return None
+    number = "1 object" if done.restored == 1 else f"{done.restored:,} objects"
+    words = f"wrote {number} of the branch {pruned.branch} again" if done.restored else ""
+    if done.moved_to is not None:
+        words += (
+            f"{' and ' if words else ''}made the commit {done.moved_to[:12]} of Git's index on the branch "
+        )
+        words += f"{pruned.branch}, in place of {pruned.tip[:12]}"
+    if done.lost:
+        lost = [f"{one.kind} {one.id[:12]}" + (f" ({one.path})" if one.path else "") for one in done.lost]
+        words += f"; could not bring back: {some(lost)}"
+    return words.removeprefix("; ")
+
+
 def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
     """The served branch names a commit of which the commit itself, or a folder, is not here."""
-    from workspace.repair.refs import last_whole
     from workspace.trees import walk
 
     git = workspace.git
@@ -87,19 +132,24 @@ def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
                 pass
     except DamagedRepository as error:
         id = str(error.details.get("id"))
-        whole = last_whole(git, branch, broken) if branch is not None else None
-        back = ""
-        if whole is not None and whole.commit is not None:
-            back = (
-                f"; or git update-ref refs/heads/{branch} {whole.commit[:12]}, the last commit that is whole"
-            )
+        back = _back(git, branch, broken) if branch is not None else ""
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the commit that is served is not whole: the object {id[:12]} is missing or broken",
+            f"{_SERVED} is not whole: the object {id[:12]} is missing or broken",
             f"{FROM_A_CLONE}{back}",
             subject=id,
         )
+
+
+def _back(git: GitReader, branch: str, broken: tuple[str, ...] = ()) -> str:
+    """Return how a person moves a branch back to the last commit of its reflog that is whole."""
+    from workspace.repair.refs import last_whole
+
+    whole = last_whole(git, branch, broken).commit
+    if whole is None:
+        return ""
+    return f"; or git update-ref refs/heads/{branch} {whole[:12]}, the last commit that is whole"
 
 
 def _kept(common_dir: Path) -> Iterator[Finding]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from docyard.checkup.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
 from docyard.checkup.taxonomy import check_manifests
 from workspace.config import DOCUMENT_SUFFIXES
-from workspace.git import DamagedRepository, GitReader, GitStore, durable_objects
-from workspace.objects import blob_id
+from workspace.git import DamagedRepository, GitStore, durable_objects
 from workspace.paths import is_nameable, written_out
 from workspace.snapshot import NotADocument, check_pointer
 from workspace.trees import walk
@@ -82,6 +81,8 @@ def _types(snapshot: Snapshot) -> Iterator[Finding]:
 def _contents(
     snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None
 ) -> Iterator[Finding]:
+    from workspace.repair.pruned import whole_file
+
     foreign: list[str] = []
     large: list[str] = []
     lost: dict[str, str] = {}
@@ -146,22 +147,9 @@ def _contents(
         )
 
 
-def whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
-    """The bytes of a blob, from the file of the work tree that surely holds them; None if it does not."""
-    if git.worktree is None:
-        return None
-    try:
-        data = (git.worktree / path).read_bytes()
-    except OSError:
-        return None
-    # As it was committed, or as it was before Git checked it out with the line ends of Windows.
-    for text in (data, data.replace(b"\r\n", b"\n")):
-        if blob_id(text) == blob:
-            return text
-    return None
-
-
 def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
+    from workspace.repair.pruned import whole_file
+
     store = writable().git
     assert isinstance(store, GitStore)
     written = []

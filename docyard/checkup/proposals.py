@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.git import GitReader
+    from workspace.workspace import Workspace
 
 AREA = "repository"
 
@@ -42,6 +43,29 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
             f"{'it' if len(silent) == 1 else 'them'}: {some(silent)}",
             "docyard sync fetches the words; what was not meant as a proposal is removed with "
             f"git branch -D {quote(silent[0])}",
+        )
+
+
+def check_approvals(workspace: Workspace) -> Iterator[Finding]:
+    """Yield the open proposals whose approvals do not cover what a merge would bring under a rule."""
+    from workspace.policy.verdicts import Void
+    from workspace.proposals import Verdict
+
+    proposing, reviewing = workspace.proposing(), workspace.reviewing()
+    uncovered = [
+        one.id
+        for one in proposing.all()
+        if one.is_open
+        and any(review.verdict is Verdict.APPROVE for review in one.words.reviews)
+        and Void.UNSEEN in proposing.lacking(one, reviewing.preview(one)).void.values()
+    ]
+    if uncovered:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"approvals of {count(uncovered, 'proposal', 'proposals')} are void, because a merge would bring "
+            f"changes under a rule that no reviewer has seen: {some(uncovered)}",
+            f"docyard proposals refresh {uncovered[0]} takes them in; then approve it as it is",
         )
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from docyard.checkup.finding import Finding, Severity
 from workspace.errors import WorkspaceError
+from workspace.git import ShallowHistory
 
 if TYPE_CHECKING:
+    from workspace.remotes.standing import Seen
     from workspace.workspace import Workspace
 
 AREA = "repository"
@@ -35,12 +37,7 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
     if seen is None:
         return
     if seen.stand.state is State.DIVERGED:
-        yield Finding(
-            Severity.WARNING,
-            AREA,
-            f"the branch and that of '{seen.remote}' have each gone on",
-            "docyard sync joins them, or shows what is in conflict",
-        )
+        yield _diverged(workspace, seen)
     if seen.stand.state is State.REWOUND:
         yield Finding(
             Severity.WARNING,
@@ -58,3 +55,24 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
             f"{unpushed.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
+
+
+def _diverged(workspace: Workspace, seen: Seen) -> Finding:
+    """Return why the branch and the remote's are apart, as far as that can be found without the remote."""
+    from workspace.merging.trees import UnrelatedHistories
+    from workspace.policy.rules import Protected
+    from workspace.remotes.joining import check_reviewed
+
+    assert seen.stand.theirs is not None
+    try:
+        check_reviewed(workspace, seen.stand.theirs)
+    except Protected as error:
+        return Finding(Severity.ERROR, AREA, error.message, error.fix)
+    except (ShallowHistory, UnrelatedHistories) as error:
+        return Finding(Severity.WARNING, AREA, error.message, error.fix)
+    return Finding(
+        Severity.WARNING,
+        AREA,
+        f"the branch and that of '{seen.remote}' have each gone on",
+        "docyard sync joins them, or shows what is in conflict",
+    )

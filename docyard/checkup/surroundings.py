@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterator
-from importlib import metadata
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from docyard import environment
 from docyard.checkup.disks import check_disks, is_read_only
-from docyard.checkup.finding import Finding, Severity
+from docyard.checkup.finding import MEND, Finding, Severity
+from docyard.installation import (
+    EXTRAS,
+    Installation,
+    Requirement,
+    find_installation,
+    installed_version,
+    requirements,
+)
+from workspace.git.private_folder import FOLDER, is_closed_to_us, is_open_to_others, make_private_folder
 
 AREA = "environment"
 OLDEST_PYTHON = (3, 11)
-
-# A requirement without extras and markers, such as "click>=8.2" or "whoosh==2.7.4" (PEP 508).
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(>=|==)\s*([0-9][0-9.]*)\s*(?:,.*)?$")
 
 
 def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
@@ -31,9 +36,26 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
             f"this Python is older than {wanted}",
             f"Install docyard with Python {wanted}.",
         )
-    yield from check_libraries(_requirements())
+    yield from check_libraries(requirements(), find_installation())
+    if common_dir is not None and is_open_to_others(common_dir):
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            "other users can enter docyard in the repository's Git folder, so they can hold its lock and "
+            "stop all writes",
+            f"{MEND}, as the owner of that folder",
+            partial(_close, common_dir),
+        )
     for folder, what in _written(common_dir, worktree):
-        if not folder.is_dir():
+        if common_dir is not None and folder == common_dir / FOLDER and is_closed_to_us(common_dir):
+            yield Finding(
+                Severity.WARNING,
+                AREA,
+                f"{what} belongs to another user, so nothing can be committed by this one",
+                "Write as that user, or share the repository with a group (git config core.sharedRepository "
+                "group); `docyard serve --read-only` works as it is.",
+            )
+        elif not folder.is_dir():
             yield Finding(
                 Severity.WARNING,
                 AREA,
@@ -61,6 +83,13 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
         )
 
 
+def _close(common_dir: Path) -> str | None:
+    make_private_folder(common_dir)
+    if is_open_to_others(common_dir):
+        return None
+    return "closed docyard in the repository's Git folder to other users"
+
+
 def _written(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[Path, str]]:
     """The folders that a commit writes into, with words for them."""
     if common_dir is not None:
@@ -74,39 +103,31 @@ def _written(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[P
         yield worktree, "the work tree"
 
 
-def check_libraries(requirements: list[str]) -> Iterator[Finding]:
-    """Compare what is installed with requirements such as "click>=8.2"; others are not looked at."""
-    for requirement in requirements:
-        found = _REQUIREMENT.match(requirement.partition(";")[0])
-        if found is None:
-            continue
-        name, relation, wanted = found.groups()
-        try:
-            installed = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            message = f"{name} is not installed; docyard needs {requirement}"
-        else:
-            if _fits(installed, relation, wanted):
-                continue
-            message = f"{name} is {installed}; docyard needs {requirement}"
-        yield Finding(Severity.ERROR, AREA, message, f'python -m pip install "{requirement}"')
+def check_libraries(required: Iterable[Requirement], installation: Installation) -> Iterator[Finding]:
+    """Compare what is installed with what is required; a missing extra is a note, not a problem."""
+    extras: dict[str, list[Requirement]] = {}
+    for one in required:
+        if one.extra is not None:
+            extras.setdefault(one.extra, []).append(one)
+        elif problem := _problem(one):
+            message = f"{problem}; docyard needs {one.specification}"
+            yield Finding(Severity.ERROR, AREA, message, installation.repair_command(one.specification))
+    for extra, members in extras.items():
+        problems = [problem for one in members if (problem := _problem(one))]
+        if problems:
+            wanted = [one.specification for one in members]
+            yield Finding(
+                Severity.NOTE,
+                AREA,
+                f"{', '.join(problems)}; {', '.join(wanted)} is needed only for "
+                + EXTRAS.get(extra, f"the extra {extra}"),
+                installation.extra_command(extra, wanted),
+            )
 
 
-def _requirements() -> list[str]:
-    try:
-        return metadata.requires("docyard") or []
-    except metadata.PackageNotFoundError:  # run from its source, without being installed
-        return []
-
-
-def _fits(installed: str, relation: str, wanted: str) -> bool:
-    have, need = _numbers(installed), _numbers(wanted)
-    length = max(len(have), len(need))
-    have, need = have + [0] * (length - len(have)), need + [0] * (length - len(need))
-    return have >= need if relation == ">=" else have == need
-
-
-def _numbers(version: str) -> list[int]:
-    """The release numbers of a version: 1.21.0rc1 is [1, 21, 0]."""
-    release = re.match(r"[0-9]+(\.[0-9]+)*", version)
-    return [int(number) for number in release.group().split(".")] if release else []
+def _problem(required: Requirement) -> str:
+    """Describe what is wrong with an installed library; empty if nothing is."""
+    installed = installed_version(required.name)
+    if installed is None:
+        return f"{required.name} is not installed"
+    return "" if required.is_met_by(installed) else f"{required.name} is {installed}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
 _AUTHOR = 6  # an author's name takes no more than one column in so many
 _LEAST_AUTHOR = 8
+_PAGE = 50_000  # characters of lines that are read at once
 
 
 @click.command(name="blame", short_help="Show who last changed each line of a document or section.")
@@ -65,7 +66,7 @@ def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
     commits: dict[str, Any] = {}
     rest: str | None = "0"
     while rest is not None:
-        page, rest = blame_data(history, lines, int(rest))
+        page, rest = blame_data(history, lines, int(rest), _PAGE)
         shown += page["lines"]
         commits |= page["commits"]
     return {"lines": shown, "commits": commits}

@@ -38,8 +38,8 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
 
     Errors keep something from working, warnings are worth mending, notes need nothing. Without --fix nothing
     is changed. With it, what a crash or a loss of power left is mended: locks of a docyard that died, broken
-    objects, torn branches, a damaged index. What is replaced is kept; the locks of other programs, your files
-    and your settings are not touched.
+    objects, torn branches, a damaged index. A branch whose commit was pruned is rebuilt. What is replaced is
+    kept; the locks of other programs, your files and your settings are not touched.
 
     Exits with 1 if an error or a warning is left, with 3 if the repository cannot be opened.
 
@@ -107,7 +107,7 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
     """Every finding, in the order repository, index, environment."""
     from docyard.checkup.damage import check_damage
     from docyard.checkup.index import check_index
-    from docyard.checkup.proposals import check_proposals
+    from docyard.checkup.proposals import check_approvals, check_proposals
     from docyard.checkup.remote import check_remote
     from docyard.checkup.repository import check_repository, refusal
     from docyard.checkup.surroundings import check_surroundings
@@ -120,9 +120,10 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
         return
     told = set()
     for part in (
-        check_damage(workspace),
+        check_damage(workspace, partial(_writable, folder, branch)),
         check_repository(workspace, partial(_writable, folder, branch), progress),
         check_proposals(workspace.git),
+        check_approvals(workspace),
         check_remote(workspace),
         check_index(workspace),
     ):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docyard.evaluation.difference import Difference
     from docyard.evaluation.gates import Gate
     from docyard.evaluation.run import Parameters, Run
-    from workspace.workspace import Workspace
+    from index.service import SearchIndex
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -47,6 +47,7 @@ def _plot_file(context: click.Context, parameter: click.Parameter, file: Path | 
 @click.argument("files", metavar="CASES...", nargs=-1, required=True, type=_FILE)
 @options.repository
 @options.branch
+@options.artifact
 @click.option("--queries", metavar="FILE", type=_FILE, help="The queries of CASES that are TREC judgements.")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask only the first so many cases.")
 @click.option(
@@ -72,6 +73,8 @@ def command(
     files: tuple[Path, ...],
     repo: Path | None,
     branch: str | None,
+    artifact: Path | None,
+    key: Path | None,
     queries: Path | None,
     limit: int | None,
     top: int,
@@ -95,6 +98,7 @@ def command(
     \b
     Example:
         docyard eval cases.yaml --runs runs --report report.md
+        docyard eval cases.yaml --index site-index
         docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
     """
     from docyard.evaluation.cases import InvalidCases
@@ -117,7 +121,7 @@ def command(
         return Exit.USAGE
     name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
     difference_to = _earlier(against, runs, name, parameters)
-    run = _run(options.open_workspace(repo, branch), cases, name, parameters)
+    run = _run(options.open_index(repo, branch, artifact, key), cases, name, parameters)
     difference = _difference(difference_to, run)
     missed = [reason for gate in gates if (reason := gate.missed(run))]
     with _written():
@@ -155,17 +159,17 @@ def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Par
     return kept[-1] if kept else None
 
 
-def _run(workspace: Workspace, cases: Sequence[Case], name: str, parameters: Parameters) -> Run:
+def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> Run:
     from docyard.evaluation.asking import ask_all
     from docyard.evaluation.run import Run
-    from index.service import SearchIndex
 
-    index = SearchIndex(workspace)
     try:
         with console.progress("Indexing") as progress:
             commit = index.follow(progress)
         with console.progress("Asking") as progress:
-            asked = ask_all(index, workspace.snapshot(commit), cases, top=parameters.top, progress=progress)
+            asked = ask_all(
+                index, index.workspace.snapshot(commit), cases, top=parameters.top, progress=progress
+            )
         metadata = index.metadata()
     finally:
         index.close()

@@ -11,6 +11,7 @@ import click
 
 from docyard import console
 from docyard.commands import options
+from docyard.committing import CommittingCommand
 from docyard.exits import Exit
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ RULES = (
     "broken-fragment",
     "broken-image",
     "broken-link",
+    "derived-anchor",
     "invisible-character",
     "malformed-task",
     "missing-anchor",
@@ -32,7 +34,11 @@ RULES = (
 )
 
 
-@click.command(name="fix", short_help="Mend what is safe to mend, in one commit; --anchors adopts a folder.")
+@click.command(
+    cls=CommittingCommand,
+    name="fix",
+    short_help="Mend what is safe to mend, in one commit; --anchors adopts a folder.",
+)
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
 @options.branch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,10 @@ from docyard.commands import options
 from docyard.exits import CannotError, Exit
 from docyard.hosts import HostConfiguration, host_configurations
 from docyard.workflows import KINDS, REQUIREMENT, workflow, write_workflow
+from workspace.anchors import AnchorForm
+
+if TYPE_CHECKING:
+    from docyard.sites import Site
 
 SETTINGS = """\
 # Settings of this Docyard workspace, read from the commit that is served.
@@ -24,8 +29,8 @@ SETTINGS = """\
 # Folders and globs that hold no documents. Folders that begin with a dot never do.
 # exclude = ["vendor", "*/CHANGELOG.md"]
 
-# How a new heading's address is written: "braces" is {#address}, "angle" is <#address>,
-# "html" is <a id="address"></a>.
+# How a new heading's address is written: "braces" is {#address}, "spaced" { #address },
+# "colon" {: #address }, "comment" {/* #address */}, "angle" <#address>, "html" <a id="address"></a>.
 # anchors = "braces"
 
 # "seen": text is replaced only by an agent that has seen it. "any": by every agent.
@@ -52,6 +57,7 @@ SETTINGS = """\
 # nesting = 20
 # operations = 200
 # call_bytes = 20000000
+# text_tokens = 25000
 
 [links]
 # Whose rules make a heading's fragment and say which file a link means: "github", "mkdocs", "docusaurus".
@@ -95,6 +101,11 @@ SETTINGS = """\
 @click.command(name="init", short_help="Make a folder a workspace, and say how to connect an agent.")
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False))
 @options.repository
+@click.option(
+    "--anchors",
+    type=click.Choice([form.value for form in AnchorForm]),
+    help="How new anchors are written. [default: as the documents have them, else braces]",
+)
 @click.option("--branch", metavar="NAME", help="The branch of a new repository, or the one to write to.")
 @click.option(
     "--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent; change nothing."
@@ -117,6 +128,7 @@ SETTINGS = """\
 def command(
     path: Path | None,
     repo: Path | None,
+    anchors: str | None,
     branch: str | None,
     only_hosts: bool,
     forge: str | None,
@@ -125,29 +137,62 @@ def command(
 ) -> int:
     """Make a folder a workspace: a Git repository with a commented docyard.toml, committed.
 
-    A folder without a repository gets one. What is there stays as it is. Afterwards the configuration of
+    A folder without a repository gets one. What is there stays as it is. Where a site generator publishes the
+    documents, its dialect and the form of their anchors are found and set. Afterwards the configuration of
     common MCP hosts is printed.
 
     \b
     Example:
         docyard init ~/specs
+        docyard init ~/specs --anchors angle
         docyard init --hosts -C ~/specs
         docyard init --workflow github
     """
+    if anchors is not None and (only_hosts or forge):
+        raise click.UsageError("--anchors is for the docyard.toml that --hosts and --workflow do not write")
     if only_hosts and forge:
         raise click.UsageError("--hosts and --workflow exclude each other: run them one after the other")
     folder = options.folder(path or repo)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
     created = False if only_hosts else prepare(folder, branch)
-    commit = None if only_hosts else commit_settings(folder, branch, SETTINGS)
+    site = None if only_hosts else _site(folder, branch)
+    commit = commit_settings(folder, branch, site.settings(_settings(anchors))) if site else None
     hosts = host_configurations(environment.own_command("serve", "-C", str(folder.resolve())))
     if as_json:
-        result = {"repository_created": created, "commit": commit, "hosts": [asdict(host) for host in hosts]}
+        result = {
+            "repository_created": created,
+            "commit": commit,
+            "site": asdict(site) if site else None,
+            "hosts": [asdict(host) for host in hosts],
+        }
         console.print_json(result)
     else:
-        _tell(created, not only_hosts, commit, hosts)
+        _tell(created, site, commit, hosts)
     return Exit.DONE
+
+
+def _site(folder: Path, branch: str | None) -> Site:
+    """Return what publishes the documents of a repository: those of its work tree, else of its branch."""
+    from docyard.sites import Site, find_site
+    from workspace.validation.files import UnreadableFile
+    from workspace.validation.listing import of_commit, of_folder
+
+    workspace = options.open_workspace(folder, branch)
+    commit = workspace.snapshot().commit
+    try:
+        if workspace.git.worktree is not None:
+            return find_site(of_folder(workspace.git.worktree, workspace.git))
+    except UnreadableFile as error:
+        return Site(notes=(f"The work tree was not read: {error.message}.",))
+    return find_site(of_commit(workspace.git, commit)) if commit else Site()
+
+
+def _settings(anchors: str | None) -> str:
+    """Return the commented settings, with a form of anchors if one was chosen."""
+    if anchors is None:
+        return SETTINGS
+    return SETTINGS.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
 
 
 def prepare(folder: Path, branch: str | None) -> bool:
@@ -235,10 +280,12 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
     return Exit.DONE
 
 
-def _tell(created: bool, changed: bool, commit: str | None, hosts: tuple[HostConfiguration, ...]) -> None:
+def _tell(created: bool, site: Site | None, commit: str | None, hosts: tuple[HostConfiguration, ...]) -> None:
     if created:
         click.echo("Made a Git repository.")
-    if changed:
+    if site is not None:
+        for line in site.report():
+            click.echo(line)
         click.echo(
             f"Committed docyard.toml ({commit[:12]})."
             if commit

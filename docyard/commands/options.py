@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,9 +13,27 @@ from docyard import completing, environment
 from docyard.exits import CannotError
 
 if TYPE_CHECKING:
+    from index.service import SearchIndex
     from workspace.workspace import Workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _OnePath(click.Path):
+    """A path that may be given once; one in the environment is whole, colons included."""
+
+    def split_envvar_value(self, rv: str) -> Sequence[str]:
+        """Return the variable's value as the only path."""
+        return (rv,)
+
+
+def _one(context: click.Context, parameter: click.Parameter, values: Sequence[Path]) -> Path | None:
+    """Return the value of an option. Raises UsageError if it is given twice: neither may win silently."""
+    if len(values) > 1:
+        raise click.UsageError(
+            f"{' / '.join(parameter.opts)} is given {len(values)} times, and a command has one repository"
+        )
+    return values[0] if values else None
 
 
 def repository(command: F) -> F:
@@ -25,7 +43,9 @@ def repository(command: F) -> F:
         "--repo",
         "repo",
         metavar="PATH",
-        type=click.Path(path_type=Path),
+        type=_OnePath(path_type=Path),
+        multiple=True,
+        callback=_one,
         envvar=environment.REPOSITORY,
         show_envvar=True,
         help="The repository, or a folder in it. [default: the current folder]",
@@ -52,6 +72,47 @@ def ref(purpose: str) -> Callable[[F], F]:
 def as_json(command: F) -> F:
     """`--json`: the parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print data as JSON.")(command)
+
+
+def artifact(command: F) -> F:
+    """`--index OUT` and `--key FILE`: the parameters `artifact` and `key`, None for a repository's index."""
+    command = click.option(
+        "--key", metavar="FILE", type=click.Path(path_type=Path), help="The key that OUT was built with."
+    )(command)
+    return click.option(
+        "--index",
+        "artifact",
+        metavar="OUT",
+        type=click.Path(path_type=Path),
+        help="Search what `docyard build --out OUT` made, without a repository.",
+    )(command)
+
+
+def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
+    """Open the index of an artifact if one is named, else that of a repository.
+
+    Raises UsageError for options that exclude each other, and WorkspaceError for what cannot be opened.
+    """
+    from index.service import SearchIndex
+
+    if artifact is None:
+        if key is not None:
+            raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
+        return SearchIndex(open_workspace(repo, branch))
+    context = click.get_current_context()
+    for name, flag in (("repo", "-C"), ("branch", "--branch")):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
+    from index.artifacts.frozen import FrozenIndex
+    from index.artifacts.key_file import read_key
+    from index.artifacts.opening import open_artifact
+
+    found = open_artifact(folder(artifact), read_key(folder(key)) if key else None)
+    if found.problem is not None:
+        click.echo(
+            f"warning: metadata.json is invalid at {found.problem.field}: {found.problem.reason}", err=True
+        )
+    return FrozenIndex(found)
 
 
 def folder(repo: Path | None) -> Path:

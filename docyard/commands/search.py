@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @options.repository
 @options.branch
+@options.artifact
 @click.option(
     "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="How many hits at most."
 )
@@ -42,6 +43,8 @@ def command(
     words: tuple[str, ...],
     repo: Path | None,
     branch: str | None,
+    artifact: Path | None,
+    key: Path | None,
     limit: int,
     doc_type: str | None,
     tag: str | None,
@@ -59,11 +62,10 @@ def command(
         docyard search rate limit errors --type api_spec --filter language=go
         docyard search 'retry "exponential backoff" -draft'
         docyard search retries --ref v1.2
+        docyard search retries --index site-index
     """
-    from index.service import SearchIndex
-
     filters = _filters((("type", doc_type), ("tags", tag)), others)
-    index = SearchIndex(options.open_workspace(repo, branch))
+    index = options.open_index(repo, branch, artifact, key)
     try:
         with console.progress("Indexing") as progress:
             page = index.search(

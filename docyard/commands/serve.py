@@ -49,6 +49,14 @@ _OF_HTTP = {
     "documents; with --read-only: to search and view]",
 )
 @click.option(
+    "--text-tokens",
+    metavar="N",
+    type=click.IntRange(200, 1_000_000),
+    envvar=environment.TEXT_TOKENS,
+    show_envvar=True,
+    help="Cut texts of more tokens in an answer. [default: limits.text_tokens of docyard.toml, 25000]",
+)
+@click.option(
     "--no-fsync",
     is_flag=True,
     help="Do not wait for the disk after a commit: faster, and a power loss may undo the last ones.",
@@ -110,6 +118,7 @@ def command(
     branch: str | None,
     read_only: bool,
     toolsets: str | None,
+    text_tokens: int | None,
     no_fsync: bool,
     no_sync: bool,
     artifact: Path | None,
@@ -152,13 +161,13 @@ def command(
 
     if artifact is not None:
         key = options.folder(key) if key else None
-        served = of_artifact(options.folder(artifact), key, chosen)
+        served = of_artifact(options.folder(artifact), key, chosen, text_tokens=text_tokens)
     else:
         with ImportsKept():
             durable = False if no_fsync else None
             workspace = options.open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
-        served = of_repository(workspace, chosen, read_only=read_only, syncs=syncs)
+        served = of_repository(workspace, chosen, read_only=read_only, syncs=syncs, text_tokens=text_tokens)
     try:
         if settings is None:
             _over_stdio(served)
@@ -231,4 +240,4 @@ def _over_stdio(served: Served) -> None:
             "prints how to connect one)",
             err=True,
         )
-    run_stdio(served.toolbox, version=__version__, writes=served.writes, load=served.load, warm=served.warm)
+    run_stdio(served.toolbox, version=__version__, load=served.load, warm=served.warm)

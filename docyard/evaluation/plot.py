@@ -21,9 +21,9 @@ _DRAWN = ("ndcg@10", "mrr")
 def check_plotting() -> None:
     """Raise CannotError where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
-        raise CannotError(
-            "a plot is drawn by matplotlib, which is not installed", fix="pip install 'docyard[eval]'"
-        )
+        from docyard.installation import extra_command
+
+        raise CannotError("a plot is drawn by matplotlib, which is not installed", fix=extra_command("eval"))
 
 
 def draw(runs: Sequence[Run], file: Path) -> None:

@@ -15,6 +15,7 @@ from docyard.http.refusing import MCP, refusal
 _READING = ("GET", "HEAD")
 
 _NAME_FIX = "Open the address that the server printed; a name of its own is admitted with --allow-host NAME."
+_LENGTH_FIX = "Send Content-Length or Transfer-Encoding: chunked, not both; HTTP/1.0 has the first alone."
 _ORIGIN_FIX = "Only pages of this server may ask it; a name of its own is admitted with --allow-host NAME."
 
 
@@ -33,7 +34,12 @@ class Admission:
         if scope["type"] != "http":
             raise RuntimeError(f"a server of HTTP alone was sent {scope['type']}")
         refused = self._refused(scope)
-        if refused is None:
+        if _is_ambiguous(scope):
+            # What follows on the connection may be a second request that a proxy took for this one's body.
+            closing = {"Connection": "close"}
+            answer = refusal(scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, closing)
+            await answer(scope, receive, send)
+        elif refused is None:
             await self._app(scope, receive, send)
         else:
             await refusal(scope, *refused)(scope, receive, send)
@@ -62,3 +68,11 @@ class Admission:
             return reads
         https = self._is_proxied and came_by_https(scope)
         return len(origins) == 1 and self._admitted.has_origin(origins[0], https=https)
+
+
+def _is_ambiguous(scope: Scope) -> bool:
+    """Return True if a proxy before us may see another end of the body (RFC 9112 §6.1)."""
+    headers = Headers(scope=scope)
+    if "transfer-encoding" not in headers:
+        return False
+    return "content-length" in headers or scope["http_version"] == "1.0"

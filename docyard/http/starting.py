@@ -45,7 +45,6 @@ def start(served: Served, settings: HttpSettings, *, mermaid: Path | None = None
         serve_http,
         served.toolbox,
         version=__version__,
-        writes=served.writes,
         load=partial(_load, served),
         warm=served.warm,
     )
@@ -93,9 +92,11 @@ def _check_math() -> None:
     from workspace.rendering.math import is_installed
 
     if not is_installed():
+        from docyard.installation import extra_command
+
         raise CannotError(
             "--math sets formulas with latex2mathml, which is not installed",
-            fix="Install it with `pip install 'docyard[math]'`, or leave out --math: formulas stay as text.",
+            fix=f"Install it with `{extra_command('math')}`, or leave out --math: formulas stay as text.",
         )
 
 

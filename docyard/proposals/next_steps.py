@@ -21,6 +21,8 @@ def next_of(view: View) -> str:
         return next_step(one)
     if view.preview.conflicts:
         return f"docyard proposals conflicts {one.id}"
+    if view.lacking.unreviewed is not None:
+        return f"docyard proposals refresh {one.id}"
     return approve(one) if view.lacking.blocks else f"docyard proposals merge {one.id}"
 
 

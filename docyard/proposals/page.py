@@ -112,6 +112,9 @@ def _show_merge(paper: Paper, view: View) -> None:
     one = view.proposal
     if one.state is State.MERGED:
         return
+    if view.lacking.unreviewed is not None:
+        paper.head(f"What a merge would bring from {one.words.target} that no reviewer has seen")
+        show_changes(paper, view.lacking.unreviewed, most=_MOST)
     blocks = view.lacking.blocks
     token = token_needed(view)
     paper.head("Missing to merge" if blocks else "Nothing is missing to merge")

@@ -43,6 +43,7 @@ def page_data(view: View, *, diff: bool, comments: bool) -> dict[str, Any]:
             for told, _ in view.commits
         ],
         "missing": [block_data(block) for block in view.lacking.blocks],
+        "unreviewed": None if view.lacking.unreviewed is None else changes_data(view.lacking.unreviewed),
         "demands": _demands(view.lacking.demands),
         "checks": [_check(check) for check in view.preview.checks],
         "conflicts": [conflict_name(path, conflict.unit) for path, conflict in view.preview.conflicts],

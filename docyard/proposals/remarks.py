@@ -29,6 +29,7 @@ VOID = {
     Void.COPIED: "a copy of another approval, so it does not count",
     Void.REPLACED: "replaced by a later review",
     Void.OUTDATED: "void, since the proposal was edited after it",
+    Void.UNSEEN: "void, since the merge would bring changes that it does not cover",
     Void.OWN: "on their own work, so it does not count",
     Void.REWRITTEN: "void, since the branch was rewritten after it",
     Void.GONE: "void, since the branch is gone",

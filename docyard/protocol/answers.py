@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from mcp_types import RequestId
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.answers import Answer
 
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
-
-
-class Written(dict[str, Any]):
-    """An object that knows its own JSON text, so that nobody writes it again; it is not to be changed."""
-
-    def __init__(self, data: dict[str, Any], json: bytes) -> None:
-        super().__init__(data)
-        self.json = json
 
 
 def result_of(answer: Answer) -> dict[str, Any]:
@@ -34,21 +25,9 @@ def result_of(answer: Answer) -> dict[str, Any]:
     text = json.decode() if answer.text is None else encodable(answer.text)
     return {
         "content": [{"type": "text", "text": text}],
-        "structuredContent": Written(data, json),
+        "structuredContent": data,
         "isError": answer.is_error,
     }
-
-
-def line_of(request: RequestId, result: dict[str, Any]) -> bytes:
-    """The line that answers a request with a result, whose fields have plain names.
-
-    What is written already is taken as it is.
-    """
-    fields = [
-        b'"%b":%b' % (name.encode(), value.json if isinstance(value, Written) else _json(value))
-        for name, value in result.items()
-    ]
-    return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}\n' % (_json(request), b",".join(fields))
 
 
 def compact(data: Any) -> str:

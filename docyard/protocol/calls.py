@@ -17,9 +17,11 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from docyard.protocol.answers import result_of
-from docyard.protocol.workers import Workers
+from docyard.protocol.workers import NotBegun, Workers
+from tools.after_commit import committed_answer, with_caveats
 from tools.answers import Answer
 from tools.registry import Toolbox, UnknownTool
+from workspace.after_commit import record_commits
 from workspace.errors import WorkspaceError, WouldWait
 from workspace.sight import Sight
 
@@ -58,6 +60,11 @@ class Calls:
         self._sight = sight
         self._closing = threading.Event()
 
+    @property
+    def is_closing(self) -> bool:
+        """Return True if `close` was called."""
+        return self._closing.is_set()
+
     def close(self) -> None:
         """Ask background work to stop at its next report of progress. Calls run to their end."""
         self._closing.set()
@@ -65,28 +72,38 @@ class Calls:
     async def call(
         self,
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | list[Any],
         client: str,
         reporter: Reporter | None,
         person: Person | None = None,
     ) -> dict[str, Any]:
         """The result of one call as it is sent, which runs to its end even if the client hangs up.
 
-        `person` is whose token came with it. Errors: UnknownTool. Any other exception is a bug, answered
-        with an apology and a reference.
+        `person` is whose token came with it. Errors: UnknownTool, NotBegun. Any other exception is
+        a bug, answered with an apology and a reference.
         """
         if reporter is None:
-            result = await self._workers.run(partial(self._run, name, arguments, client, None, person))
+            result = await self._begin(partial(self._run, name, arguments, client, None, person))
         else:
             async with _reporting(reporter) as progress:
                 run = partial(self._run, name, arguments, client, progress, person)
-                result = await self._workers.run(run)
-        if isinstance(result, UnknownTool):  # raised here, since it would leave a task group in a group
+                result = await self._begin(run)
+        if isinstance(
+            result, UnknownTool | NotBegun
+        ):  # raised here, since it would leave a task group in a group
             raise result
         return result
 
+    async def _begin(
+        self, run: Callable[[], dict[str, Any] | UnknownTool]
+    ) -> dict[str, Any] | UnknownTool | NotBegun:
+        try:
+            return await self._workers.run(run)
+        except NotBegun as error:
+            return error
+
     async def background(self, work: Callable[[Progress], object]) -> None:
-        """Run work that no client asked for. It is stopped when the server closes."""
+        """Run work that no client asked for. It stops when the server closes, and never begins after that."""
 
         def check(done: float, total: float | None = None, message: str | None = None) -> None:
             if self._closing.is_set():
@@ -102,7 +119,8 @@ class Calls:
             except Exception:
                 log.exception("background work failed")
 
-        await anyio.to_thread.run_sync(run)
+        if not self._closing.is_set():
+            await anyio.to_thread.run_sync(run)
 
     def at_once(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result of a call that waits for nothing, on the event loop; None if it must, or went wrong.
@@ -123,16 +141,23 @@ class Calls:
     def _run(
         self,
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | list[Any],
         client: str,
         progress: Progress | None,
         person: Person | None,
     ) -> dict[str, Any] | UnknownTool:
         try:
-            answer = self._toolbox.call(
-                name, arguments, client=client, progress=progress, sight=self._sight, person=person
-            )
-            return result_of(answer)
+            with record_commits() as record:
+                answer = self._toolbox.call(
+                    name, arguments, client=client, progress=progress, sight=self._sight, person=person
+                )
+                try:
+                    return result_of(answer)
+                except Exception as error:
+                    if record.commit is None:
+                        raise
+                    left = committed_answer(record, error, self._toolbox.offers)
+                    return result_of(with_caveats(left, record))
         except UnknownTool as error:
             return error
         except Exception:

@@ -83,7 +83,6 @@ async def serve_http(
     toolbox: Toolbox,
     *,
     version: str,
-    writes: bool,
     load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> AsyncIterator[Endpoint]:
@@ -104,14 +103,13 @@ async def serve_http(
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus, is_shared=True)
         watching = Watching(Requests(toolbox, workers), bus, is_shared=True)
-        server, _ = build_server(
+        server = build_server(
             toolbox,
             calls,
             workers,
             announcer,
             watching,
             version=version,
-            writes=writes,
             listed=anyio.Event(),
             indexed=warmed.wait,
             is_shared=True,

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.protocol.answers import encodable
-from docyard.protocol.workers import Workers
+from docyard.protocol.workers import NotBegun, Workers
 from tools.answers import visible
 from tools.context import Context
 from tools.registry import Toolbox
@@ -50,6 +50,8 @@ class Requests:
             return await self._workers.run(work)
         except WorkspaceError as error:
             raise refusal(error) from None
+        except NotBegun:
+            raise
         except Exception:
             reference = secrets.token_hex(4)
             log.exception("a request failed, reference %s", reference)

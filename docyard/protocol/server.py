@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 import sys
@@ -30,12 +31,11 @@ from docyard.protocol.answers import encodable
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.completing import Completions
 from docyard.protocol.direct import DirectCalls
-from docyard.protocol.eras import one_era, serve
+from docyard.protocol.instructions import instructions
 from docyard.protocol.prompts import Prompts
 from docyard.protocol.requests import Requests
 from docyard.protocol.resources import Resources
-from docyard.protocol.stdio import stdio
-from docyard.protocol.unanswered import Unanswered
+from docyard.protocol.stdio import Connection, OpenRequests, stdio
 from docyard.protocol.watching import Watching
 from docyard.protocol.workers import Workers
 from tools.registry import Toolbox, UnknownTool
@@ -44,6 +44,8 @@ from workspace.sight import Sight
 if TYPE_CHECKING:
     from docyard.http.caller import Caller
     from workspace.policy.person import Person
+
+log = logging.getLogger("docyard")
 
 Context = ServerRequestContext[Any, Any]
 
@@ -55,18 +57,6 @@ _WORKERS = 8
 _CLIENT_LENGTH = 100
 _PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
-_READING = (
-    "Markdown documents in a Git repository. Find: search_docs {query} → get_doc {chunk_id}. "
-    "Every answer names the commit it was read at, and most name the next step."
-)
-_WRITING = (
-    "Markdown specifications, checklists and reviews in a Git repository; each call that changes something "
-    "is one commit. Write: create_document {} lists types → {doc_type} gives instructions → "
-    "{doc_type, title} creates → edit_document adds sections and tasks (several in one call through "
-    "operations) → complete_task. Find: search_docs {query} → get_doc {chunk_id}. A call with {} or a wrong "
-    "one answers how to do it right; every answer ends with a next_step."
-)
-
 
 def build_server(
     toolbox: Toolbox,
@@ -76,12 +66,11 @@ def build_server(
     watching: Watching,
     *,
     version: str,
-    writes: bool,
     listed: anyio.Event,
     indexed: Callable[[], Awaitable[object]],
     is_shared: bool = False,
-) -> tuple[Server[Any], DirectCalls]:
-    """A server whose tools are the toolbox's, and how it answers their calls.
+) -> Server[Any]:
+    """A server whose tools are the toolbox's.
 
     `listed` is set when a client has asked for them, and `indexed` returns when there is an index. The first
     list waits for it a little, where a taxonomy is declared whose values nobody knows yet: many hosts ask
@@ -109,7 +98,7 @@ def build_server(
         listed.set()
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
 
-    async def call(context: Context, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def call(context: Context, name: str, arguments: Mapping[str, Any] | list[Any]) -> dict[str, Any]:
         wanted = context.meta is not None and "progress_token" in context.meta
         reporter = context.session if wanted else None
         try:
@@ -117,14 +106,12 @@ def build_server(
         except UnknownTool as error:
             raise unknown_tool(error) from None
         finally:
-            announcer.ask()
-            watching.ask()
+            _notify(announcer.ask, watching.ask)
 
     def at_once(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         result = calls.at_once(name, arguments)
         if result is not None:
-            announcer.ask()
-            watching.ask()
+            _notify(announcer.ask, watching.ask)
         return result
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -136,7 +123,7 @@ def build_server(
     server = Server(
         "docyard",
         version=version,
-        instructions=_WRITING if writes else _READING,
+        instructions=instructions(toolbox.names()),
         cache_hints={
             "tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private"),
             "prompts/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
@@ -156,9 +143,17 @@ def build_server(
         on_completion=Completions(requests).complete,
     )
     # The SDK's own makes a span of each message for an exporter, and there is none.
-    direct = DirectCalls(call, at_once, lambda: server.server_info_stamp)
-    server.middleware[:] = [direct]
-    return server, direct
+    server.middleware[:] = [DirectCalls(call, at_once, lambda: server.server_info_stamp)]
+    return server
+
+
+def _notify(*askers: Callable[[], None]) -> None:
+    """Ask for notifications of changes; a failure takes the place of no answer, and ends no server."""
+    for ask in askers:
+        try:
+            ask()
+        except Exception:
+            log.exception("clients are not notified of changes")
 
 
 def unknown_tool(error: UnknownTool) -> MCPError:
@@ -204,7 +199,6 @@ async def serve_stdio(
     toolbox: Toolbox,
     *,
     version: str,
-    writes: bool,
     load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> None:
@@ -221,53 +215,55 @@ async def serve_stdio(
             begun.set()
             await calls.background(warm)
             warmed.set()
-            announcer.ask()
+            _notify(announcer.ask)
 
     async def indexed() -> None:
         tasks.start_soon(warm_once)
         await warmed.wait()
 
-    async def warm_up(unanswered: Unanswered) -> None:
+    async def warm_up(requests: OpenRequests) -> None:
         with anyio.move_on_after(_WARM_AFTER):
-            await unanswered.first.wait()
+            await requests.first_answer.wait()
             await calls.background(lambda _: load())
             await listed.wait()
-        await unanswered.settled()
+        await requests.settle()
         await warm_once()
 
-    async def stop_on_signal(scope: anyio.CancelScope) -> None:
+    async def stop_on_signal(connection: Connection, scope: anyio.CancelScope) -> None:
+        """Stop at the first signal, when what runs is answered; at the second without answers."""
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:
+                if calls.is_closing:
+                    scope.cancel()
                 calls.close()
-                scope.cancel()
+                workers.close()
+                connection.stop()
 
     with Workers(_WORKERS) as workers:
         calls = Calls(toolbox, workers, Sight())
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus)
         watching = Watching(Requests(toolbox, workers), bus)
-        server, direct = build_server(
+        server = build_server(
             toolbox,
             calls,
             workers,
             announcer,
             watching,
             version=version,
-            writes=writes,
             listed=listed,
             indexed=indexed,
         )
-        server.middleware.insert(0, one_era)
         changing = NotificationOptions(tools_changed=True, resources_changed=True)
         options = server.create_initialization_options(changing)
         async with anyio.create_task_group() as tasks:
-            if sys.platform != "win32":  # the event loop there cannot receive signals
-                tasks.start_soon(stop_on_signal, tasks.cancel_scope)
-            async with stdio(direct.answer) as wire:
-                tasks.start_soon(warm_up, wire.unanswered)
+            async with stdio() as connection:
+                if sys.platform != "win32":  # the event loop there cannot receive signals
+                    tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
+                tasks.start_soon(warm_up, connection.requests)
                 tasks.start_soon(announcer.run)
                 tasks.start_soon(watching.run)
-                await serve(server, wire, options)
+                await server.run(connection.incoming, connection.outgoing, options)
             calls.close()
             tasks.cancel_scope.cancel()
 
@@ -276,9 +272,8 @@ def run_stdio(
     toolbox: Toolbox,
     *,
     version: str,
-    writes: bool,
     load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> None:
     """Run `serve_stdio` to its end, from code that is not asynchronous."""
-    anyio.run(partial(serve_stdio, toolbox, version=version, writes=writes, load=load, warm=warm))
+    anyio.run(partial(serve_stdio, toolbox, version=version, load=load, warm=warm))

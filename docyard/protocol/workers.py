@@ -16,8 +16,20 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import anyio
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 T = TypeVar("T")
+
+
+class NotBegun(MCPError):
+    """The work was not begun, since the server is stopping. It is the answer to a request that needed it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            code=CONNECTION_CLOSED,
+            message="The server is stopping and did not begin this request. Send it again after a restart.",
+        )
 
 
 class _Job(NamedTuple, Generic[T]):
@@ -36,6 +48,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._size = size
         self._busy = 0
+        self._is_closed = False
         self._free = anyio.Semaphore(size, fast_acquire=True)
 
     def __enter__(self) -> Self:
@@ -54,13 +67,19 @@ class Workers:
         """Whether nothing runs in any of the threads."""
         return not self._busy
 
+    def close(self) -> None:
+        """Begin nothing more; what runs ends. From then on `run` raises NotBegun."""
+        self._is_closed = True
+
     async def run(self, work: Callable[[], T]) -> T:
-        """Do work in a thread and give what it gives, or raise what it raises.
+        """Do work in a thread and give what it gives, or raise what it raises, or NotBegun.
 
         Once begun it runs to its end, and so does the wait for it, even if who waits is cancelled.
         """
         loop = asyncio.get_running_loop()
         async with self._free:
+            if self._is_closed:
+                raise NotBegun
             if self._busy == len(self._threads):
                 self._start(loop)
             self._busy += 1

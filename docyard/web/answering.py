@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from docyard.web.failing import failed
 from docyard.web.forms import FormRefused, fields_of
 from docyard.web.templating import render
 from docyard.web.urls import PageUrls
+from workspace.after_commit import describe_failure, record_commits
 from workspace.errors import WorkspaceError
 from workspace.presence import RepositoryGone
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from docyard.http.caller import Caller
     from docyard.web.site import Site
     from index.service import SearchIndex
+    from workspace.after_commit import CommitRecord
     from workspace.proposals import Proposal
     from workspace.proposing import Actor
     from workspace.snapshot import Snapshot
@@ -172,24 +174,46 @@ async def in_thread(make: Callable[[], Response], kind: RunVar[anyio.CapacityLim
 
 
 def _answered(asked: Asked, answer: Answer, *, written: bool = False) -> Response:
+    if not written:
+        return _made(asked, answer)
+    with record_commits() as record:
+        response = _made(asked, answer, record)
+        for step in (asked.site.versions.forget, asked.site.written):
+            try:
+                step()
+            except Exception:
+                if record.commit is None:
+                    raise
+                log.exception("a step after a commit failed; pages and the remote show the commit later")
+    return response
+
+
+def _made(asked: Asked, answer: Answer, record: CommitRecord | None = None) -> Response:
     asked.site.summaries.pause()
     try:
         # First, so that a page is never older than the version that it claims to show.
         asked.version  # noqa: B018
         return answer(asked)
-    except WorkspaceError as error:
-        return failed(asked, error)
-    except Exception:
+    except Exception as error:
+        if record is not None and record.commit is not None:
+            return _committed(asked, record, describe_failure(error))
+        if isinstance(error, WorkspaceError):
+            return failed(asked, error)
         gone = _gone(asked)
         if gone is not None:
             return failed(asked, gone)
         reference = secrets.token_hex(4)
         log.exception("a page failed, reference %s", reference)
         return asked.page("error.html", status=500, error=None, reference=reference, nearest=())
-    finally:
-        if written:
-            asked.site.versions.forget()
-            asked.site.written()
+
+
+def _committed(asked: Asked, record: CommitRecord, reason: str) -> Response:
+    """Return the page for a form that was committed and whose own page failed, as plain text if need be."""
+    try:
+        return asked.page("committed.html", record=record, reason=reason)
+    except Exception:
+        log.exception("the page of a commit failed")
+        return PlainTextResponse(f"Your change is committed as {record.commit}. Do not send it again.\n")
 
 
 def _gone(asked: Asked) -> RepositoryGone | None:

@@ -103,10 +103,12 @@ def diff_of(
     offset: int = 0,
     most: int = MOST_SECTIONS,
     longest: int = MOST,
+    id_prefix: str = "",
 ) -> Diff:
     """A page of changes, of at most so many sections: of all documents, or of that of a path.
 
-    Of each change at most about `longest` characters are shown.
+    Of each change at most about `longest` characters are shown. `id_prefix` tells elements of two diffs on
+    one page apart.
     """
     documents = [one for one in changes.documents if path is None or path in (one.path, one.old_path)]
     files = [file for file in changes.files if path in (None, file)]
@@ -130,7 +132,7 @@ def diff_of(
             used, size = used + 1, size + _size(found)
         if sections or not groups:
             used += not groups
-            shown.append(_document(document, tuple(sections)))
+            shown.append(_with_prefix(id_prefix, _document(document, tuple(sections))))
         number += count
         if next_at is None and used >= most:
             next_at = number
@@ -159,6 +161,11 @@ def _document(document: DocumentChange, sections: tuple[SectionShown, ...]) -> D
         document_sentence(document),
         sections,
     )
+
+
+def _with_prefix(prefix: str, document: DocumentShown) -> DocumentShown:
+    sections = tuple(section._replace(id=prefix + section.id) for section in document.sections)
+    return document._replace(id=prefix + document.id, sections=sections)
 
 
 def _section(document: DocumentChange, group: Sequence[SectionChange], longest: int) -> SectionShown:

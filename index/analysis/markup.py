@@ -12,7 +12,7 @@ _TARGET = re.compile(
     rb"""\]\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)"""
 )
 _DEFINITION = re.compile(rb"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
-_ANCHOR = re.compile(rb"\{#[^\s{}]++[^{}\n]*+\}")
+_ANCHOR = re.compile(rb"\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}")
 _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
 
@@ -31,7 +31,7 @@ def readable(text: bytes) -> bytes:
             text = _TARGET.sub(b" ", text)
         if b"]:" in text:
             text = _DEFINITION.sub(b" ", text)
-    if b"{" in text and b"{#" in text:
+    if b"{" in text and b"#" in text:
         text = _ANCHOR.sub(b" ", text)
     if b"&" in text:
         text = _ENTITY.sub(b" ", text)

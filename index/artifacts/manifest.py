@@ -20,7 +20,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -127,6 +127,20 @@ def read(folder: Path, metadata: bytes) -> ArtifactManifest:
         ) from None
     except OSError as error:
         raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
+    return _parsed(name, data, hashlib.sha256(metadata).hexdigest())
+
+
+def read_all(folder: Path) -> list[ArtifactManifest]:
+    """Read every sound manifest in a folder, whatever `metadata.json` it was written for."""
+    found: list[ArtifactManifest] = []
+    for file in sorted(folder.glob("*.manifest")):
+        with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
+            found.append(_parsed(file.name, read_file(file), None))
+    return found
+
+
+def _parsed(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
+    """Check and return a manifest; `metadata` is the sum that it must name, None for any."""
     try:
         values = json.loads(data)
         version = values["format"]
@@ -140,7 +154,7 @@ def read(folder: Path, metadata: bytes) -> ArtifactManifest:
             raise ValueError("there is no such format")
         check, seal = values.pop("check"), values.pop("seal")
         digest = hashlib.sha256(_canonical(values)).hexdigest()
-        if check != digest or values["metadata"] != hashlib.sha256(metadata).hexdigest():
+        if check != digest or metadata not in (None, values["metadata"]):
             raise ValueError("the sum is wrong")
         return _manifest(values, seal)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:

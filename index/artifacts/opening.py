@@ -24,11 +24,12 @@ from index.artifacts.manifest import (
     is_sealed,
     no_metadata,
     read,
+    read_all,
     read_metadata_bytes,
 )
 from index.integrity import IndexDamaged, Stamp
 from index.location import METADATA, SCHEMA
-from index.metadata import Metadata, parse_metadata
+from index.metadata import Metadata, Problem, Stats, parse_metadata, parse_provided
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Artifact:
     `folder` leads through no link. `named` is the `metadata.json` that was asked for, as it was, `stamps` are
     the other files. `trusted` says that it carries the
     reader's own seal and that its index is of our version, so that its segments can be used. `moves` has the
-    new paths of documents by their old ones.
+    new paths of documents by their old ones. `problem` is a breach of the contract that does not keep it from
+    being served.
     """
 
     folder: Path
@@ -56,6 +58,7 @@ class Artifact:
     stamps: tuple[Stamp, ...]
     trusted: bool
     moves: Mapping[str, str]
+    problem: Problem | None = None
 
     def is_untouched(self) -> bool:
         """Whether every file is as it was when its sum was right. What is gone serves whoever has it open."""
@@ -157,11 +160,32 @@ def _named(folder: Path) -> Stamp:
 
 
 def _open(folder: Path, named: Stamp, data: bytes, key: bytes | None) -> Artifact:
-    metadata = parse_metadata(data)
-    manifest = read(folder, data)
+    metadata, problem = parse_provided(data)
+    manifest = read(folder, data) if problem is None else _manifest_of(folder, data, metadata.stats)
     stamps = check_files(folder, manifest)
     trusted = key is not None and manifest.schema == SCHEMA and is_sealed(data, manifest, key)
-    return Artifact(folder, metadata, manifest, named, stamps, trusted, read_moves(folder, manifest))
+    return Artifact(folder, metadata, manifest, named, stamps, trusted, read_moves(folder, manifest), problem)
+
+
+def _manifest_of(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
+    """Read the manifest of a `metadata.json` whose `source_commit` is malformed, perhaps because of an edit.
+
+    A manifest is named by the sum of its `metadata.json`. Where none is, the one of an index with the same
+    figures is taken: its own sum and those of its files are checked, and the artifact is not trusted. Raises
+    what `read` raises.
+    """
+    try:
+        return read(folder, data)
+    except NotAnArtifact:
+        figures = (stats.indexed_at, stats.total_chunks)
+        known = [
+            manifest
+            for manifest in read_all(folder)
+            if (manifest.state.get("indexed_at"), manifest.state.get("chunks")) == figures
+        ]
+        if len(known) != 1:
+            raise
+        return known[0]
 
 
 def _unlike(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:

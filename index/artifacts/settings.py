@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from workspace.config import CONFIG_PATH, WorkspaceConfig
+from index.describing import corpus_description
+from workspace.config import CONFIG_PATH, Limits, WorkspaceConfig
 
 
 def effective(
@@ -20,12 +21,18 @@ def effective(
     keys = {key: declared.description for key, declared in config.taxonomy.items()}
     keys |= {key: text for key, text in taxonomy.items() if text is not None or key not in keys}
     values: dict[str, Mapping[str, object]] = {
-        "corpus": {"description": description or config.corpus.description or name[:500]},
-        "limits": config.limits.model_dump(),
+        "corpus": {"description": description or config.corpus.description or corpus_description(None, name)},
+        "limits": _limits(config),
         **{f"taxonomy.{_quoted(key)}": {"description": text} for key, text in keys.items()},
     }
     data = "".join(_lines({"root": config.root}, values)).encode("utf-8", "replace")
     return WorkspaceConfig.read(data), data
+
+
+def _limits(config: WorkspaceConfig) -> Mapping[str, object]:
+    """Return the limits; earlier versions of docyard do not know `text_tokens` and would refuse it."""
+    own = config.limits.model_dump()
+    return own if config.limits.text_tokens != Limits().text_tokens else {**own, "text_tokens": None}
 
 
 def _lines(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.opening import busy, open_artifact
+from index.metadata import Problem
 from index.port import Progress
 from workspace.errors import WorkspaceError
 
@@ -25,7 +26,8 @@ class Artifacts:
     """The artifacts of a folder, one after the other. Safe to use from threads.
 
     `refused` is told, once for each, why an artifact is not taken, and `watch` how far an index is that has
-    to be built. Raises what `open_artifact` raises.
+    to be built. `warned` is called with what is wrong in the metadata of one that is served. Raises what
+    `open_artifact` raises.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class Artifacts:
         key: bytes | None = None,
         refused: Callable[[WorkspaceError], object] = lambda error: None,
         watch: Progress | None = None,
+        warned: Callable[[Problem], object] = lambda problem: None,
     ) -> None:
         self._folder = folder
         self._key = key
         self._told = refused
         self._watch = watch
+        self._warned = warned
         self._index = self._opened()
         self._lock = threading.Lock()
         self._opening: threading.Thread | None = None
@@ -116,7 +120,10 @@ class Artifacts:
         raise busy()
 
     def _opened(self) -> FrozenIndex:
-        return FrozenIndex(open_artifact(self._folder, self._key), self._watch)
+        artifact = open_artifact(self._folder, self._key)
+        if artifact.problem is not None:
+            self._warned(artifact.problem)
+        return FrozenIndex(artifact, self._watch)
 
     def _reopened(self, index: FrozenIndex) -> FrozenIndex:
         """Open the folder again, whose files are not what they were: nothing may be read from them."""

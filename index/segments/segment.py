@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from index.segments.flat import Arrays, Flat, map_flat, write_flat
 from index.segments.strings import Pool, decoded, encoded, offsets
 from index.segments.tables import COLUMNS, SHORTENED
 from index.segments.terms import term_key
+from workspace.sections import PREAMBLE, untitled
 
 if TYPE_CHECKING:
     from index.building.inversion import Inverted
@@ -70,6 +72,7 @@ class Segment:
             self._facets = Pool(arrays["facets"], arrays["facet_offsets"])
             self.size = len(self.lengths)
             self.pages = len(self._paths)
+            self._page_titles: dict[int, str] = {}  # of the documents whose sections were listed
             self._check()
         except (ValueError, LookupError, TypeError) as error:
             raise IndexDamaged.because(type(error).__name__) from error
@@ -146,13 +149,15 @@ class Segment:
         first = self._firsts[page]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
         heading = self._titles.text(section)
-        breadcrumb = [heading]
+        key = self._key(section, first)
+        breadcrumb = [heading] if key != PREAMBLE else []
         while parent >= 0:
             breadcrumb.append(self._titles.text(first + parent))
             parent = self._parent(first + parent)
+        breadcrumb.append(self._title(page))
         return Record(
             self._paths.text(page),
-            self._key(section, first),
+            key,
             self._blobs[page].tobytes().hex(),
             start,
             heading_start,
@@ -192,6 +197,20 @@ class Segment:
             tail = b"/" + key[1:] + tail
             section = first + self._parent(section)
         return decoded(key + tail)
+
+    def _title(self, page: int) -> str:
+        """Return `Document.title`: the title of the preamble, else the name of the file."""
+        if (title := self._page_titles.get(page)) is None:
+            title = self._titles.text(preamble) if (preamble := self._preamble(page)) is not None else ""
+            title = self._page_titles[page] = title or untitled(self._paths.text(page))
+        return title
+
+    def _preamble(self, page: int) -> int | None:
+        """Find the section of a page that is its preamble: the sections are in order of their keys."""
+        sections, first = self.sections_of(page), self._firsts[page]
+        place = bisect_left(sections, PREAMBLE, key=lambda section: self._key(section, first))
+        is_there = place < len(sections) and self._key(sections[place], first) == PREAMBLE
+        return sections[place] if is_there else None
 
     def _parent(self, section: int) -> int:
         return int(self._numbers[section, 1])

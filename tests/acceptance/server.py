@@ -45,6 +45,10 @@ class Server:
         assert isinstance(result.structured_content, dict)
         return Reply(result.structured_content, part.text, bool(result.is_error))
 
+    def instructions(self) -> str:
+        """Return what the server says of itself when a client connects."""
+        return self._client.instructions or ""
+
     def tools(self) -> dict[str, dict[str, Any]]:
         """The definitions as the client was sent them, by name."""
         listed = self._portal.call(lambda: self._client.list_tools(cache_mode="bypass"))

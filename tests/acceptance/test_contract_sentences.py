@@ -123,7 +123,7 @@ def test_the_description_says_what_the_corpus_is(repo: Repo, server: Server, tmp
 
 def test_without_a_description_it_says_the_repositorys_name(followed: Server) -> None:
     search(followed, "quagga")
-    assert followed.tools()["search_docs"]["description"] == described("handbook")
+    assert followed.tools()["search_docs"]["description"] == described("documentation of handbook")
 
 
 def test_a_description_cannot_hide_or_turn_text(tmp_path: Path) -> None:

@@ -123,6 +123,60 @@ def test_evil_hosts(server: HttpServer, headers: list[str], expected: int, targe
     assert status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
 
 
+# Of each, the second request is what a proxy takes for a part of the first body, or the reverse.
+AMBIGUOUS = {
+    "both": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]),
+    "both, the other way round": (
+        b"POST /mcp HTTP/1.1",
+        [b"Transfer-Encoding: chunked", b"Content-Length: 5"],
+    ),
+    "both, in capitals": (b"POST / HTTP/1.1", [b"CONTENT-LENGTH: 5", b"TRANSFER-ENCODING: Chunked"]),
+    "both, kept alive": (
+        b"GET / HTTP/1.1",
+        [b"Connection: keep-alive", b"Content-Length: 5", b"Transfer-Encoding: chunked"],
+    ),
+    "HTTP/1.0": (b"POST /mcp HTTP/1.0", [b"Connection: keep-alive", b"Transfer-Encoding: chunked"]),
+    "two lengths": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Content-Length: 0"]),
+    "another encoding": (b"POST /mcp HTTP/1.1", [b"Transfer-Encoding: gzip, chunked"]),
+    "a space before the colon": (
+        b"POST /mcp HTTP/1.1",
+        [b"Transfer-Encoding : chunked", b"Content-Length: 5"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "headers"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_a_body_of_ambiguous_length_closes_the_connection(
+    server: HttpServer, first: bytes, headers: list[bytes]
+) -> None:
+    shown = [b"Host: 127.0.0.1:%d" % server.port, b"Authorization: Bearer %b" % server.token.encode()]
+    smuggled = b"\r\n".join([b"GET /smuggled HTTP/1.1", *shown, b"", b""])
+    sent = b"\r\n".join([first, *shown, *headers, b"", b"0\r\n\r\n"]) + smuggled
+    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as wire:
+        wire.sendall(sent)
+        found = b""
+        while more := wire.recv(65_536):  # until the server closes the connection
+            found += more
+    head = found.partition(b"\r\n\r\n")[0].lower()
+    assert head.startswith(b"http/1.1 400 ")
+    assert b"connection: close" in head
+    assert found.count(b"HTTP/1.1 ") == 1, "the smuggled request is not answered"
+
+
+def test_requests_one_behind_the_other_of_one_length_are_both_answered(server: HttpServer) -> None:
+    shown = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+    body = json.dumps(PING)
+    one = f"POST /mcp HTTP/1.1\r\n{shown}Accept: application/json\r\nContent-Type: application/json\r\n"
+    chunked = f"{one}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    plain = f"{one}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as wire:
+        wire.sendall((chunked + plain).encode())
+        found = b""
+        while more := wire.recv(65_536):
+            found += more
+    assert found.count(b"HTTP/1.1 200 ") == 2
+
+
 @pytest.mark.parametrize(
     "target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"]
 )
@@ -255,6 +309,14 @@ def test_progress_comes_in_a_stream_before_the_answer(server: HttpServer, repo: 
     assert steps == sorted(set(steps))
     assert {each["params"]["progressToken"] for each in told[:-1]} == {"p1"}
     assert told[-1]["result"]["structuredContent"]["hits"]
+
+
+def test_array_of_arguments_is_answered_with_the_specification(server: HttpServer) -> None:
+    asked = {"name": "edit_document", "arguments": [{"operation": "add_task"}]}
+    status, answer = post(server, {**PING, "method": "tools/call", "params": asked})
+    result = answer["result"]
+    assert (status, result["isError"]) == (200, True)
+    assert '{"operations": [...]}' in result["structuredContent"]["fix"]
 
 
 @pytest.mark.slow  # connections beyond those that are kept ready are tried again after a second

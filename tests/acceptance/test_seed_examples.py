@@ -143,11 +143,15 @@ def test_the_schemas_are_those_of_the_contract(told: Told) -> None:
         "chunk_id": {"type": "string", "description": chunk},
         "context": {**number, "description": context, "minimum": 0, "maximum": 5, "default": 0},
         "ref": search["properties"]["ref"],  # ours
+        "offset": {"type": "integer", "description": "Character to go on from", "minimum": 0},  # ours
     }
     if told.name == "seed_000":
         assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
         assert search["properties"]["tags"]["enum"] == ["sdk"]
-        described = "Search the docs. Use this to find relevant documentation, guides, or API references."
+        described = (
+            "Search the documentation of docs. Use this to find relevant documentation, guides, or API "
+            "references."
+        )
         assert told.tools["search_docs"]["description"] == described
 
 

@@ -24,6 +24,9 @@ class OddToolbox:
             for name in NAMES
         ]
 
+    def names(self) -> frozenset[str]:
+        return frozenset(NAMES)
+
     def answers_at_once(self, name: str) -> bool:
         return False
 
@@ -73,4 +76,4 @@ def warm(progress: Any) -> None:
 
 
 logging.basicConfig(stream=sys.stderr)
-run_stdio(OddToolbox(), version="0", writes=True, load=load, warm=warm)  # type: ignore[arg-type]
+run_stdio(OddToolbox(), version="0", load=load, warm=warm)  # type: ignore[arg-type]

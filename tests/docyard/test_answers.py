@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from docyard.protocol.answers import compact, line_of, result_of
+from docyard.protocol.answers import compact, result_of
 from tests.examples import examples
 from tools.answers import Answer
 
@@ -31,13 +31,9 @@ def test_both_ways_write_the_same(value: Any) -> None:
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(data=st.dictionaries(TEXTS, VALUES, max_size=4), request=st.integers() | TEXTS)
-def test_a_line_holds_the_answer_twice(data: dict[str, Any], request: int | str) -> None:
-    line = line_of(request, result_of(Answer(data)))
-    assert line.count(b"\n") == 1
-    answer = json.loads(line)
-    assert (answer["jsonrpc"], answer["id"]) == ("2.0", request)
-    result = answer["result"]
+@given(data=st.dictionaries(TEXTS, VALUES, max_size=4))
+def test_a_result_holds_the_answer_as_text_and_as_data(data: dict[str, Any]) -> None:
+    result = json.loads(to_json(result_of(Answer(data))))
     assert result["structuredContent"] == json.loads(result["content"][0]["text"]) == data
     assert result["isError"] is False
 
@@ -59,4 +55,4 @@ def test_what_is_not_plain_is_written_too(value: object, written: str) -> None:
 def test_half_a_character_is_written_as_an_escape() -> None:
     result = result_of(Answer({"path": "a\udcff", "in": [{"b\ud800": "\udfff"}]}))
     assert result["structuredContent"] == {"path": "a\\udcff", "in": [{"b\\ud800": "\\udfff"}]}
-    assert json.loads(line_of(1, result))["result"]["content"][0]["text"] == result["content"][0]["text"]
+    assert json.loads(to_json(result))["content"][0]["text"] == result["content"][0]["text"]

@@ -59,7 +59,7 @@ def test_a_folder_outside_git_has_no_commit(tmp_path: Path, out: Path, capsys: C
     (tmp_path / "site" / "page.md").write_text("# Page\n")
     assert built(capsys, tmp_path / "site", "--out", out)["commit"] is None
     assert told(out)["stats"]["source_commit"] is None
-    assert told(out)["corpus_description"] == "site"
+    assert told(out)["corpus_description"] == "documentation of site"
 
 
 def test_a_folder_in_a_repository_keeps_its_paths(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
@@ -91,7 +91,7 @@ def test_a_branch_a_tag_and_a_commit_are_built(
 def test_a_bare_repository_is_built(repo: Path, git: Git, out: Path, tmp_path: Path, capsys: Capture) -> None:
     git("clone", "-q", "--bare", str(repo), str(tmp_path / "site.git"))
     assert built(capsys, tmp_path / "site.git", "--out", out)["documents"] == 1
-    assert told(out)["corpus_description"] == "site"
+    assert told(out)["corpus_description"] == "documentation of site"
 
 
 def test_options_reach_metadata(repo: Path, out: Path, capsys: Capture) -> None:

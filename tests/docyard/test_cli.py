@@ -199,3 +199,25 @@ def test_an_unknown_command_is_answered_with_the_nearest(
     said = capsys.readouterr()
     assert f"did you mean '{right}'?" in said.err
     assert (said.out, "--help`." in said.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    "command", [["search", "words"], ["init", "--hosts"], ["proposals", "list"], ["serve"]]
+)
+@pytest.mark.parametrize("second", ["-C", "--repo"])
+def test_second_repository_is_wrong_usage(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], second: str
+) -> None:
+    assert main([*command, "-C", str(repo), second, str(tmp_path)]) == 2
+    assert "is given 2 times" in capsys.readouterr().err
+
+
+def test_repository_in_environment_may_have_colon_and_yields_to_option(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = repo.rename(tmp_path / "a:b")
+    monkeypatch.setenv(environment.REPOSITORY, str(odd))
+    assert main(["log", "--json"]) == 0
+    monkeypatch.setenv(environment.REPOSITORY, str(tmp_path / "nowhere"))
+    assert main(["log", "--json", "-C", str(odd)]) == 0
+    assert main(["log", "--json"]) == 3

@@ -63,7 +63,7 @@ def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:
     [
         {"name": 1, "arguments": {}},
         {"arguments": {}},
-        {"name": "search_docs", "arguments": ["backoff"]},
+        {"name": "search_docs", "arguments": "backoff"},
         {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": 1},
         {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": {"progressToken": []}},
     ],

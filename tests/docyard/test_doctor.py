@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.checkup.finding import Severity
+from docyard.checkup.finding import Finding, Severity
 from docyard.checkup.surroundings import check_libraries, check_surroundings
 from docyard.cli import main
 from docyard.commands.doctor import check
+from docyard.installation import Installation, Installer, parse_requirements
 from tests.docyard.conftest import Git
 
 
@@ -397,13 +398,31 @@ def test_the_index_is_looked_at_and_left_alone(repo: Path, git: Git) -> None:
     assert "note | index | the index is behind" in words(repo)
 
 
+def libraries(*lines: str, installer: Installer = Installer.PIP) -> list[Finding]:
+    installation = Installation(installer, Path("/env/docyard"), Path("/env/docyard/bin/python"))
+    return list(check_libraries(parse_requirements(lines), installation))
+
+
 def test_libraries_are_compared_with_what_is_required() -> None:
-    assert list(check_libraries(["click>=1.0", 'pytest>=1; extra == "dev"'])) == []
-    old, exact, missing = check_libraries(["click>=999.0", "click==1.0", "no-such-library>=1"])
+    assert libraries("click>=1.0", 'pytest>=1; extra == "dev"', "no-such-library>=1; os_name == 'nt'") == []
+    old, exact, missing = libraries("click>=999.0", "click==1.0", "no-such-library>=1")
     assert old.severity is exact.severity is missing.severity is Severity.ERROR
     assert "docyard needs click>=999.0" in old.message
-    assert old.fix == 'python -m pip install "click>=999.0"'
-    assert "is not installed" in missing.message
+    assert old.fix == "/env/docyard/bin/python -m pip install 'click>=999.0'"
+    assert "no-such-library is not installed" in missing.message
+
+
+def test_missing_extra_is_a_note_with_the_command_of_the_installer() -> None:
+    lines = ("no-such-library>=2; extra == 'math'", "click>=999.0 ; extra == 'other'")
+    missing, old = libraries(*lines, installer=Installer.PIPX)
+    assert not missing.is_problem
+    assert missing.message.startswith(
+        "no-such-library is not installed; no-such-library>=2 is needed only for "
+    )
+    assert missing.fix == "pipx inject docyard 'no-such-library>=2'"
+    assert not old.is_problem
+    assert old.message.endswith("; click>=999.0 is needed only for the extra other")
+    assert libraries(*lines)[0].fix == "/env/docyard/bin/python -m pip install 'docyard[math]'"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the system refuses root nothing")

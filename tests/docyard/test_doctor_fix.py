@@ -161,6 +161,8 @@ def test_what_is_nowhere_else_is_set_aside_and_named(
     kept = repo.with_name("kept.git")
     git("clone", "--quiet", "--bare", "--no-hardlinks", ".", str(kept))
     damage(loose(repo, git, revision))
+    # Git's index has the tree of the commit.
+    (repo / ".git" / "index").unlink()
     code, told = fix(repo, capsys)
     assert code == 1
     assert len(told["fixed"]) == 1
@@ -168,6 +170,7 @@ def test_what_is_nowhere_else_is_set_aside_and_named(
     assert "the commit that is served is not whole" in lost["message"]
     assert f"git update-ref refs/heads/main {first[:12]}" in lost["fix"]
     typed(repo, lost["fix"].partition("; or ")[0].replace("CLONE", str(kept)))
+    git("reset", "--quiet")
     assert fix(repo, capsys)[0] == 0
     assert git("fsck", "--strict", "--no-dangling", "--no-progress") == ""
 

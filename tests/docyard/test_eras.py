@@ -53,12 +53,12 @@ def test_a_ping_may_come_first(repo: Path) -> None:
     server.end()
 
 
-def test_what_comes_before_the_first_request_is_heard_and_bounded(repo: Path) -> None:
+def test_notifications_before_the_first_request_do_not_keep_the_server_from_the_handshake(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     for number in range(2_000):
         odd = {"jsonrpc": "2.0", "method": "notifications/odd", "params": {"number": number}}
         server.send(json.dumps(odd).encode())
-    # By itself it opens the gate, as a client that sends no handshake is told in no revision.
+    assert server.ask(INITIALIZE)["result"]["serverInfo"]["name"] == "docyard"
     server.send(NOTIFICATION)
     assert server.call(1, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
     assert server.end() == ""

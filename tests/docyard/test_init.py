@@ -41,6 +41,21 @@ def test_a_repository_keeps_what_it_has(repo: Path, git: Git) -> None:
     assert git("status", "--porcelain") == "?? draft.md"
 
 
+@pytest.mark.parametrize("form", ["angle", "html", "braces"])
+def test_chosen_form_of_anchors_is_in_settings(tmp_path: Path, git: Git, form: str) -> None:
+    folder = tmp_path / "specs"
+    assert main(["init", str(folder), "--anchors", form]) == 0
+    assert WorkspaceConfig.read((folder / "docyard.toml").read_bytes()).anchors == form
+    assert git("show", "HEAD:docyard.toml", cwd=folder).count(f'\nanchors = "{form}"\n') == 1
+    assert git("status", "--porcelain", cwd=folder) == ""
+
+
+@pytest.mark.parametrize("options", [["--anchors", "round"], ["--anchors", "angle", "--hosts"]])
+def test_unusable_form_of_anchors_is_wrong_usage(tmp_path: Path, options: list[str]) -> None:
+    assert main(["init", str(tmp_path / "specs"), *options]) == 2
+    assert not (tmp_path / "specs").exists()
+
+
 def test_a_bare_repository_can_be_a_workspace(tmp_path: Path, git: Git) -> None:
     folder = tmp_path / "specs.git"
     git("init", "--quiet", "--bare", "--initial-branch=trunk", str(folder), cwd=tmp_path)

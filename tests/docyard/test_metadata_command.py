@@ -36,7 +36,7 @@ def test_that_of_a_repository_s_index_is_printed(repo: Path, git: Git, capsys: C
     assert told["metadata"]["stats"]["source_commit"] == git("rev-parse", "HEAD")
     assert told["metadata"]["taxonomy"]["tags"] == {"values": ["backend"]}
     assert main(["metadata", "-C", str(repo)]) == 0
-    assert "description\tspecs\n" in capsys.readouterr().out
+    assert "description\tdocumentation of specs\n" in capsys.readouterr().out
 
 
 def test_without_an_index_the_command_that_makes_one_is_named(repo: Path, capsys: Capture) -> None:

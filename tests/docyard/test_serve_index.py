@@ -13,6 +13,7 @@ from docyard.cli import main
 from docyard.exits import Exit
 from index.artifacts.manifest import manifest_name
 from tests import warm
+from tests.docyard.conftest import Git
 
 Served = Callable[..., tuple[int, str]]
 
@@ -114,12 +115,6 @@ def test_a_folder_that_is_no_artifact(tmp_path: Path, capsys: pytest.CaptureFixt
         ("metadata_version", lambda told: told | {"metadata_version": "1.1"}),
         ("metadata_version", lambda told: told | {"metadata_version": "2.0.0"}),
         ("corpus_description", lambda told: told | {"corpus_description": None}),
-        (
-            "stats.source_commit",
-            lambda told: (
-                told | {"stats": told["stats"] | {"source_commit": told["stats"]["source_commit"][1:]}}
-            ),
-        ),
         ("taxonomy", lambda told: told | {"taxonomy": {f"key{n}": {"values": []} for n in range(65)}}),
         (
             "taxonomy.type.values",
@@ -140,6 +135,44 @@ def test_metadata_that_breaks_the_contract(
     (out / manifest_name(old)).rename(out / manifest_name(new))
     file.write_bytes(new)
     assert f"metadata.json is invalid at {field}" in refused(capsys, "--index", str(out))
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+@pytest.mark.parametrize("commit", ["abc", "A" * 40, "z" * 40, 7, [], ""])
+def test_malformed_source_commit_is_reported_and_served(
+    out: Path, key: Path, served: Served, commit: object, is_sealed: bool
+) -> None:
+    file = out / "metadata.json"
+    told = json.loads(file.read_bytes())
+    file.write_text(json.dumps(told | {"stats": told["stats"] | {"source_commit": commit}}))
+    options = ("--key", str(key)) if is_sealed else ()
+    code, said = served("--index", str(out), "--read-only", *options)
+    assert code == Exit.DONE
+    assert "WARNING docyard: metadata.json is invalid at stats.source_commit" in said
+
+
+def test_malformed_source_commit_is_served_after_a_second_build(
+    repo: Path, out: Path, git: Git, served: Served
+) -> None:
+    (repo / "more.md").write_text("# More\n\nA further document.\n")
+    git("add", "more.md")
+    git("commit", "-q", "-m", "More")
+    assert main(["build", str(repo), "--out", str(out)]) == Exit.DONE
+    assert len([*out.glob("*.manifest")]) == 2
+    file = out / "metadata.json"
+    told = json.loads(file.read_bytes())
+    file.write_text(json.dumps(told | {"stats": told["stats"] | {"source_commit": "abc"}}))
+    code, said = served("--index", str(out), "--read-only")
+    assert (code, "stats.source_commit" in said) == (Exit.DONE, True)
+
+
+def test_malformed_source_commit_does_not_hide_another_breach(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = out / "metadata.json"
+    told = json.loads(file.read_bytes())
+    file.write_text(json.dumps(told | {"stats": told["stats"] | {"source_commit": 7, "total_files": -1}}))
+    assert "metadata.json is invalid at stats.total_files" in refused(capsys, "--index", str(out))
 
 
 def test_a_damaged_file_is_named(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from index.integrity import read_manifest
+from index.locking import locked
 from index.service import SearchIndex
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -70,11 +71,16 @@ def built(repo: Repo) -> Path:
 
 
 def orphans(repo: Repo) -> list[str]:
-    """What stands beside the index or in it and is no part of it."""
+    """What stands beside the index or in it and is no part of it.
+
+    An index that was not closed writes `metadata.json` in a thread, up to half a second later. Under the lock
+    of that file no draft has a writer.
+    """
     manifest = read_manifest(built(repo))
-    here = [entry.name for entry in home(repo).iterdir()]
+    with locked(home(repo) / "metadata-lock", 60):
+        here = [entry.name for entry in home(repo).iterdir()]
     inside = [entry.name for entry in built(repo).iterdir()]
-    known = {"lock", "current", "metadata.json", "metadata.sum", built(repo).name}
+    known = {"lock", "current", "metadata.json", "metadata.sum", "metadata-lock", built(repo).name}
     return [name for name in here if name not in known] + [
         name for name in inside if name not in (f"{manifest.generation}.manifest", *manifest.files)
     ]

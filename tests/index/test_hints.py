@@ -27,9 +27,13 @@ def hint_of(
     assert page.hint is not None
     for suggested in page.hint.suggested_queries:
         assert index.search(suggested, path=path, filters=filters).hits
+    is_instead_of_all = "in place of them all" in page.hint.message
     for key, values in page.hint.suggested_filters.items():
         for value in values:
-            if key == "path":
+            if is_instead_of_all:
+                alone = {"path": value} if key == "path" else {"filters": {key: value}}
+                assert index.search(query, **alone).hits  # type: ignore[arg-type]
+            elif key == "path":
                 assert index.search(query, path=value, filters=filters).hits
             else:
                 assert index.search(query, path=path, filters={**(filters or {}), key: value}).hits
@@ -56,8 +60,10 @@ def test_a_filter_and_a_path_are_blamed_each(index: SearchIndex) -> None:
     hint = hint_of(index, "jitter", path="guides/l*", filters={"type": "api_spec"})
     assert (
         hint.message
-        == "0 results found for type 'api_spec' and path 'guides/l*' together. Leave these filters out."
+        == "0 results found for type 'api_spec' and path 'guides/l*' together. Leave these filters out, or "
+        "use one of suggested_filters in place of them all."
     )
+    assert hint.suggested_filters == {"type": ("runbook",), "path": ("guides",)}
     hint = hint_of(index, "second", path="notes", filters={"type": "api_spec"})
     assert hint.message.startswith("0 results found for path 'notes'.")
     hint = hint_of(index, "errors", path="guides/limits.md", filters={"type": "runbook"})

@@ -20,6 +20,7 @@ from index.metadata import (
     parse_metadata,
     problems,
     read_metadata,
+    write_metadata,
 )
 from index.port import State
 from index.service import SearchIndex
@@ -51,7 +52,7 @@ def test_it_is_written_beside_the_index(index: SearchIndex, repo: Repo) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", data["stats"].pop("indexed_at"))
     assert data == {
         "metadata_version": "1.1.0",
-        "corpus_description": "docs",
+        "corpus_description": "documentation of docs",
         "taxonomy": {
             "type": {"values": ["api_spec", "runbook"]},
             "tags": {"values": ["network", "sdk"]},
@@ -418,12 +419,12 @@ def test_the_values_of_a_key_that_did_not_change_are_not_looked_at_again() -> No
     ("configured", "name", "told"),
     [
         ("Handbook", "docs", "Handbook"),
-        (None, "docs", "docs"),
-        (" \n ", "docs", "docs"),
+        (None, "docs", "documentation of docs"),
+        (" \n ", "docs", "documentation of docs"),
         ("two\nlines\tand  gaps", "docs", "two lines and gaps"),
         ("a\u202eb\x1b[2Jc\u2028d", "docs", "a b [2Jc d"),
         ("\u0646\u200c\u0627", "docs", "\u0646\u200c\u0627"),
-        (None, "\udcff", "documentation"),
+        (None, "\udcff", "documentation of"),
         ("x" * 900, "docs", "x" * 500),
     ],
 )
@@ -434,7 +435,7 @@ def test_the_corpus_is_described_in_one_line(configured: str | None, name: str, 
 def test_the_description_is_the_same_before_and_after_the_first_index(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
-    assert open_index().description() == "docs"
+    assert open_index().description() == "documentation of docs"
     repo.commit({"docyard.toml": '[corpus]\ndescription = "The\\nHandbook"\n'})
     index = open_index()
     assert (index.metadata(), index.description()) == (None, "The Handbook")
@@ -446,4 +447,19 @@ def test_the_description_is_the_same_before_and_after_the_first_index(
 
 def test_settings_that_are_wrong_do_not_hinder_the_description(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
-    assert index.description() == "docs"
+    assert index.description() == "documentation of docs"
+
+
+def test_description_of_an_earlier_version_is_replaced(
+    index: SearchIndex, open_index: Callable[[], SearchIndex]
+) -> None:
+    index.follow()
+    metadata, folder = index.metadata(), index.status().folder
+    assert metadata is not None
+    assert folder is not None
+    index.close()
+    write_metadata(folder / "metadata.json", metadata.model_copy(update={"corpus_description": "docs"}))
+    upgraded = open_index()
+    upgraded.follow()
+    assert upgraded.description() == "documentation of docs"
+    assert upgraded.metadata() == metadata

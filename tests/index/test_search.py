@@ -29,7 +29,7 @@ def test_a_hit_says_where_it_comes_from(index: SearchIndex, repo: Repo) -> None:
     assert not page.stale
     assert hit.chunk_id == hit.address == "guides/retries.md#backoff"
     assert hit.heading == "Backoff Strategy"
-    assert hit.breadcrumb == "Backoff Strategy"
+    assert hit.breadcrumb == "Retries > Backoff Strategy"
     assert hit.filepath == "guides/retries.md"
     assert hit.metadata == {"type": "runbook", "tags": "network, sdk"}
     assert hit.snippet == "The SDK uses an exponential backoff, see [limits](limits.md#zanzibar)."
@@ -41,7 +41,7 @@ def test_a_hit_says_where_it_comes_from(index: SearchIndex, repo: Repo) -> None:
 def test_a_subsection_has_its_breadcrumb_and_is_found_by_it(index: SearchIndex) -> None:
     page = index.search("backoff herds")
     assert page.hits[0].chunk_id == "guides/retries.md#backoff/jitter"
-    assert page.hits[0].breadcrumb == "Backoff Strategy > Jitter"
+    assert page.hits[0].breadcrumb == "Retries > Backoff Strategy > Jitter"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from index import files
 from index.cursors import StaleCursor
 from index.locking import IndexBusy, is_locked, locked
+from index.metadata import read_metadata
 from index.segments.store import Store
 from index.service import SearchIndex
 from tests.index.harm import put
@@ -186,6 +188,78 @@ def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, re
     (home(repo) / "0123456789abcdef").mkdir()
     assert open_index().sweep() == 2
     assert orphans(repo) == []
+
+
+@pytest.mark.parametrize("file", ["metadata.json", "metadata.sum"])
+def test_draft_of_a_live_metadata_writer_is_not_a_leftover(
+    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """Another process that sweeps would make the writer's last step fail, and its figures would be lost."""
+    writer = open_index()
+    writer.follow()
+    repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
+    writer.follow()
+    written, go_on, write = threading.Event(), threading.Event(), files.write_file
+
+    def paused(draft: Path, data: bytes, durable: bool = False) -> None:
+        write(draft, data, durable)
+        if draft.name.startswith(file):
+            written.set()
+            assert go_on.wait(60)
+
+    monkeypatch.setattr(files, "write_file", paused)
+    thread = threading.Thread(target=writer.close)
+    thread.start()
+    try:
+        assert written.wait(60)
+        [draft] = home(repo).glob("*.draft")
+        assert open_index().status().leftovers == ()
+        assert open_index().sweep() == 0
+        assert draft.exists()
+    finally:
+        go_on.set()
+        thread.join(60)
+    assert not draft.exists()
+    told = open_index().metadata()
+    assert told is not None
+    assert told.stats.source_commit == repo.head()
+
+
+def test_metadata_of_two_writers_is_never_mixed(
+    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one waits until the checksum of the first is written, too."""
+    slow, fast = open_index(), open_index()
+    slow.follow()
+    repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
+    slow.follow()
+    reached, go_on, write = threading.Event(), threading.Event(), files.write_atomically
+    seen = []
+
+    def paused(file: Path, data: bytes, durable: bool = False) -> None:
+        if file.name == "metadata.sum" and not reached.is_set():
+            reached.set()
+            assert go_on.wait(60)
+        write(file, data, durable)
+        if file.name == "metadata.sum":
+            seen.append(read_metadata(home(repo) / "metadata.json"))
+
+    monkeypatch.setattr("index.metadata.write_atomically", paused)
+    first = threading.Thread(target=slow.close)
+    first.start()
+    assert reached.wait(60)
+    repo.commit({"notes/newer.md": "# Newer\n\nA quagga.\n"})
+    fast.follow()
+    second = threading.Thread(target=fast.close)
+    second.start()
+    second.join(0.2)
+    go_on.set()
+    first.join(60)
+    second.join(60)
+    assert len(seen) >= 2
+    assert None not in seen
+    assert seen[-1] is not None
+    assert seen[-1].stats.source_commit == repo.head()
 
 
 def test_a_reader_that_is_not_a_writer_sweeps_nothing(open_index: Open, repo: Repo) -> None:

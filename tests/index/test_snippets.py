@@ -49,6 +49,7 @@ def test_it_begins_and_ends_at_words() -> None:
 
 
 def test_anchors_and_comments_are_left_out() -> None:
+    assert cut("Text { #slug } here {: #a .b } now", "text") == "Text  here  now"
     assert cut('<a id="x"></a>\nText {#slug} here <!-- hidden --> now', "text") == "Text  here  now"
 
 

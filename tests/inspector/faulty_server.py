@@ -12,6 +12,9 @@ class FaultyToolbox:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
         return [{"name": "faulty", "description": "A union of types", "inputSchema": schema}]
 
+    def names(self) -> frozenset[str]:
+        return frozenset(("faulty",))
+
     def answers_at_once(self, name: str) -> bool:
         return False
 
@@ -19,4 +22,4 @@ class FaultyToolbox:
         return False
 
 
-run_stdio(FaultyToolbox(), version="0", writes=False, load=lambda: None, warm=lambda progress: None)  # type: ignore[arg-type]
+run_stdio(FaultyToolbox(), version="0", load=lambda: None, warm=lambda progress: None)  # type: ignore[arg-type]

@@ -42,6 +42,8 @@ class Job:
     life: int = 0
     # Every four seconds, all writers rest for so many: a push needs a moment in which the branch stands.
     rest: float = 0.0
+    # The time, as time.time() counts it, after which no further call is made.
+    until: float | None = None
 
 
 class Writer:
@@ -78,7 +80,7 @@ class Writer:
         for asked in before.unanswered:
             ledger.answer(self._until_taken(asked))
         number = len(before.asked)
-        while self._count < self._job.operations:
+        while self._count < self._job.operations and not self._is_over():
             if self._job.rest and time.time() % _TURN > _TURN - self._job.rest:
                 time.sleep(self._job.rest)
             asked = self._next(number, self._job.operations - self._count)
@@ -86,6 +88,9 @@ class Writer:
             ledger.answer(self._until_taken(asked))
             number += 1
             self._count += len(asked.call.items)
+
+    def _is_over(self) -> bool:
+        return self._job.until is not None and time.time() >= self._job.until
 
     def _until_taken(self, asked: Asked) -> Answered:
         refusals: list[str] = []

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.bounded import MAX_TEXT, cut
+from tools.bounded import cut, fitting
 from tools.registry import Toolbox
 from tools.toolsets import all_tools
+from workspace.config import Limits
+from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
 
+LIMIT = Limits().text_tokens
 NAMES = {tool.name for tool in all_tools()}
 
 
@@ -83,20 +88,35 @@ def test_a_long_section_is_read_in_parts(ask: Ask, repo: Repo) -> None:
     while offset is not None:
         data = ask("view_document", file="long.md", slug="body", offset=offset).data
         parts.append(data["content"])
-        assert len(data["content"]) <= MAX_TEXT
+        assert count_tokens(data["content"]) <= LIMIT
         offset = data.get("offset")
     assert "".join(parts) == f"## Body\n\n{body}"
     fetched = ask("get_doc", chunk_id="long.md#body")
     assert fetched.text is not None
-    assert len(fetched.text) < MAX_TEXT + 1_000
+    assert count_tokens(fetched.text) <= LIMIT
     assert fetched.data["truncated"] is True
-    call = re.search(r"view_document (\{.*\})", fetched.data["next_step"])
+    call = re.search(r"get_doc (\{.*\})", fetched.data["next_step"])
     assert call
-    assert not ask("view_document", **json.loads(call[1])).is_error
+    assert not ask("get_doc", **json.loads(call[1])).is_error
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word " * 4_000, "文档工作区" * 2_000, "x" * 9_000, " " * 9_000, "-" * 9_000, "👩\u200d💻" * 999, "ab"],
+)
+@pytest.mark.parametrize("tokens", [200, 1_000, 3_999])
+def test_fitting_prefix_has_at_most_so_many_tokens(text: str, tokens: int) -> None:
+    for offset in (0, 1):
+        size = fitting(text, offset, tokens)
+        assert 1 <= size <= len(text) - offset
+        assert count_tokens(text[offset : offset + size]) <= tokens
+        longer = text[offset : offset + size + size // 5 + 1]
+        if size < len(text) - offset:
+            assert count_tokens(longer) > tokens or size == tokens * 32
 
 
 def test_a_text_is_cut_between_blocks() -> None:
-    assert cut("abc", 1) == ("bc", None)
+    assert cut("abc", 1, 2) == ("bc", None)
     assert cut("one\n\ntwo\n\nthree", 0, 12) == ("one\n\ntwo\n\n", 10)
     assert cut("one\ntwo\nthree", 0, 10) == ("one\ntwo\n", 8)
     assert cut("x" * 20, 5, 10) == ("x" * 10, 15)

@@ -31,7 +31,7 @@ def _description(corpus: str) -> str:
 @pytest.mark.parametrize(
     ("settings", "corpus"),
     [
-        ("", "docs"),
+        ("", "documentation of docs"),
         ('[corpus]\ndescription = "Handbook"\n', "Handbook"),
         ('[corpus]\ndescription = "two\\nlines\\u202E"\n', "two lines"),
     ],
@@ -48,7 +48,7 @@ def test_the_description_is_that_of_the_corpus_before_and_after_the_first_index(
 
 def test_settings_that_are_wrong_still_let_the_tools_be_listed(repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
-    assert _search(_open(repo))["description"] == _description("docs")
+    assert _search(_open(repo))["description"] == _description("documentation of docs")
 
 
 def test_it_is_one_object_as_long_as_it_says_the_same(toolbox: Toolbox, ask: Ask, repo: Repo) -> None:

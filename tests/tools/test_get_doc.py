@@ -9,8 +9,9 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of, next_call
-from tools.bounded import MAX_TEXT
 from tools.registry import Toolbox
+from workspace.config import Limits
+from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
 
 
@@ -69,7 +70,7 @@ def test_a_long_answer_is_cut_within_the_grammar(ask: Ask, repo: Repo) -> None:
     repo.commit({"long.md": f"# Long\n\nShort.\n\n## One\n\n{BLOCK * 3_000}\n## Two\n\n{BLOCK * 3_000}"})
     answer = ask("get_doc", chunk_id="long.md#one", context=1)
     assert answer.text is not None
-    assert len(answer.text) <= MAX_TEXT
+    assert count_tokens(answer.text) <= Limits().text_tokens
     heads = re.findall(r"^--- Chunk: (\S+) \(Chunk \d of 3\) \((.*)\) ---$", answer.text, re.MULTILINE)
     assert heads == [
         ("long.md#_preamble", "Context: -1"),
@@ -88,13 +89,25 @@ def test_a_long_answer_is_cut_within_the_grammar(ask: Ask, repo: Repo) -> None:
 
 def test_the_rest_of_a_long_chunk_begins_where_it_was_cut(ask: Ask, repo: Repo) -> None:
     section = f"## One\n\n{BLOCK * 4_000}"
-    repo.commit({"long.md": f"# Long\n\n{section}"})
+    read = repo.commit({"long.md": f"# Long\n\n{section}"})
     answer = ask("get_doc", chunk_id="long.md#one")
     tool, arguments = next_call(answer)
+    assert (tool, arguments["ref"]) == ("get_doc", read)
+    repo.commit({"long.md": "# Long\n\n## One\n\nChanged meanwhile.\n"})
     rest = ask(tool, **arguments)
-    shown = answer.data["chunks"][0]["text"] + rest.data["content"]
+    assert rest.data["chunks"][0]["start"] == arguments["offset"]
+    shown = answer.data["chunks"][0]["text"] + rest.data["chunks"][0]["text"]
     assert section.startswith(shown)
-    assert len(shown) > MAX_TEXT
+    assert count_tokens(shown) > Limits().text_tokens
+
+
+def test_a_chunk_that_was_read_in_parts_was_not_seen_whole(ask: Ask, repo: Repo) -> None:
+    repo.commit({"long.md": f"# Long\n\n## One\n\n{BLOCK * 4_000}"})
+    answer = ask("get_doc", chunk_id="long.md#one")
+    while answer.data.get("truncated"):
+        tool, arguments = next_call(answer)
+        answer = ask(tool, **arguments)
+    assert ask("remove_document", file="long.md", slug="one").data["code"] == "READ_FIRST"
 
 
 def test_a_server_without_views_names_what_it_offers(repo: Repo) -> None:

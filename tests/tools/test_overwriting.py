@@ -8,14 +8,16 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
-from tools.bounded import MAX_TEXT
 from tools.registry import Toolbox
+from workspace.config import Limits
+from workspace.texts.tokens import count_tokens
 
 pytestmark = pytest.mark.smoke
 
 NEW = {"operation": "update_content", "file": "api.md", "slug": "endpoints/search", "content": "Finds all."}
 REMOVE = {"file": "api.md", "slug": "endpoints"}
 APPEND = {"operation": "append_content", "file": "api.md", "slug": "endpoints/search", "content": "More."}
+LIMIT = Limits().text_tokens
 WHOLE = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
 
 
@@ -39,7 +41,8 @@ def test_what_was_not_read_is_shown_and_then_the_same_call_does_it(
     assert refused.data["current"].strip() == current.strip()
     assert refused.data["commit"] == before == repo.head()
     assert refused.data["example"] == (call | {"dry_run": True} if dry_run else call)
-    assert {"error", "fix", "usage", "file", "slugs"} <= refused.data.keys()
+    assert {"error", "fix", "file", "slugs"} <= refused.data.keys()
+    assert "usage" not in refused.data
     assert "things" not in refused.data["error"] + refused.data["fix"]
     done = ask(tool, **refused.data["example"])
     assert not done.is_error, done.data
@@ -53,7 +56,7 @@ def test_a_batch_tells_which_of_its_operations_must_read_first(ask: Ask, repo: R
     refused, done = first.data["batch_results"]
     assert (refused["code"], done["success"]) == ("READ_FIRST", True)
     assert refused["current"] == "### Search\n\nFinds things.\n\n"
-    assert {"error", "code", "fix", "usage", "example"} <= refused.keys()
+    assert {"error", "code", "fix", "example"} <= refused.keys()
     assert not ask("edit_document", **NEW).is_error
 
 
@@ -143,29 +146,29 @@ def test_a_client_without_a_memory_names_the_commit(toolbox: Toolbox, repo: Repo
 
 
 def test_a_text_that_is_cut_was_not_read(ask: Ask, repo: Repo) -> None:
-    text = "word " * (MAX_TEXT // 4)
+    text = "word " * (LIMIT + 1_000)
     repo.commit({"long.md": f"# Long\n\n## Short\n\nWords.\n\n## Long\n\n{text}\n\n## Last\n\nOthers.\n"})
     remove = {"path": "long.md"}
     refused = ask("remove_document", **remove)
     assert refused.data["slugs"] == ["short", "long", "last"]
     assert refused.data["truncated"] is True
-    assert len(refused.data["current"]) <= MAX_TEXT + 1
+    assert count_tokens(refused.data["current"]) <= LIMIT + 1
     assert "cut" in refused.data["fix"]
     again = ask("remove_document", **remove)
     assert again.data["slugs"] == ["long", "last"]
     ask("get_doc", chunk_id="long.md#long", context=1)
-    ask("view_document", file="long.md", slug="long")
-    ask("view_document", file="long.md", slug="long", offset=MAX_TEXT)
+    shown = ask("view_document", file="long.md", slug="long").data
+    ask("view_document", file="long.md", slug="long", offset=shown["offset"])
     assert ask("remove_document", **remove).data["slugs"] == ["long"]
     assert again.data["example"] == {**remove, "base_commit": repo.head()}
     assert not ask("remove_document", **again.data["example"]).is_error
 
 
 def test_the_texts_of_one_answer_have_one_bound(ask: Ask, repo: Repo) -> None:
-    repo.commit({f"{name}.md": f"# {name}\n\n{f'{name}word ' * (MAX_TEXT // 8)}\n" for name in "abc"})
+    repo.commit({f"{name}.md": f"# {name}\n\n{'word ' * (LIMIT * 2 // 3)}{name}\n" for name in "abc"})
     answer = ask("remove_document", operations=[{"path": f"{name}.md"} for name in "abc"])
     results = answer.data["batch_results"]
-    assert sum(len(entry["current"]) for entry in results) <= MAX_TEXT + 3
+    assert sum(count_tokens(entry["current"]) for entry in results) <= LIMIT + 3
     assert ["truncated" in entry for entry in results] == [False, True, True]
     codes = [ask("remove_document", path=f"{name}.md").is_error for name in "abc"]
     assert codes == [False, True, True]

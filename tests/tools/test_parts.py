@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tools.parts import lines_shown, part_of
 from workspace.texts.outline import Entry, outline_of
 from workspace.texts.text_file import Kind, TextFile
+from workspace.texts.tokens import count_tokens
 
 LINES = st.lists(
     st.sampled_from(["# A", "## B", "### C", "text", "", "日本語 text", "```", "- [ ] one", "x" * 90]),
@@ -29,8 +30,8 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
     shown: list[Entry] = []
     offset = 0
     while True:
-        part = part_of(text, outline.entries, 0, len(text.data), offset, limit)
-        assert len(part.text) <= limit
+        part = part_of(text, outline.entries, 0, len(text.data), offset, tokens=limit)
+        assert count_tokens(part.text) <= limit
         parts.append(part.text)
         shown += part.whole
         stop = offset + len(part.text)
@@ -53,11 +54,12 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
 
 def test_it_is_cut_where_a_section_begins() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
+    tokens = count_tokens(source) * 3 // 4
     text = text_of(source)
-    part = part_of(text, outline_of(text).entries, 0, len(text.data), 0, 50)
+    part = part_of(text, outline_of(text).entries, 0, len(text.data), 0, tokens=tokens)
     assert part.rest == source.index("## B")
     assert [entry.title for entry in part.whole] == ["A"]
-    rest = part_of(text, outline_of(text).entries, 0, len(text.data), part.rest, 50)
+    rest = part_of(text, outline_of(text).entries, 0, len(text.data), part.rest, tokens=tokens)
     assert rest.text == source[source.index("## B") :]
     assert [entry.title for entry in rest.whole] == ["B"]
 

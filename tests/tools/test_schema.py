@@ -31,7 +31,7 @@ FORBIDDEN = {
     "const",
     "patternProperties",
 }
-SELF_EVIDENT = {"limit", "title", "new_title", "new_path", "to_file", "assignee", "note"}
+SELF_EVIDENT = {"message", "limit", "title", "new_title", "new_path", "to_file", "assignee", "note"}
 KEYWORDS = {"type", "description", "enum", "items", "default", "minimum", "maximum", "minLength", "maxLength"}
 BUDGET = 12_000
 

@@ -25,7 +25,22 @@ TITLES = (
     r"escaped \{#no}",
     "`{#code}`",
 )
-ANCHORS = ("", " {#errors}", " {#x/y}", " {#k .class}", " <#angle>", ' <a id="html"></a>', " {#_preamble}")
+ANCHORS = (
+    "",
+    "",
+    " {#errors}",
+    " {#x/y}",
+    " {#k .class}",
+    " { #spaced }",
+    " {: .class #colon key='v' }",
+    " { .class }",
+    " {/* #comment */}",
+    " { #id } {#errors--id-}",
+    " { not an id }",
+    " <#angle>",
+    ' <a id="html"></a>',
+    " {#_preamble}",
+)
 
 headings = st.builds(
     lambda level, title, anchor, close: f"{'#' * level} {title}{anchor}{close}",
@@ -73,6 +88,8 @@ others = st.sampled_from(
         "> # quoted\n> - [ ] quoted task",
         "- # in a list",
         '<a id="above"></a>',
+        "## Below\n{: #below .class }",
+        "{: .class }",
         '<a name="one"></a><a id="two"></a>\n',
         "| a | b |\n|---|---|\n| 1 | 2 |",
         "[ref]: https://example.org",

@@ -57,6 +57,19 @@ def test_content_fills_sections_and_adds_others(overlay: Overlay) -> None:
     )
 
 
+def test_content_keeps_its_attribute_lists(overlay: Overlay) -> None:
+    content = (
+        "# Search API { #search }\n\n## Steps { .wide }\n\nOne by one.\n\n### Deeper {: #deep }\n\n"
+        "## Links\n{: #l .no_toc }\nHere.\n\n## Other\n{: .no_toc }\n\nMore.\n"
+    )
+    assert create(overlay, "Search API", content).data.decode() == (
+        "---\ntype: note\n---\n\n# Search API {#search-api}\n\n## Context {#context}\n\n"
+        "## Steps { #steps .wide }\n\nOne by one.\n\n### Deeper {: #deep }\n\n"
+        "### First {#steps/first}\n\n"
+        "## Links\n{: #l .no_toc }\n\nHere.\n\n## Other {#other}\n{: .no_toc }\n\nMore.\n"
+    )
+
+
 @pytest.mark.parametrize("name", sorted(builtin_types()))
 def test_every_built_in_type(overlay: Overlay, name: str) -> None:
     kind = builtin_types()[name]

@@ -89,7 +89,7 @@ def _run(context: Context, given: Given) -> Answer:
             entry = (
                 None
                 if any(value is not None for value in search[1:])
-                else {"path": path, "hints": [error.message]}
+                else {"path": path, "type": None, "hints": [error.message]}
             )
         if entry is None:
             continue
@@ -148,10 +148,11 @@ def _matches(document: Document, values: Values, asked: ListDocumentsArguments) 
 
 
 def _entry(document: Document, values: Values) -> Data:
-    data: Data = {"path": document.path}
-    if "type" in values:
-        data["type"] = ", ".join(values["type"])
-    data["title"] = document.title
+    data: Data = {
+        "path": document.path,
+        "type": ", ".join(values["type"]) if "type" in values else None,
+        "title": document.title,
+    }
     if "tags" in values:
         data["tags"] = list(values["tags"])
     data["sections"] = sections_in_brief(document)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.documents import operations
 from tools.examples import with_sections, with_task
+from tools.outline import TASKS
 from workspace.config import LimitExceeded
 from workspace.edits import DocumentOperation
 from workspace.sections import PREAMBLE
@@ -74,6 +75,8 @@ def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data
         own = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_moved else {}
         return {field: value for field, value in {**example, **own}.items() if field != "before"}
     named = example.get("file")
+    if operation.name == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(named, snapshot):
+        return {"operation": "add_section", "file": named, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
     known = {"operation", *(field.name for field in operations.fields_of(operation))}
     example = {field: value for field, value in example.items() if field in known}
@@ -83,6 +86,14 @@ def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data
         return {**example, "new_path": _free_path(example["file"], snapshot), "dry_run": True}
     is_refused = operation.name == "move_section" and error.code in _PLACE_ERRORS
     return _with_place(example, snapshot) if is_refused else example
+
+
+def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
+    """Return True if a document is there, and none of its sections is for tasks."""
+    with suppress(DocumentNotFound, LimitExceeded, NotADocument):
+        document = snapshot.document(str(file))
+        return document.section_by_key(TASKS) is None and not document.all_tasks
+    return False
 
 
 def _free_path(file: str, snapshot: Snapshot) -> str:

@@ -22,7 +22,7 @@ from tools.arguments import (
 from tools.examples import with_sections, with_task
 from tools.links import links_data
 from tools.moved import found, told
-from tools.outline import MAX_SHOWN, cut_hint, sections_in_full, task_data, telling_titles
+from tools.outline import MAX_SHOWN, cut_hint, first_with_text, sections_in_full, task_data, telling_titles
 from tools.parts import part_of
 from tools.pinned import Pinned
 from tools.targets import target
@@ -150,9 +150,7 @@ def _with_links(place: Pinned, document: Document, data: Data, *, whole: bool) -
 
 
 def _outline(place: Pinned, document: Document) -> Data:
-    data: Data = {"file": document.path, "title": document.title}
-    if document.type:
-        data["type"] = document.type
+    data: Data = {"file": document.path, "title": document.title, "type": document.type}
     if document.tags:
         data["tags"] = list(document.tags)
     if document.preamble:
@@ -166,7 +164,7 @@ def _outline(place: Pinned, document: Document) -> Data:
     hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message, *more]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
-    first = next((section.key for section in document.sections), None)
+    first = first_with_text(document, document.sections)
     open_task = next(
         (address for view in data["sections"].values() for address in view.get("active", ())), None
     )
@@ -174,7 +172,9 @@ def _outline(place: Pinned, document: Document) -> Data:
         view = place.call("view_document", file=document.path, slug=open_task)
         data["next_step"] = f"Work on {open_task}: {view}"
     elif first:
-        data["next_step"] = f"Read a section: {place.call('view_document', file=document.path, slug=first)}"
+        data["next_step"] = (
+            f"Read a section: {place.call('view_document', file=document.path, slug=first.key)}"
+        )
     elif place.writes("edit_document"):
         add = place.change("edit_document", operation="add_section", file=document.path, title="…")
         data["next_step"] = f"Add a section: {add}"
@@ -188,7 +188,8 @@ def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole
     section = resolve_section(document, slug)
     below = len(document.data) if section.is_preamble else section.tree_end
     end = below if whole else section.end
-    text, rest, seen, _ = part_of(document, document.sections, section.start, end, offset)
+    tokens = place.context.text_tokens
+    text, rest, seen, _ = part_of(document, document.sections, section.start, end, offset, tokens=tokens)
     place.context.shows(document, seen)
     data: Data = {
         "slug": section.key,
@@ -224,7 +225,8 @@ def _after(place: Pinned, document: Document, section: Section, *, whole: bool) 
         return f"Finish a task: {place.change('complete_task', file=document.path, slug=slug)}"
     children = document.children(section) if section.level else ()
     if children and not whole:
-        return f"Go deeper: {place.call('view_document', file=document.path, slug=children[0].key)}"
+        deeper = first_with_text(document, document.descendants(section)) or children[0]
+        return f"Go deeper: {place.call('view_document', file=document.path, slug=deeper.key)}"
     if place.writes("edit_document"):
         return "Change it: " + place.change(
             "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"

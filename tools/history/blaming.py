@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.bounded import MAX_TEXT
 from tools.history.telling import commit_data
 
 if TYPE_CHECKING:
@@ -13,25 +12,26 @@ if TYPE_CHECKING:
     from tools.answers import Data
     from workspace.history import BlamedLine, History
 
-_PAGE = MAX_TEXT // 2  # characters of lines on a page
 _RUNS = 500  # runs, and so commits, on a page
 
 
-def blame_data(history: History, lines: Sequence[BlamedLine], first: int) -> tuple[Data, str | None]:
+def blame_data(
+    history: History, lines: Sequence[BlamedLine], first: int, most: int
+) -> tuple[Data, str | None]:
     """The lines of a text from one on, by the commits that wrote them, and where the next page begins.
 
-    A page ends between runs, but for one that is longer than a page; a line that is longer is cut, which
-    `truncated` says. `boundary` stands at lines that may be
-    older than the commit says.
+    A page has at most `most` characters of lines. It ends between runs, but for one that is longer than a
+    page; a line that is longer is cut, which `truncated` says. `boundary` stands at lines that may be older
+    than the commit says.
     """
     shown: list[Data] = []
     at, size = first, 0
-    while at < len(lines) and len(shown) < _RUNS and size < _PAGE:
-        run = _run(lines, at, _PAGE - size)
+    while at < len(lines) and len(shown) < _RUNS and size < most:
+        run = _run(lines, at, most - size)
         text = "".join(line.text.decode("utf-8", "replace") for line in run)
         data: Data = {"line": run[0].line, "end_line": run[-1].line, "text": text, "commit": run[0].commit}
-        if len(text) > _PAGE:
-            data |= {"text": text[:_PAGE], "truncated": True}
+        if len(text) > most:
+            data |= {"text": text[:most], "truncated": True}
         shown.append(data | ({"boundary": True} if run[0].is_boundary else {}))
         at, size = at + len(run), size + len(text)
     ids = dict.fromkeys(data["commit"] for data in shown)

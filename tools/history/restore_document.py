@@ -11,6 +11,7 @@ from pydantic import Field
 from tools.answers import Answer, call
 from tools.arguments import InvalidArguments, asked_of, read, without_nulls
 from tools.examples import with_sections
+from tools.next_steps import list_call, view_call
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -128,22 +129,24 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     conflicts = last.answer.get("conflicts")
     if isinstance(conflicts, list) and conflicts:
         first = {name: conflicts[0][name] for name in ("file", "slug") if name in conflicts[0]}
-        if written.document(first["file"]) is None:
-            return "See what is left as it was in 'conflicts'; list_documents {} shows the documents"
-        return (
-            f"Look at what others changed since (conflicts), the first with {call('view_document', **first)}"
-        )
+        look = view_call(context, **first) if written.document(first["file"]) is not None else None
+        if look is None:
+            listing = list_call(context)
+            shows = f"; {listing} shows the documents" if listing else ""
+            return f"See what is left as it was in 'conflicts'{shows}"
+        return f"Look at what others changed since (conflicts), the first with {look}"
+    look = _view(context, written, last.path, last.answer)
     if not last.is_change:
-        return f"Nothing had to be changed; see it with {_view(written, last.path, last.answer)}"
+        return "Nothing had to be changed" + (f"; see it with {look}" if look else "")
     again = call("restore_document", undo=written.commit)
-    return f"See it with {_view(written, last.path, last.answer)}, or take this back with {again}"
+    return f"See it with {look}, or take this back with {again}" if look else f"Take this back with {again}"
 
 
-def _view(written: Written, path: str, answer: Mapping[str, object]) -> str:
+def _view(context: Context, written: Written, path: str, answer: Mapping[str, object]) -> str | None:
     if not path or written.document(path) is None:
-        return "list_documents {}"
+        return list_call(context)
     slug = answer.get("slug")
-    return call("view_document", file=path, **({"slug": slug} if slug else {}))
+    return view_call(context, path, slug if isinstance(slug, str) else None)
 
 
 TOOL = Tool(

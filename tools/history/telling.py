@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.answers import visible
-from tools.bounded import MAX_TEXT
 from workspace.messages import MAX_CLIENT
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ def _shown(trailer: str | None) -> str | None:
 class Room:
     """What is left of a page for diffs: characters to show, and bytes to compare."""
 
-    def __init__(self) -> None:
-        self.characters = MAX_TEXT // 2  # JSON's escapes are left out
+    def __init__(self, characters: int) -> None:
+        self.characters = characters // 2  # JSON's escapes are left out
         self.bytes = 4 * _MOST_DIFFED
 
 

@@ -126,22 +126,27 @@ def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: st
     )
     diff = asked.diff if asked.diff is not None else there.slug is not None
     hints = [*page.notes]
-    if not page.complete:
+    if page.next is not None and not page.complete:
         hints.append("many commits were looked at without filling this page; the cursor goes on from there")
     data: Data = {
         **_where(there),
-        "history": _told(page.entries, diff=diff),
-        "complete": page.complete,
+        "history": _told(place.context, page.entries, diff=diff),
         **({"hints": hints} if hints else {}),
     }
     return _Page(data, page.next, _after_changes(place, there, page.entries))
 
 
-def _told(changes: Sequence[Change], *, diff: bool) -> list[Data]:
+def _told(context: Context, changes: Sequence[Change], *, diff: bool) -> list[Data]:
+    from tools.history.seen import remember_diff
     from tools.history.telling import Room, change_data
 
-    room = Room()
-    return [change_data(change, room if diff else None) for change in changes]
+    room = Room(context.text_characters)
+    entries: list[Data] = []
+    for change in changes:
+        entries.append(data := change_data(change, room if diff else None))
+        if context.sight is not None and "diff" in data:
+            remember_diff(context, change, data["diff"])
+    return entries
 
 
 def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
@@ -150,7 +155,7 @@ def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
 
     history = place.context.workspace.history()
     lines = history.blame(place.snapshot, there.file, there.slug, progress=place.context.progress)
-    data, rest = blame_data(history, lines, int(after or 0))
+    data, rest = blame_data(history, lines, int(after or 0), place.context.text_characters // 2)
     step = f"See how it came to be: {place.call('view_history', **_asked(there))}"
     return _Page({**_where(there), **data}, rest, step)
 

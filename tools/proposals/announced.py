@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tools.answers import visible
+from workspace.after_commit import attempt
 
 if TYPE_CHECKING:
     from tools.answers import Data
@@ -17,7 +19,11 @@ def announced(proposing: Proposing, proposal: Proposal) -> tuple[Data, list[str]
 
     Both are empty where no forge is asked for. A forge that fails undoes nothing.
     """
-    found = proposing.announce(proposal)
+    found = attempt(
+        partial(proposing.announce, proposal),
+        None,
+        "its pull request was not opened or brought up to date; submit it again later",
+    )
     if found is None:
         return {}, []
     if found.error is not None:

@@ -69,7 +69,9 @@ def _run(context: Context, given: Given) -> Answer:
         "state": proposal.state.value,
         "overlaps": overlaps_of(context, proposal.id),
         "commit": commit_of(context, proposal),
-        "next_step": beginning(context, proposal.id) if proposal.is_open else looking_back(proposal.id),
+        "next_step": beginning(context, proposal.id)
+        if proposal.is_open
+        else looking_back(context, proposal.id),
     }
     hints: list[str] = []
     if asked.submit and proposal.tip != proposal.words.base:

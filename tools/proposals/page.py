@@ -23,6 +23,7 @@ def page_of(data: Data, changes: str) -> str:
     parts = [
         *_head(data),
         *_missing(data),
+        *_unreviewed(data),
         *_checks(data),
         *_conflicts(data),
         *_overlaps(data),
@@ -65,6 +66,25 @@ def _missing(data: Data) -> Iterator[str]:
         yield f"{by}{merge}\n"
     if not (data["missing"] or data.get("demands")):
         yield "Nothing.\n"
+
+
+def _unreviewed(data: Data) -> Iterator[str]:
+    if "unreviewed" not in data:
+        return
+    yield f"\n## What a merge would bring from {_code(data['target'])} that no reviewer has seen\n"
+    for document in data["unreviewed"]["documents"]:
+        for change in document["changes"]:
+            address = f"{document['path']}#{change['address']}" if change["address"] else document["path"]
+            yield f"\n{change['kind'].replace('_', ' ')}: {_code(address)}\n"
+            for version in ("before", "after"):
+                if change.get(version):
+                    yield f"\n{version}:\n\n{_fenced(change[version])}\n"
+            if change.get("is_cut"):
+                yield "\n(cut)\n"
+    if more := data["unreviewed"]["more"]:
+        yield f"\nand {more} more\n"
+    if files := data["unreviewed"]["files"]:
+        yield f"\nOther files: {_codes(files)}\n"
 
 
 def _checks(data: Data) -> Iterator[str]:

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from workspace.policy.verdicts import Void
     from workspace.proposals import Proposal
     from workspace.proposals.proposal import BoundReview
-    from workspace.reviewing import CheckResult
+    from workspace.reviewing import Changes, CheckResult
 
 _MOST_REVIEWS = 20
 _MOST_PROBLEMS = 20
 _CONFLICTS_ROOM = 15_000
 _REVIEWS_ROOM = 6_000  # bytes
+_UNREVIEWED_LENGTH = 6_000  # characters
 
 
 def review_state(context: Context, proposal: Proposal) -> Data:
@@ -52,6 +53,8 @@ def review_state(context: Context, proposal: Proposal) -> Data:
             if last is not None and last not in blocks:
                 blocks.append(last)
         data["missing"] = [block_data(block) for block in blocks]
+        if lacking.unreviewed is not None:
+            data["unreviewed"] = _changes_data(lacking.unreviewed)
     last_first = (
         review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MOST_REVIEWS - 1 : -1]
     )
@@ -66,6 +69,12 @@ def block_data(block: Block) -> Data:
     """Why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
     only = {"only_clients": True} if block.only_clients else {}
     return {"code": block.code, "message": visible(block.message), **only}
+
+
+def _changes_data(changes: Changes) -> Data:
+    from workspace.differing import as_data
+
+    return {**as_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
 
 
 def _demand(demand: Demand) -> Data:

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call, failure, visible
 from tools.arguments import Arguments, InvalidArguments, Objects, read, without_nulls
-from tools.bounded import MAX_TEXT
 from tools.following import follow
 from tools.proposals.acting import SEEN, act
 from tools.proposals.actions import ACTIONS, likely, meant
@@ -17,6 +16,7 @@ from tools.proposals.telling import commit_of, first_open, possible
 from tools.proposed import overlaps_of
 from tools.tool import Tool
 from tools.writing import arguments_of
+from workspace.after_commit import note_commit
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 def _answer(context: Context, action: Action, acted: Acted) -> Answer:
     proposal = acted.proposal
+    note_commit(acted.commit, proposal=proposal.id)  # an earlier call with the same key may have made it
     data: Data = {
         "proposal": proposal.id,
         "action": action.name,
@@ -215,7 +216,7 @@ def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, giv
     if not is_refresh:  # a merge has them the other way round
         commit, target = target, commit
         left = context.workspace.reviewing().conflicts(proposal._replace(tip=commit), target)
-    shown = conflicts_data(left, MAX_TEXT // 2)
+    shown = conflicts_data(left, context.text_characters // 2)
     is_changed = isinstance(error, ConflictChanged)
     items = [] if is_changed or not is_refresh else read(UpdateProposalArguments, given).resolutions or []
     seen = {"commit": commit, "target_commit": target}
@@ -251,7 +252,7 @@ def _misdecided(context: Context, proposal: Proposal, error: WorkspaceError, giv
     example: Data = {"proposal": proposal.id, "action": "refresh"}
     if conflicts:
         # Shown anew: what the call was made on may be another by now.
-        shown = conflicts_data(conflicts, MAX_TEXT // 2)
+        shown = conflicts_data(conflicts, context.text_characters // 2)
         data |= shown
         example |= {"resolutions": deciding(shown["conflicts"]), **seen}
     return Answer({**data, **seen, "example": example}, is_error=True)

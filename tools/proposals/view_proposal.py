@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools.answers import Answer, Data, call, visible
 from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read
-from tools.bounded import MAX_TEXT, cut
+from tools.bounded import cut
 from tools.cursors import read_place, write_place
 from tools.proposals.listing import STATES, list_proposals
 from tools.proposals.telling import head, possible
@@ -133,12 +133,12 @@ def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
     return words.view_description(context, proposal, asked.offset or 0)
 
 
-def _room(data: Data) -> int:
+def _room(context: Context, data: Data) -> int:
     """The room for changes beside what else is told, all of which goes out as data and as Markdown."""
     from tools.proposals.changing import ROOM
     from tools.proposals.commenting import size_of
 
-    return max(_LEAST_ROOM, min(ROOM, MAX_TEXT // 2 - size_of(data)))
+    return max(_LEAST_ROOM, min(ROOM, context.text_characters // 2 - size_of(data)))
 
 
 def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
@@ -166,7 +166,7 @@ def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
         if said.next is not None:
             after = comments_cursor(proposal, everywhere, said.next)
             data["comments_rest"] = comments_call(proposal, everywhere, after)
-    page = page_of_all(context, changes, proposal.id, first, _room(data))
+    page = page_of_all(context, changes, proposal.id, first, _room(context, data))
     cursor = None if page.next is None else write_place(str(page.next), None, search)
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
@@ -199,7 +199,7 @@ def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) ->
     if said.next is not None:
         after = comments_cursor(proposal, place, said.next)
         data["comments_rest"] = comments_call(proposal, place, after)
-    page = page_of_one(context, changes, file, slug, asked.offset or 0, _room(data))
+    page = page_of_one(context, changes, file, slug, asked.offset or 0, _room(context, data))
     named = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
     if page.next is not None:
         step = f"Read on with {call('view_proposal', **named, offset=page.next)}"
@@ -227,6 +227,8 @@ def _after_one(context: Context, proposal: Proposal, data: Data) -> str:
     missing = data.get("missing", ())
     if any(block["code"] == "NOTHING_PROPOSED" for block in missing):
         return beginning(context, proposal.id)
+    if any(block["code"] == "NEEDS_REFRESH" for block in missing):
+        return f"Bring both together with {call('update_proposal', **act, action='refresh')}"
     if proposal.state.value == "draft":
         return f"Ask for a review with {call('update_proposal', **act, action='submit')}"
     if proposal.is_open and not missing and not data.get("demands"):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tools.answers import Answer, Data
 from tools.arguments import REF, Arguments, Integer, read
-from tools.bounded import MAX_TEXT, shown_title
+from tools.bounded import shown_title
 from tools.pinned import Pinned
 from tools.reading.errors import marked_as_error, with_text
 from tools.reading.naming import name_of
@@ -59,7 +59,7 @@ def _run(context: Context, given: Given) -> Answer:
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
     search = ["sections", text.path, entry.address if entry else None]
     first = int(read_place(asked.cursor, text.blob, search)) if asked.cursor else 0
-    page = _fitting(entries[first : first + asked.limit])
+    page = _fitting(entries[first : first + asked.limit], context.text_characters)
     last = first + len(page)
     data: Data = {
         "sections": [name_of(item) for item in page],
@@ -75,10 +75,10 @@ def _run(context: Context, given: Given) -> Answer:
     return opened.answer(place, data, _next_step(place, text, page, asked, data.get("cursor")))
 
 
-def _fitting(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """So many of the entries as one answer takes, at least one."""
+def _fitting(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
+    """Return so many of the entries as have at most so many characters, at least one."""
     sizes = accumulate(2 * len(name_of(entry)) + len(shown_title(entry.title)) for entry in entries)
-    return entries[: max(sum(size <= MAX_TEXT for size in sizes), 1)]
+    return entries[: max(sum(size <= most for size in sizes), 1)]
 
 
 def _described(text: TextFile, entry: Entry) -> Data:

@@ -69,7 +69,8 @@ def _run(context: Context, given: Given) -> Answer:
             field="section_heading",
         )
     offset = asked.offset or 0
-    part = part_of(text, outline.entries, entry.start, entry.tree_end, offset)
+    limit = context.text_tokens
+    part = part_of(text, outline.entries, entry.start, entry.tree_end, offset, tokens=limit)
     before = text.text(entry.start, entry.tree_end)[:offset] if offset else ""
     if offset and not part.text:
         raise InvalidArguments(

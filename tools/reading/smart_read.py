@@ -132,7 +132,8 @@ def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data
             fix="Leave out 'offset' to read from the beginning.",
             field="offset",
         )
-    part = part_of(text, outline.entries, 0, len(text.data), offset)
+    limit = place.context.text_tokens
+    part = part_of(text, outline.entries, 0, len(text.data), offset, tokens=limit)
     is_whole = part.rest is None and not offset
     data: Data = {
         "content": part.text,

@@ -60,7 +60,7 @@ def read_resource(context: Context, uri: str) -> Source:
     """The exact source of what a URI names, as much of it as one answer takes. Raises what `locate` does."""
     place = locate(context, uri)
     document = place.document
-    part = part_of(document, document.sections, *place.span)
+    part = part_of(document, document.sections, *place.span, tokens=context.text_tokens)
     ref = read_uri(uri, place.snapshot.documents).ref
     following = part.following[:_NAMED] if part.rest is not None else ()
     rest = tuple(write_uri(document.path, section.key, ref) for section in following)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.answers import Answer, Data
-from tools.arguments import REF, Arguments, Integer, read
-from tools.bounded import MAX_TEXT
+from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read
+from tools.bounded import CHARACTERS_PER_TOKEN, fitting
 from tools.examples import with_chunk
 from tools.pinned import Pinned
 from tools.tool import Tool
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_CONTEXT = 5
 _SAID = 300
+_LEAST_SHOWN = 100  # characters of each chunk, however small the limit is
+_MEASUREMENTS = 5
 
 
 class GetDocArguments(Arguments):
@@ -41,11 +43,13 @@ class GetDocArguments(Arguments):
         le=MAX_CONTEXT,
     )
     ref: str | None = Field(None, description=REF)
+    offset: Natural | None = Field(None, description="Character to go on from")
 
 
 def _usage(given: Given) -> Mapping[str, object]:
     return {
         "chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT}",
+        "rest": "Add the offset of an answer that was cut for what follows in the chunk",
         "ref": "Add ref to read a branch, tag, commit or @{date} instead of the tip",
     }
 
@@ -62,10 +66,10 @@ def _run(context: Context, given: Given) -> Answer:
     asked = read(GetDocArguments, given)
     place = Pinned.at(context, asked.ref)
     passage = context.index.get(asked.chunk_id, asked.context, ref=asked.ref)
-    text = passage.text()
-    if len(text) > MAX_TEXT:
-        passage = passage.shortened(MAX_TEXT - sum(_overhead(chunk) for chunk in passage.chunks))
-        text = passage.text(lambda chunk: _rest(place, passage, chunk))
+    if asked.offset:
+        passage = _continued(passage, asked.offset, asked.context)
+    passage = _within(passage, context.text_tokens)
+    text = passage.text(lambda chunk: _rest(place, chunk))
     data: Data = {
         "chunks": [_shown(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
@@ -75,9 +79,47 @@ def _run(context: Context, given: Given) -> Answer:
         data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.moved.commit}
     if any(chunk.is_cut for chunk in passage.chunks):
         data["truncated"] = True
+    if passage.target.is_cut:
+        data["offset"] = passage.target.end
     if context.sight is not None:
         _remember(place, passage)
     return Answer(data, text=text)
+
+
+def _continued(passage: Passage, offset: int, context: int) -> Passage:
+    """Return the target alone from a character on. Raises InvalidArguments."""
+    if context:
+        raise InvalidArguments(
+            "'offset' goes on within one chunk, and 'context' asks for its neighbours",
+            fix="Leave out 'context' to read on, or 'offset' to read from the beginning.",
+            field="context",
+        )
+    if offset >= passage.target.size:
+        raise InvalidArguments(
+            f"'offset' is behind the end of the chunk, which has {passage.target.size:,} characters",
+            fix="Leave out 'offset' to read from the beginning.",
+            field="offset",
+        )
+    return passage.continued(offset)
+
+
+def _within(passage: Passage, tokens: int) -> Passage:
+    """Return as much of a passage as has at most so many tokens, with what is written around its chunks."""
+    text = passage.text()
+    most = fitting(text, 0, tokens)
+    if most == len(text):
+        return passage
+    from workspace.texts.tokens import count_tokens
+
+    overhead = sum(_overhead(chunk) for chunk in passage.chunks)
+    least = len(passage.chunks) * _LEAST_SHOWN
+    for _ in range(_MEASUREMENTS):
+        shorter = passage.shortened(max(most - overhead, least))
+        found = count_tokens(shorter.text()) + overhead // CHARACTERS_PER_TOKEN
+        if found <= tokens or most - overhead <= least:
+            break
+        most = most * tokens // found
+    return shorter
 
 
 def _shown(chunk: PassageChunk) -> Data:
@@ -88,6 +130,8 @@ def _shown(chunk: PassageChunk) -> Data:
         "offset": chunk.offset,
         "text": chunk.text,
     }
+    if chunk.start:
+        data["start"] = chunk.start
     return {**data, "truncated": True} if chunk.is_cut else data
 
 
@@ -99,22 +143,15 @@ def _overhead(chunk: PassageChunk) -> int:
 def _remember(place: Pinned, passage: Passage) -> None:
     """The client has seen the chunks that were shown whole."""
     document = place.snapshot.document(passage.target.path)
-    whole = [document.section_by_key(chunk.key) for chunk in passage.chunks if not chunk.is_cut]
+    whole = [
+        document.section_by_key(chunk.key) for chunk in passage.chunks if not (chunk.is_cut or chunk.start)
+    ]
     place.context.shows(document, [section for section in whole if section is not None])
 
 
-def _rest(place: Pinned, passage: Passage, chunk: PassageChunk) -> str:
-    """How to have more of a chunk that was cut."""
-    if place.context.offers("view_document"):
-        rest = place.rest("view_document", file=chunk.path, slug=chunk.key, offset=len(chunk.text))
-        return f"Read the rest with {rest}"
-    if place.context.offers("read_section"):
-        shown = len(chunk.text)
-        rest = place.rest("read_section", file_path=chunk.path, section_heading=chunk.key, offset=shown)
-        return f"Read the rest with {rest}"
-    if len(passage.chunks) > 1:
-        return f"Read it by itself with {place.call('get_doc', chunk_id=chunk.chunk_id)}"
-    return "The rest is not shown"
+def _rest(place: Pinned, chunk: PassageChunk) -> str:
+    """Return how to read the rest of a chunk that was cut, from the commit that was read."""
+    return f"Read the rest with {place.rest('get_doc', chunk_id=chunk.chunk_id, offset=chunk.end)}"
 
 
 def _next_step(place: Pinned, passage: Passage) -> str:
@@ -127,9 +164,8 @@ def _next_step(place: Pinned, passage: Passage) -> str:
 def _onwards(place: Pinned, passage: Passage) -> str:
     target, last = passage.target, passage.chunks[-1]
     cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
-    readers = ("view_document", "read_section")
-    if cut is not None and (any(map(place.context.offers, readers)) or len(passage.chunks) > 1):
-        return _rest(place, passage, cut)
+    if cut is not None:
+        return _rest(place, cut)
     if last.position < last.total and last.offset < MAX_CONTEXT:
         wider = place.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
         return f"Read more around it with {wider}"

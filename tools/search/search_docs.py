@@ -17,7 +17,7 @@ from workspace.taxonomy import BUILT_IN, KEY
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from index.service import Hit
+    from index.service import Hit, SearchPage
     from tools.context import Context
     from tools.tool import Given
 
@@ -83,7 +83,7 @@ def _run(context: Context, given: Given) -> Answer:
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,
-        "next_step": _next_step(page.hits, page.next_cursor, asked.ref),
+        "next_step": _next_step(page, asked),
     }
     data |= reservations(page)
     return Answer(data)
@@ -122,11 +122,17 @@ def _hit(hit: Hit, commit: str | None) -> Data:
     }
 
 
-def _next_step(hits: tuple[Hit, ...], next_cursor: str | None, ref: str | None) -> str:
-    if not hits:
-        return "Search again as the hint says"
-    step = f"Read one with {call('get_doc', chunk_id=hits[0].chunk_id, **pinned(ref))}"
-    return step + ("; more with cursor: next_cursor" if next_cursor else "")
+def _next_step(page: SearchPage, asked: SearchDocsArguments) -> str:
+    """Return the call that reads the section that answers best, else a search that finds something."""
+    at = pinned(asked.ref)
+    if page.hits:
+        step = f"Read one with {call('get_doc', chunk_id=page.hits[0].chunk_id, **at)}"
+        return step + ("; more with cursor: next_cursor" if page.next_cursor else "")
+    if page.hint and page.hint.suggested_queries:
+        return f"Search again: {call('search_docs', query=page.hint.suggested_queries[0], **at)}"
+    for key, values in page.hint.suggested_filters.items() if page.hint else ():
+        return f"Search again: {call('search_docs', query=asked.query, **{key: values[0]}, **at)}"
+    return "Search again as the hint says"
 
 
 def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:

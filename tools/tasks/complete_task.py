@@ -9,6 +9,7 @@ from pydantic import Field
 from tools.answers import Answer
 from tools.arguments import asked_of, read
 from tools.examples import with_task
+from tools.next_steps import list_call
 from tools.tasks.task_fields import named_task, next_step_after, progress_after
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -42,7 +43,10 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _run(context: Context, given: Given) -> Answer:
     if not asked_of(given):
-        step = 'list_documents {"has_open_tasks": true} shows where tasks are open'
+        listing = list_call(context, has_open_tasks=True)
+        step = (
+            f"See where tasks are open with {listing}" if listing else "Call with the file and slug of a task"
+        )
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)
 

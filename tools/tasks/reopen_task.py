@@ -41,7 +41,9 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _run(context: Context, given: Given) -> Answer:
     if not asked_of(given):
-        step = "view_document {file} shows a document's tasks"
+        step = "Call with the file and slug of a task"
+        if context.offers("view_document"):
+            step += "; view_document {file} shows a document's tasks"
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from tools.answers import Answer, call
 from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read
 from tools.examples import with_document
+from tools.next_steps import list_call
 from tools.targets import target
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -49,7 +50,8 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _run(context: Context, given: Given) -> Answer:
     if not asked_of(given):
-        step = "list_documents {} shows documents with their tags"
+        listing = list_call(context)
+        step = f"Find a document with {listing}" if listing else "Call with a file and its tags"
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)
 
@@ -71,9 +73,11 @@ def _build(context: Context, item: Given) -> Operation:
 def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     tags = last.answer.get("tags") if last else None
-    if isinstance(tags, list) and tags:
+    if isinstance(tags, list) and tags and context.offers("list_documents"):
         return f"Find all that carry one with {call('list_documents', tag=tags[-1])}"
-    return "See all documents with list_documents {}"
+    if listing := list_call(context):
+        return f"Look at other documents with {listing}"
+    return "Tag another document with tag_document, or take a tag away with remove: true"
 
 
 TOOL = Tool(

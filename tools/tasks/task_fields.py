@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import call
 from tools.arguments import InvalidArguments
+from tools.next_steps import view_call
 from tools.outline import progress, task_data
 from tools.targets import target
 from workspace.addresses import read_fragment, resolve_section
@@ -59,8 +59,10 @@ def next_step_after(context: Context, written: Written, done: Sequence[Step]) ->
         document, section = found
         following = next_open(document, section)
         if following:
-            return f"Complete {section.key}[{following.index}] or view_document for progress"
-        return f"View progress with {call('view_document', file=document.path)}: all of {section.key} is done"
+            view = " or view_document for progress" if context.offers("view_document") else ""
+            return f"Complete {section.key}[{following.index}]{view}"
+        look = view_call(context, document.path)
+        return (f"View progress with {look}: all" if look else "All") + f" of {section.key} is done"
     return "Mend the operations that failed and send them again"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from workspace.addresses import SectionNotFound
 from workspace.edits.edit import Edit, Style
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_block import check_tasks
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.document import Document
+
+
+TASKS = "tasks"
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,10 @@ class AddTask(DocumentOperation):
         title = task_title(self.title)
         given = (("Criteria", self.criteria), ("Assignee", self.assignee))
         fields = [(name, text) for name, value in given if (text := field_value(name, value or ""))]
-        place = place_in(document, self.slug, self.before)
+        try:
+            place = place_in(document, self.slug, self.before)
+        except SectionNotFound as error:
+            raise _task_section_not_found(document, error) from error
         splice = place.splice(document, lambda marker, below: _lines(marker, below, title, fields))
         return Edit((splice,), place.answer, f"Add task {place.address} to {self.file}")
 
@@ -46,6 +54,24 @@ class AddTask(DocumentOperation):
         changed, edit = DocumentOperation.revise(self, document, style)
         check_tasks(document, None, changed, edit)
         return changed, edit
+
+
+def _task_section_not_found(document: Document, error: SectionNotFound) -> SectionNotFound:
+    """Return the error of a wrong section with those proposed that hold tasks, `tasks` before all others."""
+    known = [item.key for item in document.sections if item.key == TASKS or document.tasks(item)]
+    known.sort(key=lambda key: key != TASKS)
+    if not known:
+        return SectionNotFound(
+            f"{error.message}, and no section of it has tasks",
+            fix="Add a section 'Tasks' with add_section, then send the call again with slug 'tasks'.",
+            **error.details,
+        )
+    near = [key for key in error.details.get("candidates", ()) if key not in known]
+    return SectionNotFound(
+        error.message,
+        fix=f"Did you mean '{known[0]}'?",
+        **{**error.details, "candidates": [*known[:_SHOWN], *near][:_SHOWN]},
+    )
 
 
 def _lines(marker: bytes, prefix: bytes, title: str, fields: Sequence[tuple[str, str]]) -> str:

@@ -27,6 +27,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 # UTF-8 has no form for a surrogate; a whole pair that was read as JSON is one character by now.
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 _SHOWN_HINTS = 3
+_SHOWN = 100
 
 
 class InvalidContent(WorkspaceError):
@@ -110,10 +111,16 @@ def checked_title(title: str, field: str = "title") -> str:
         raise InvalidTitle(
             f"'{field}' is over {MAX_TITLE} characters", fix="Shorten it; put the rest in the content."
         )
-    if anchors.read_heading(text).name is not None:
+    read = anchors.read_heading(text)
+    if read.name is not None:
         raise InvalidTitle(
             f"'{field}' holds an anchor",
             fix="Leave the anchor out; it is written for you and returned as the slug.",
+        )
+    if read.suffix:
+        raise InvalidTitle(
+            f"'{field}' ends in an attribute list ({read.suffix.strip()[:_SHOWN]})",
+            fix="Leave the list out: a heading keeps the attributes that it has.",
         )
     if not markdown.plain_text(text):
         raise InvalidTitle(f"'{field}' shows no text to a reader", fix="Give it at least one word.")

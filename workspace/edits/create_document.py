@@ -40,10 +40,11 @@ TITLE_MARK = "{title}"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A section of a text: its heading, the HTML anchors on lines above that, and the text below it."""
+    """A section of a text: its heading, the anchors on lines above and below that, and the text below it."""
 
     heading: AnchoredHeading
     above: str
+    below: str
     text: str
 
     @property
@@ -57,7 +58,8 @@ class _Part:
 
     def at(self, level: int) -> str:
         """The heading at a level."""
-        return "\n".join((*self.above.splitlines(), f"{'#' * level} {_one_line(self.heading)}"))
+        line = f"{'#' * level} {_one_line(self.heading)}"
+        return "\n".join((*self.above.splitlines(), line, *self.below.splitlines()))
 
     def text_below(self, level: int) -> str:
         """The text, its headings as far below this level as they were below the part's own."""
@@ -136,7 +138,8 @@ class CreateDocument(Operation):
 def _parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part]]:
     """The text before the first heading, and the parts after it: each by itself, or with what is nested."""
     lines = text.split("\n")
-    headings = read_headings(Lines(text.encode()), closed_outline(text, "initial_content"))
+    read = Lines(text.encode())
+    headings = read_headings(read, closed_outline(text, "initial_content"))
     if is_nested:
         headings = _topmost(headings)
     starts = [*(heading.first_line for heading in headings), len(lines)]
@@ -144,11 +147,17 @@ def _parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part]]:
         _Part(
             heading,
             "\n".join(lines[heading.first_line : heading.block.line]).strip(),
-            strip_blank_lines("\n".join(lines[heading.block.end : end])),
+            "\n".join(lines[heading.block.end : _body_line(read, heading)]),
+            strip_blank_lines("\n".join(lines[_body_line(read, heading) : end])),
         )
         for heading, end in zip(headings, starts[1:], strict=True)
     ]
     return strip_blank_lines("\n".join(lines[: starts[0]])), parts
+
+
+def _body_line(lines: Lines, heading: AnchoredHeading) -> int:
+    """Return the line on which the text of a heading begins."""
+    return heading.block.end + len(lines.data[heading.below_start : heading.body].splitlines())
 
 
 def _topmost(headings: list[AnchoredHeading]) -> list[AnchoredHeading]:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.addresses import InvalidAddress, resolve_section, split_address
 from workspace.edits.content import DEEP_LEVEL, deep_hint
 from workspace.edits.moving.section_place import InvalidMove, find_place
 from workspace.edits.operation import DocumentOperation, Outcome
+from workspace.errors import Among, Listed
 from workspace.links.shown import shown
 from workspace.paths import check_path
+from workspace.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
+    from workspace.document import Document
     from workspace.edits.edit import Style
     from workspace.edits.moving.relocation import Relocated
     from workspace.overlay import Overlay
     from workspace.snapshot import Snapshot
 
 _SHOWN = 3
+_CLOSE = 0.8  # of two file names: a slip of the keyboard, and not another document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +67,7 @@ class MoveSection(DocumentOperation):
                 fix="Move the whole document with move_document, or name a section.",
             )
         to_path, parent_slug = self._destination(overlay)
-        target = source if to_path == path else overlay.document(to_path)
+        target = source if to_path == path else _target(overlay, to_path)
         place = find_place(
             target, parent_slug, self.before, self.after, section if target is source else None
         )
@@ -155,3 +161,24 @@ def _hints(moved: Relocated, was: str) -> tuple[str, ...]:
     if section.level > DEEP_LEVEL:
         hints.append(deep_hint(section.key, section.level))
     return tuple(hints)
+
+
+def _target(overlay: Overlay, path: str) -> Document:
+    """Return the document that a section moves to. Raises DocumentNotFound, which says how to create it."""
+    try:
+        return overlay.document(path)
+    except NotADocument:
+        raise
+    except DocumentNotFound as error:
+        if error.code != DocumentNotFound.code or overlay.snapshot.entry(path) is not None:
+            raise
+        stem = PurePosixPath(path).stem
+        names = {PurePosixPath(known).stem: known for known in overlay.snapshot.documents}
+        close = [names[name] for name in get_close_matches(stem, names, n=_SHOWN, cutoff=_CLOSE)]
+        meant = f"Did you mean '{close[0]}'? Else create" if close else "Create"
+        raise DocumentNotFound(
+            f"no document '{shown(path)}'",
+            fix=f"{meant} that document, then send the call again.",
+            among=Among(Listed.MISSING, path),
+            candidates=close,
+        ) from error

@@ -28,7 +28,9 @@ LINKS = frozenset({"broken-link", "broken-fragment", "broken-image"})
 
 _SWITCH = re.compile(rb"<!--\s*docyard:")
 
-MENDED = frozenset({MISSING_ANCHOR, "malformed-task", "trailing-space", "invisible-character", *LINKS})
+MENDED = frozenset(
+    {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
+)
 """The rules some of whose findings are safe to mend."""
 
 

@@ -43,6 +43,8 @@ def together(several: Iterable[Survival | None]) -> Survival | None:
 
 def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
     """Whether a name of a place may lead to another one now; yes where only a closer look could tell."""
+    if any(was.aliases != now.aliases for was, now in zip(before.sections, after.sections, strict=True)):
+        return True
     given = {
         now.anchor: now.position
         for was, now in zip(before.sections, after.sections, strict=True)

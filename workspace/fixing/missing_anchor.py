@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace import anchors, markdown
-from workspace.anchors import AnchorForm
 from workspace.edits.content import taken_names
 from workspace.edits.edit import Splice
+from workspace.edits.moving.heading_marks import anchor_splice
 from workspace.fixing.mend import Left, Mend
 from workspace.headings import inline_span, rewritten
 from workspace.slugs import Names
@@ -20,6 +20,7 @@ from workspace.slugs import Names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workspace.anchors import AnchorForm
     from workspace.document import Document, Section
     from workspace.headings import AnchoredHeading
 
@@ -99,15 +100,13 @@ def _splice(document: Document, heading: AnchoredHeading, name: str, form: Ancho
     """The bytes that put an anchor into a heading; None where it would not be read as one."""
     if not anchors.is_valid_name(name):
         return None
-    written = anchors.write_heading("", name, form)
     start, end = inline_span(document.lines, heading.block)
     if start == end:
-        return Splice(*rewritten(document.lines, heading.block, written))
-    if form is AnchorForm.HTML:
-        splice, source = Splice(start, start, written.encode()), written + heading.block.source
-    else:
-        splice, source = Splice(end, end, f" {written}".encode()), f"{heading.block.source} {written}"
-    read = anchors.read_heading(source)
+        return Splice(*rewritten(document.lines, heading.block, anchors.write_heading("", name, form)))
+    source = heading.block.source
+    splice = anchor_splice(document, heading, name, form)
+    behind, text = anchors.insertion(source, name, form)
+    read = anchors.read_heading(source[: len(source) - len(behind)] + text + behind)
     is_read = read.name == name and markdown.plain_text(read.words) == heading.title
     return splice if is_read else None
 

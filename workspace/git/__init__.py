@@ -12,7 +12,10 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     revisions.py      what names and the beginnings of ids stand for
     files.py          which files Git ignores or has staged
     store.py          objects are added, never a ref moved, and what a checkout needs
-    loose.py          objects that a crash may have left broken
+    private_folder.py the folder `docyard/` in the Git directory, which other users cannot enter;
+                      sharing.py says whether Git shares the repository with a group
+    loose.py          objects that are files of their own: read, looked at, written
+    housekeeping.py   objects that a running `git gc` must not remove
     packed.py         objects of a folder that is no repository
     packing.py        objects are written into a pack of their own
     index_file.py     Git's index as a value; index_entries.py is how an entry is written

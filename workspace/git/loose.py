@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import time
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+from workspace.git.private_folder import make_subfolder
 
 # More than the kind and the size of an object take, which stand before its bytes.
 _HEADER = 64
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _PIECE = 1 << 16
+_FIRST_PIECE = 1 << 12
+_MAX_UNPACKED_BYTES = 1 << 28
+_ATTEMPTS = 20
+_PAUSE_S = 0.0005
+
+T = TypeVar("T")
 
 BROKEN_OBJECTS = "docyard/broken-objects"
 """Where broken loose objects are set aside, within the common Git directory."""
@@ -76,12 +88,102 @@ def set_aside(common_dir: Path, id: str) -> bool:
     try:
         read_loose(common_dir, id)
     except BrokenObject:
-        aside = common_dir / BROKEN_OBJECTS
-        aside.mkdir(parents=True, exist_ok=True)
+        aside = make_subfolder(common_dir, Path(BROKEN_OBJECTS).name)
         with suppress(FileNotFoundError):
             os.rename(loose_path(common_dir, id), free_name(aside / id))
         return True
     return False
+
+
+def is_loose(common_dir: Path, id: str) -> bool:
+    """Return True if an object has a file of its own now; libgit2 is not asked, which caches packs."""
+    return os.path.exists(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
+
+
+def loose_file(common_dir: Path, id: str) -> bytes | None:
+    """Return the file of a loose object as it is stored; None if the object is not loose."""
+    try:
+        with open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", "rb") as stream:
+            return stream.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def pack_loose(kind: str, data: bytes) -> bytes:
+    """Return the file of a loose object with these bytes."""
+    return zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data, 1)
+
+
+def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
+    """Yield the id, the file, the kind and the data of each loose object of a concatenation of their files.
+
+    The iteration ends at the first that is cut off or damaged, or has over 256 MB of data.
+    """
+    view, start = memoryview(files), 0
+    while start < len(files):
+        reader, parts, size_read, position = zlib.decompressobj(), list[bytes](), 0, start
+        while not reader.eof:
+            # In pieces: what follows the object is copied, too, and thousands may follow.
+            piece = view[position : position + (_PIECE if parts else _FIRST_PIECE)]
+            try:
+                parts.append(reader.decompress(piece, _MAX_UNPACKED_BYTES))
+            except zlib.error:
+                return
+            size_read += len(parts[-1])
+            position += len(piece)
+            if not reader.eof and (not piece or reader.unconsumed_tail or size_read > _MAX_UNPACKED_BYTES):
+                return
+        position -= len(reader.unused_data)
+        raw = b"".join(parts)
+        header, _, data = raw.partition(b"\0")
+        kind, _, size = header.partition(b" ")
+        if size != b"%d" % len(data):
+            return
+        id = hashlib.sha1(raw, usedforsecurity=False).hexdigest()
+        yield id, bytes(view[start:position]), kind.decode("ascii", "replace"), data
+        start = position
+
+
+def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> None:
+    """Write the file of a loose object, whatever packs hold it. Errors: OSError."""
+    target = loose_path(common_dir, id)
+
+    def write() -> None:
+        target.parent.mkdir(exist_ok=True)
+        # Git removes files of this name that a crash has left (git-prune).
+        draft = target.with_name(f"tmp_obj_{secrets.token_hex(8)}")
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444), "wb") as stream:
+                stream.write(file)
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+            os.replace(draft, target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        if durable:
+            for folder in (target.parent, target.parent.parent):
+                handle = os.open(folder, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+    repeat_while_pruned(write)
+
+
+def repeat_while_pruned(write: Callable[[], T]) -> T:
+    """Return what `write` returns; repeat it where Git removed its folder or its draft meanwhile.
+
+    `git repack` and `git gc` remove folders of loose objects that are empty, and `git prune` drafts.
+    """
+    for attempt in range(_ATTEMPTS - 1):
+        # `mkdir` says that a folder exists which is removed before it is looked at.
+        with suppress(FileNotFoundError, FileExistsError):
+            return write()
+        time.sleep(attempt * _PAUSE_S)
+    return write()
 
 
 def free_name(path: Path) -> Path:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import pygit2
 from pygit2.enums import ObjectType
 
 from workspace import objects
+from workspace.errors import WorkspaceError
 from workspace.git.comparing import TreeComparison
-from workspace.git.loose import BrokenObject, LargeObject, read_loose
-from workspace.git.repository import DamagedRepository, missing
+from workspace.git.loose import BrokenObject, LargeObject, is_loose, read_loose
+from workspace.git.repository import DamagedRepository, missing, open_repository
 from workspace.objects import Commit, Entry
 
 _LOOKED_AT = 50_000
 _TAGS = 10  # tags that name one another
+_ATTEMPTS = 5
+_TRUSTED = 1.0  # seconds for which a repository that was opened again counts as up to date
+
+T = TypeVar("T")
 
 
 class ObjectReader:
@@ -32,6 +40,8 @@ class ObjectReader:
         self._lock = threading.RLock()
         self._whole: set[str] = set()
         self._repo = repo
+        self._packs: frozenset[str] | None = None
+        self._reopened = 0.0
         self.common_dir = common_dir
 
     def commit(self, id: str) -> Commit:
@@ -88,6 +98,10 @@ class ObjectReader:
         """A blob's bytes."""
         return self._read(id, ObjectType.BLOB)
 
+    def data(self, id: str, kind: str) -> bytes:
+        """Return the bytes of an object; `kind` is "blob", "tree" or "commit"."""
+        return self._read(id, ObjectType[kind.upper()])
+
     def blob_within(self, id: str, most: int) -> bytes | None:
         """A blob's bytes; None if it has more than `most`, and these are not read then."""
         try:
@@ -99,25 +113,31 @@ class ObjectReader:
         """A blob's length in bytes, without reading it."""
         with self._lock:
             self._look_at(id)
-            try:
-                return self._repo.odb.read_header(id)[1]
-            except (KeyError, pygit2.GitError):
-                raise self._missing(id) from None
+            return self._ask(id, lambda: self._repo.odb.read_header(id))[1]
 
     def has(self, id: str) -> bool:
         """Whether an object of any kind is here."""
         with self._lock:
             return id in self._repo.odb
 
+    def missing_on_disk(self, ids: Iterable[str]) -> list[str]:
+        """Return those of some objects that are in no file and in no pack now.
+
+        libgit2 answers `has` also from its cache of objects, and from packs that were removed since. So the
+        repository is opened again, but only if one of the objects has no file of its own.
+        """
+        absent = [id for id in ids if not is_loose(self.common_dir, id)]
+        if not absent:
+            return []
+        stored = self._opened().odb
+        return [id for id in absent if id not in stored]
+
     def peeled(self, id: str) -> tuple[str, str]:
         """What an object is, or a tag names in the end: its kind ("commit", "tree" or "blob") and its id."""
         for _ in range(_TAGS):
             with self._lock:
                 self._look_at(id)
-                try:
-                    kind = self._repo.odb.read_header(id)[0]
-                except (KeyError, ValueError, pygit2.GitError):
-                    raise self._missing(id) from None
+                kind = self._ask(id, lambda: self._repo.odb.read_header(id))[0]  # noqa: B023
             if kind != ObjectType.TAG:
                 return kind.name.lower(), id
             # The first line of a tag says which object it stands for.
@@ -130,10 +150,7 @@ class ObjectReader:
 
     def _tree(self, id: str) -> pygit2.Tree:
         self._look_at(id)
-        try:
-            found = self._repo[id]
-        except (KeyError, ValueError, pygit2.GitError):
-            raise self._missing(id) from None
+        found = self._ask(id, lambda: self._repo[id])
         if not isinstance(found, pygit2.Tree):
             raise self._missing(id)
         return found
@@ -160,15 +177,45 @@ class ObjectReader:
     def _stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
         """An object's bytes as libgit2 reads them: from a pack, or from another repository's objects."""
         with self._lock:
-            try:
-                if most is not None and self._repo.odb.read_header(id)[1] > most:
-                    raise LargeObject(id)
-                found, data = self._repo.odb.read(id)
-            except (KeyError, ValueError, pygit2.GitError):
-                raise self._missing(id) from None
+            if most is not None and self._ask(id, lambda: self._repo.odb.read_header(id))[1] > most:
+                raise LargeObject(id)
+            found, data = self._ask(id, lambda: self._repo.odb.read(id))
         if found != kind:
             raise self._missing(id)
         return data
+
+    def _ask(self, id: str, read: Callable[[], T]) -> T:
+        """Return what `read` gets of an object from libgit2, again where Git has repacked meanwhile."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return read()
+            except (KeyError, ValueError, OSError, pygit2.GitError):
+                if not self._reopen():
+                    break
+        raise self._missing(id)
+
+    def _reopen(self) -> bool:
+        """Open the repository again if its packs changed: libgit2 goes on reading those that were removed.
+
+        Return False if nothing suggests that a second look finds more.
+        """
+        try:
+            packs = frozenset(os.listdir(self.common_dir / "objects" / "pack"))
+        except OSError:
+            packs = frozenset()
+        # The packs of a repository that lends its objects are not listed here.
+        if packs == self._packs and time.monotonic() < self._reopened + _TRUSTED:
+            return False
+        try:
+            self._repo = self._opened()
+        except WorkspaceError:  # it was removed, or cannot be read any more
+            return False
+        self._packs, self._reopened = packs, time.monotonic()
+        return True
+
+    def _opened(self) -> pygit2.Repository:
+        """Open the repository."""
+        return open_repository(self.common_dir)
 
     def _look_at(self, id: str) -> None:
         """Raise `DamagedRepository` for a loose object that is not whole, before libgit2 reads it."""

@@ -90,6 +90,10 @@ class PackedReader(GitReader):
     def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
         return None
 
+    def _reopen(self) -> bool:
+        """Return False: nobody repacks an artifact, and what was held open is read to the end."""
+        return False
+
     def _missing(self, id: str) -> DamagedRepository:
         return DamagedRepository(
             "an object of the artifact is missing or broken",

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from workspace.objects import object_id
 
 DRAFT = ".draft"
+KEEP = ".keep"
 _KINDS = {"commit": 1, "tree": 2, "blob": 3}
 _IDX = b"\xfftOc\x00\x00\x00\x02"
 _FAR = 1 << 31  # offsets from here on stand in a table of their own
@@ -46,26 +47,64 @@ class _Place(NamedTuple):
     crc: int
 
 
-def write_pack(folder: Path, objects: Iterable[Packed], count: int, durable: bool = False) -> str:
+def write_pack(
+    folder: Path, objects: Iterable[Packed], count: int, durable: bool = False, keep: bytes | None = None
+) -> str:
     """Write a pack of `count` different objects, with its index, and give its name without a suffix.
+
+    With `keep`, a file of the same name with these bytes has Git's housekeeping leave it alone (git-repack).
 
     The name is that of the bytes, so a pack is never replaced by another. Raises ObjectChanged, OSError, and
     ValueError if there are not `count` objects; nothing is left behind then.
     """
     draft = folder / f"{secrets.token_hex(8)}{DRAFT}"
     index = draft.with_suffix(".idx" + DRAFT)
+    marker = draft.with_suffix(KEEP + DRAFT)
+    placed: list[Path] = []
     try:
         places, digest = _write_objects(draft, objects, count, durable)
         _write(index, _index(places, digest), durable)
         name = f"pack-{digest.hex()}"
-        # Who finds the index finds the pack.
-        os.replace(draft, folder / f"{name}.pack")
-        os.replace(index, folder / f"{name}.idx")
+        is_new = not (folder / f"{name}.idx").exists()
+        moves = [(draft, ".pack"), (index, ".idx")]
+        if keep is not None:
+            _write(marker, keep, durable)
+            # Before the pack has its name: nothing that removes packs sees it without.
+            moves.insert(0, (marker, KEEP))
+        # The index comes last: whatever finds it finds the pack.
+        for source, suffix in moves:
+            os.replace(source, folder / f"{name}{suffix}")
+            placed += [folder / f"{name}{suffix}"] if is_new else []
         return name
+    except BaseException:
+        for file in placed:
+            file.unlink(missing_ok=True)
+        raise
     finally:
-        for file in (draft, index):
+        for file in (draft, index, marker):
             with suppress(FileNotFoundError):
                 file.unlink()
+
+
+def read_whole_objects(pack: Path) -> Iterator[Packed]:
+    """Yield the objects of a pack that `write_pack` wrote. Raises OSError, and ValueError for any other."""
+    data = pack.read_bytes()
+    names = {number: kind for kind, number in _KINDS.items()}
+    offset, end = 12, len(data) - 20
+    while offset < end:
+        byte = data[offset]
+        kind = names.get(byte >> 4 & 7)
+        while data[offset] & 128:
+            offset += 1
+        reader = zlib.decompressobj()
+        try:
+            content = reader.decompress(memoryview(data)[offset + 1 :])
+        except zlib.error as error:
+            raise ValueError("an object of the pack is damaged") from error
+        if kind is None or not reader.eof:
+            raise ValueError("the pack has an object that is not stored whole")
+        offset = len(data) - len(reader.unused_data)
+        yield Packed(kind, object_id(kind, content), content)
 
 
 def packed_ids(index: Path) -> frozenset[str]:

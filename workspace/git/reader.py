@@ -51,6 +51,9 @@ class GitReader(ObjectReader):
         """Another process that is given a reader opens the repository for itself."""
         return GitReader, (self.common_dir,)
 
+    def _opened(self) -> pygit2.Repository:
+        return open_repository(self._path)
+
     def head(self) -> Head:
         """What this work tree has checked out."""
         with self._lock:
@@ -79,6 +82,13 @@ class GitReader(ObjectReader):
         """What a ref of this whole name holds, read afresh; None if there is none, or it is symbolic."""
         with self._lock:
             return self._target(ref)
+
+    def other_tips(self, branch: str) -> frozenset[str]:
+        """Return the ids that all refs but this branch hold, read afresh."""
+        with self._lock:
+            names = self._repo.listall_references()
+            found = {self._target(name) for name in names if name != _HEADS + branch}
+        return frozenset(id for id in found if id is not None)
 
     def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
         """The best common ancestors of two commits (git-merge-base), the youngest first; none if unrelated.

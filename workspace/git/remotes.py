@@ -6,6 +6,8 @@ of a pack the id that its bytes have, so nothing else can come under a name that
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -25,6 +27,7 @@ from workspace.remotes.wording import cleaned
 
 _HEADS = "refs/heads/"
 _MESSAGE = "docyard sync"
+_ATTEMPTS = 5
 _MOST_BRANCHES = 5_000
 _NOT_AHEAD = ("non-fastforwardable", "contains commits that are not present locally")
 
@@ -187,15 +190,22 @@ def _list(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Wa
 def _fetch(
     repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Wanted, into: str
 ) -> dict[str, str]:
-    remote = _connected(repo, peer, exchange)
-    found = wanted.among(_heads(remote))
-    specs = [
-        f"+{_HEADS}{branch}:{into}{branch}"
-        for branch, commit in found.items()
-        if wanted.known.get(branch) != commit
-    ]
-    if specs:
-        remote.fetch(specs, _MESSAGE, exchange, proxy=True)
+    for attempt in range(_ATTEMPTS):
+        remote = _connected(repo, peer, exchange)
+        found = wanted.among(_heads(remote))
+        specs = [
+            f"+{_HEADS}{branch}:{into}{branch}"
+            for branch, commit in found.items()
+            if wanted.known.get(branch) != commit
+        ]
+        try:
+            if specs:
+                remote.fetch(specs, _MESSAGE, exchange, proxy=True)
+            break
+        except (OSError, pygit2.GitError) as error:
+            # `git pack-refs` removes folders of refs that are empty, also one that was just made.
+            if attempt == _ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
+                raise
     if parse_address(remote.url or "").password is not None:
         # `insteadOf` has put a password into the URL, which libgit2 writes there.
         Path(repo.path, "FETCH_HEAD").unlink(missing_ok=True)

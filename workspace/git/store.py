@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
 from workspace import objects
 from workspace.git.index_file import IndexFile
-from workspace.git.loose import set_aside
+from workspace.git.loose import loose_file, pack_loose, repeat_while_pruned, set_aside, write_loose
 from workspace.git.reader import GitReader
 from workspace.git.repository import open_repository, writing
 from workspace.objects import Entry, Signature
@@ -30,6 +30,21 @@ class GitStore(GitReader):
         self._stores: dict[Path, GitStore] = {}
         self._rules = self._line_rules()
         self._index: IndexFile | None = None
+        self._recording = threading.local()
+
+    @contextmanager
+    def recording(self, *, durable: bool) -> Iterator[dict[str, bytes]]:
+        """Collect the objects that this thread writes during the block: their loose files, by id.
+
+        Each of them gets a file of its own, even if a pack has the object: no ref may name that pack's copy,
+        and then `git repack` removes it.
+        """
+        files: dict[str, bytes] = {}
+        self._recording.files, self._recording.durable = files, durable
+        try:
+            yield files
+        finally:
+            del self._recording.files, self._recording.durable
 
     def put_blob(self, data: bytes) -> str:
         """Write a blob and return its id."""
@@ -50,9 +65,20 @@ class GitStore(GitReader):
                     builder.remove(name)
             if not len(builder):
                 return None
-            id = str(builder.write())
+
+            def write() -> str:
+                with writing():
+                    return str(builder.write())
+
+            def data() -> bytes:
+                entries = {entry.name: entry for entry in self.tree(tree)} if tree else {}
+                after = {**entries, **changes}
+                return objects.tree_bytes(entry for entry in after.values() if entry is not None)
+
+            id = repeat_while_pruned(write)
             if set_aside(self.common_dir, id):
-                builder.write()
+                repeat_while_pruned(write)
+            self._record(ObjectType.TREE, id, data)
             return id
 
     def put_commit(
@@ -128,10 +154,28 @@ class GitStore(GitReader):
 
     def _write(self, kind: ObjectType, data: bytes) -> str:
         id = objects.object_id(kind.name.lower(), data)
-        with self._lock, writing():
+
+        def write() -> None:
+            with writing():
+                self._repo.odb.write(kind, data)
+
+        with self._lock:
             # libgit2 takes an object that is there for written, also one that a loss of power left empty.
             set_aside(self.common_dir, id)
-            return str(self._repo.odb.write(kind, data))
+            repeat_while_pruned(write)
+            self._record(kind, id, lambda: data)
+        return id
+
+    def _record(self, kind: ObjectType, id: str, data: Callable[[], bytes]) -> None:
+        """Add an object that was written to those of a recording, if one is under way."""
+        files: dict[str, bytes] | None = getattr(self._recording, "files", None)
+        if files is None:
+            return
+        file = loose_file(self.common_dir, id)
+        if file is None:
+            file = pack_loose(kind.name.lower(), data())
+            write_loose(self.common_dir, id, file, durable=self._recording.durable)
+        files[id] = file
 
 
 _fsync_lock = threading.Lock()

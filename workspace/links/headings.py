@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import markdown
-from workspace.anchors import AnchorForm, HeadingText, read_heading
+from workspace.anchors import AnchorForm, HeadingText, read_heading, without_lists
 from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
 from workspace.links.rules import Dialect
 from workspace.slugs import Names
@@ -16,23 +16,22 @@ if TYPE_CHECKING:
 
     from workspace.document import Document
 
-# Python-Markdown's `attr_list`: {: #id .class } or {#id} at the end of a heading.
-_ATTRIBUTES = re.compile(r"\{:?(?P<list>[^{}\n]+)\}$")
-_ID = re.compile(r"(?:^|[ ])(?:#|id=)[\"']?(?P<name>[^\s\"'#]+)")
+# Whatever Python-Markdown's `attr_list` takes for attributes at the end of a heading.
+_ATTRIBUTES = re.compile(r"\{:?[^{}\n]+\}$")
 # Tags and images that leave spaces at the ends of a text, and entities that are spaces.
 _ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
 # Anchors on lines of their own, which an underlined heading has among its words.
 _ANCHORS_ABOVE = re.compile(r"^(?:<a [^<>`\\]*>[ \t]*</a>[ \t]*\r?\n)+", re.IGNORECASE)
 _AT_ENDS = re.compile(r"[<&]|!\[|` | `")
 # An anchor in braces that is text for a renderer without a doubt.
-_PLAIN_BRACES = re.compile(r"[ \t]*\{#[A-Za-z0-9./-]+\}")
+_PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 
 
 class LinkedHeading(NamedTuple):
     """A heading at any depth: the byte of its line, its inline Markdown, and that less its anchor.
 
-    Only an anchor in braces or angles is taken off `words`: in HTML it is no text for anybody. `text` is what
-    a renderer has of the words, where that is known already: the spaces beside tags and images count.
+    Only attribute lists and an anchor in angles are taken off `words`: HTML is no text for anybody. `text` is
+    what a renderer has of the words, where that is known already: the spaces beside tags and images count.
     """
 
     offset: int
@@ -42,7 +41,7 @@ class LinkedHeading(NamedTuple):
 
     @property
     def is_anchored(self) -> bool:
-        """Whether it has an anchor in braces or angles."""
+        """Whether it has an attribute list, or an anchor in angles."""
         return self.words != self.source
 
 
@@ -62,9 +61,9 @@ def all_headings(document: Document) -> Sequence[LinkedHeading]:
 
 
 def _read(offset: int, source: str, text: HeadingText, title: str | None) -> LinkedHeading:
-    is_written = text.form in (AnchorForm.BRACES, AnchorForm.ANGLE)
-    words = text.prefix + text.words if is_written else source
-    return LinkedHeading(offset, source, words, None if title is None else _with_spaces(title, words))
+    is_listed = text.form not in (None, AnchorForm.HTML)
+    bare = text.prefix + text.words if is_listed else without_lists(source)
+    return LinkedHeading(offset, source, bare, None if title is None else _with_spaces(title, bare))
 
 
 def _with_spaces(title: str, words: str) -> str | None:
@@ -88,9 +87,9 @@ def derived(
             return _github(headings)
         case Dialect.DOCUSAURUS:
             # @docusaurus/mdx-loader, `remark/headings`: a heading with an id of its own takes no number.
-            own = ((read_heading(at.source).name, at.offset) for at in headings if at.is_anchored)
-            named = [(name, offset) for name, offset in own if name]
-            return [*named, *_github([heading for heading in headings if not heading.is_anchored])]
+            own = [(_own_name(at, Dialect.DOCUSAURUS), at) for at in headings]
+            named = [(name, at.offset) for name, at in own if name]
+            return [*named, *_github([at for name, at in own if not name])]
         case Dialect.MKDOCS:
             return _mkdocs(headings, written)
 
@@ -115,19 +114,26 @@ def _github(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
 
 
 def _mkdocs(headings: Iterable[LinkedHeading], written: set[str]) -> Iterable[tuple[str, int]]:
-    explicit: list[tuple[str, int]] = []
-    slugs: list[tuple[str, int]] = []
-    for heading in headings:
-        attributes = _ATTRIBUTES.search(heading.source)
-        named = _ID.search(attributes["list"]) if attributes else None
-        if named:
-            explicit.append((named["name"], heading.offset))
-        else:
-            if attributes:
-                heading = heading._replace(words=heading.source[: attributes.start()], text=None)
-            slugs.append((mkdocs_slug(_visible(heading)), heading.offset))
+    own = [(_own_name(at, Dialect.MKDOCS), at) for at in headings]
+    explicit = [(name, at.offset) for name, at in own if name]
+    slugs = [(mkdocs_slug(_visible(_without_braces(at))), at.offset) for name, at in own if not name]
     ids = UnderscoredIds({*written, *(name for name, _ in explicit)})
     return [*explicit, *((ids.give(name), offset) for name, offset in slugs)]
+
+
+def _own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
+    """Return the id that a dialect takes from a heading's attribute list, or from angles."""
+    if not heading.is_anchored:
+        return None
+    text = read_heading(heading.source)
+    is_known = text.form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
+    return text.name if is_known and text.form is not AnchorForm.HTML else None
+
+
+def _without_braces(heading: LinkedHeading) -> LinkedHeading:
+    """Return a heading without braces that Python-Markdown takes for attributes, and Docyard for words."""
+    found = _ATTRIBUTES.search(heading.words)
+    return heading._replace(words=heading.words[: found.start()], text=None) if found else heading
 
 
 def _visible(heading: LinkedHeading) -> str:

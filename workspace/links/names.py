@@ -1,8 +1,8 @@
 """Names: the fragments by which links reach places of a document.
 
 What an author wrote comes first: anchors of headings, ids of HTML, footnotes. Then come the fragments that
-the dialect's renderer derives from all headings together, then Docyard's own addresses. A name that several
-places have leads to the first of them, as in a browser.
+the dialect's renderer derives from all headings together, then Docyard's own addresses, those of earlier
+versions last. A name that several places have leads to the first of them, as in a browser.
 """
 
 from __future__ import annotations
@@ -107,6 +107,9 @@ def _names(document: Document, dialect: Dialect) -> dict[str, Place]:
         for name, offset in with_braces(headings):
             if name not in names:
                 names[name] = place_at(offset)
+    for name, sections in document.earlier_names.items():
+        if len(sections) == 1:
+            names.setdefault(name, _place(sections[0]))
     return names
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from workspace.document import Document
 
-_ANCHOR = re.compile(rb"""\{#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)""")
+_ANCHOR = re.compile(
+    rb"""\{(?::|/\*)?[ \t]*#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)"""
+)
 # What a merge may write anew: the level of a heading, the number of an item, a task's box.
 _MARKS = re.compile(rb"(?:[ \t]*(?:#{1,6}|[-*+]|\d{1,9}[.)])(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?")
 _SAYS = re.compile(rb"[^\W_]|[^\x00-\x7f]")

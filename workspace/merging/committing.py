@@ -58,6 +58,7 @@ def commit_merge(
     *,
     message: Callable[[Merge], str],
     resolutions: Resolutions | None = None,
+    adjust: Callable[[Merge], Merge] | None = None,
     check: Callable[[Merge], None] | None = None,
     confirm: Callable[[], None] | None = None,
     person: Person | None = None,
@@ -66,7 +67,8 @@ def commit_merge(
 
     The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is made
     again with the new tip, and `check`, which may raise what refuses it, is asked again. `confirm` is asked
-    in the writer's turn, right before the commit: it must be quick. The author is the `person` that a token
+    in the writer's turn, right before the commit: it must be quick. `adjust` may replace what a merge without
+    conflicts makes, before it is checked. The author is the `person` that a token
     has proved, else Git's configured identity.
 
     Raises MergeConflict, what `merge_commits` raises, ReadOnly, SigningRequired, Busy, and what `Publication`
@@ -85,6 +87,9 @@ def commit_merge(
             return None
         if merge.conflicts:
             raise MergeConflict(merge.ours.commit, merge.conflicts, theirs)
+        if adjust is not None:
+            merge = adjust(merge)
+            made[:] = [merge]
         if check is not None:
             check(merge)
         check_signing(merge.ours)

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 class Heading(NamedTuple):
-    """A heading in its parts: the lines with anchors above it, anchors before its words, words, and after."""
+    """A heading in its parts: the lines with anchors above it, anchors before its words, words, and after.
+
+    `below` are the attribute lists on the lines below it.
+    """
 
     above: bytes
     prefix: str
     words: str
     suffix: str
+    below: bytes
 
 
 def heading_bytes(document: Document, section: Section, level: int | None = None) -> bytes:
@@ -48,8 +52,8 @@ def merged_heading(
     parts = [None if side is None else _parts(*side) for side in (base, ours, theirs)]
     if parts[0] is None or parts[1] is None or parts[2] is None:
         return None
-    above, prefix, words, suffix = (three_way(*versions) for versions in zip(*parts, strict=True))
-    if above is CLASH or prefix is CLASH or words is CLASH or suffix is CLASH:
+    above, prefix, words, suffix, below = (three_way(*versions) for versions in zip(*parts, strict=True))
+    if above is CLASH or prefix is CLASH or words is CLASH or suffix is CLASH or below is CLASH:
         return None
     document, section = ours
     assert section.heading is not None
@@ -63,7 +67,10 @@ def merged_heading(
     if above != parts[1].above:
         splices.append(Splice(first, section.heading_start, above))
     stop = end_of_text(document.data, first, section.body)
-    return spliced(document.data[:stop], splices)[first:]
+    if below != parts[1].below:
+        stop = end_of_text(document.data, first, section.heading.below_start)
+    merged_bytes = spliced(document.data[:stop], splices)[first:]
+    return merged_bytes if below == parts[1].below or not below else merged_bytes + document.ending + below
 
 
 def _parts(document: Document, section: Section) -> Heading | None:
@@ -72,4 +79,6 @@ def _parts(document: Document, section: Section) -> Heading | None:
     first = start_of_text(document.data, section.start, section.body)
     text = section.heading.text
     above = document.data[first : section.heading_start]
-    return Heading(above, text.prefix, text.words, text.suffix)
+    behind = section.heading.below_start
+    below = document.data[behind : end_of_text(document.data, behind, section.body)]
+    return Heading(above, text.prefix, text.words, text.suffix, below)

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from workspace.policy.people import Keyring
     from workspace.policy.person import Person
     from workspace.policy.rules import Governed
+    from workspace.policy.unreviewed import Unreviewed
     from workspace.proposals.encoding import Event
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.words import Author
+
+NEEDS_REFRESH = "NEEDS_REFRESH"
+"""The code of a block where the merge would bring text under a rule that no reviewer has seen."""
 
 _SHOWN = 60
 
@@ -25,6 +29,7 @@ _NOT_COUNTED = {
     Void.UNSEALED: "without a seal that proves them",
     Void.COPIED: "with a copied seal",
     Void.OUTDATED: "of another commit",
+    Void.UNSEEN: "of less than the merge would bring",
     Void.OWN: "of one's own work",
 }
 
@@ -73,12 +78,14 @@ class Block(NamedTuple):
 class Judgement(NamedTuple):
     """What is asked of a proposal, and what stops it, whoever wants to merge it.
 
-    `void` says of each approval that does not count why, by the id of its event.
+    `void` says of each approval that does not count why, by the id of its event. `unreviewed` is what the
+    merge would bring under a rule that is not in the proposal's commit.
     """
 
     demands: tuple[Demand, ...]
     blocks: tuple[Block, ...]
     void: Mapping[str, Void]
+    unreviewed: tuple[Unreviewed, ...] = ()
 
 
 def judge(
@@ -88,21 +95,24 @@ def judge(
     checks: Sequence[Checked],
     tokens: Keyring,
     own: frozenset[str],
+    unreviewed: tuple[Unreviewed, ...] = (),
 ) -> Judgement:
-    """Judges a proposal as it is now.
+    """Judge a proposal as it is now.
 
     `said` are its events in order, `governed` the rules of the target's tip that govern what it changes,
-    `checks` those of the merge's result, `own` the addresses of people who wrote commits of it by hand.
+    `checks` those of the merge's result, `own` the addresses of people who wrote commits of it by hand,
+    `unreviewed` what the merge would bring under a rule beyond the proposal's commit.
     Raises what `tokens` raises.
     """
-    held = verdicts(proposal, said, tokens, own)
+    held = verdicts(proposal, said, tokens, own, is_all_seen=not unreviewed)
     passed = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
     demands = tuple(_demand(one, held, passed, tokens) for one in governed)
     hidden = _hidden(proposal.unread, only_clients=not governed) if proposal.unread else ()
-    blocks = (*map(_asking, held.asking), *hidden, *_lacking(demands, held.void))
-    return Judgement(demands, blocks, held.void)
+    unseen = (_unseen(unreviewed, proposal.words.target),) if unreviewed else ()
+    blocks = (*unseen, *map(_asking, held.asking), *hidden, *_lacking(demands, held.void))
+    return Judgement(demands, blocks, held.void, unreviewed)
 
 
 def may_merge(judgement: Judgement, person: Person | None, *, is_client: bool | None = None) -> Block | None:
@@ -141,6 +151,17 @@ def _demand(one: Governed, held: Verdicts, passed: set[str], tokens: Keyring) ->
         tuple(name for name in dict.fromkeys((*rule.approvers, *rule.merge)) if tokens.known(name) is None),
         tuple(check for check in dict.fromkeys(rule.checks) if check not in passed),
     )
+
+
+def _unseen(unreviewed: Sequence[Unreviewed], target: str) -> Block:
+    paths = list(dict.fromkeys(one.path for one in unreviewed))
+    sources = list(dict.fromkeys(one.source for one in unreviewed if one.source != one.path))
+    where = f", made to {named(sources)}" if sources else ""
+    message = (
+        f"the merge would bring changes of {target} into {named(paths)}{where}, which no reviewer of the "
+        "proposal has seen: refresh it, and have it approved as it is then"
+    )
+    return Block(NEEDS_REFRESH, message)
 
 
 def _asking(author: Author) -> Block:

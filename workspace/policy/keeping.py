@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.git.private_folder import is_closed_to_us
 from workspace.policy.person import InvalidPerson, Known, valid_person
 
 FILE = "docyard/tokens.json"
@@ -75,6 +76,8 @@ class TokenFile:
         except FileNotFoundError:
             return {}
         except OSError as error:
+            if is_closed_to_us(self._common_dir):
+                return {}  # another user's tokens: none of them is known here
             if error.errno == errno.ELOOP:
                 raise UnsafeTokens("it is a link", "Remove the link.") from None
             raise UnsafeTokens(

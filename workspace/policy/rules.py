@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workspace.document import Document
     from workspace.policy.settings import Protection
     from workspace.snapshot import Snapshot
+    from workspace.taxonomy import Taxonomy
 
 SETTINGS_FOLDER = ".docyard/"
 
@@ -56,10 +57,11 @@ class Protected(WorkspaceError):
 
     code: ClassVar[str] = "PROTECTED"
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], *, message: str = "", fix: str = "") -> None:
         super().__init__(
-            f"{named(paths)} can change only by a proposal that is reviewed",
-            fix=f"Make the change in a proposal. The rules are the [[protect]] tables of {CONFIG_PATH}.",
+            message or f"{named(paths)} can change only by a proposal that is reviewed",
+            fix=fix
+            or f"Make the change in a proposal. The rules are the [[protect]] tables of {CONFIG_PATH}.",
             paths=list(paths[:_LISTED]),
             count=len(paths),
         )
@@ -76,7 +78,12 @@ def touched(snapshot: Snapshot, changes: Changes) -> tuple[Touched, ...]:
     reach = Reach([path for path in changes if config.is_document(path)], config.root)
     asked = {path for rule in config.protect if rule.types for path in reach.of(rule.paths)}
     return tuple(
-        Touched(path, _types(snapshot, path, change) if path in asked else frozenset())
+        Touched(
+            path,
+            types_before(snapshot, path) | types_after(snapshot, path, change)
+            if path in asked
+            else frozenset(),
+        )
         for path, change in sorted(changes.items())
     )
 
@@ -97,6 +104,36 @@ def governing(config: WorkspaceConfig, touched: Sequence[Touched]) -> tuple[Gove
         if paths:
             found.append(Governed(rule, number, paths))
     return tuple(found)
+
+
+def governs(rule: Protection, root: str, one: Touched) -> bool:
+    """Return True if a rule governs a path that is not of the settings; `root` is the workspace's."""
+    types = frozenset(rule.types)
+    return one.path in Reach([one.path], root).of(rule.paths) and (
+        not types or not types.isdisjoint(one.types)
+    )
+
+
+def types_before(snapshot: Snapshot, path: str) -> frozenset[str]:
+    """Return the types of a document as it is at a commit; none where there is no document."""
+    with suppress(DocumentNotFound):
+        return frozenset(_type(snapshot.taxonomy, snapshot.document(path)))
+    return frozenset()
+
+
+def types_after(snapshot: Snapshot, path: str, change: bytes | Whole | None) -> frozenset[str]:
+    """Return the types that a document has after a change to a commit; none where it is removed."""
+    if isinstance(change, Whole):
+        entry = change.entry
+        change = snapshot.git.blob(entry.id) if entry is not None and entry.is_blob else None
+    return frozenset() if change is None else types_of(snapshot.taxonomy, path, change)
+
+
+def types_of(taxonomy: Taxonomy, path: str, data: bytes) -> frozenset[str]:
+    """Return the types of a document's bytes: of its front matter, else of the nearest manifest."""
+    from workspace.document import Document
+
+    return frozenset(_type(taxonomy, Document.parse(data, path)))
 
 
 def check_direct(snapshot: Snapshot, changes: Changes) -> None:
@@ -121,21 +158,6 @@ def named(paths: Sequence[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _types(snapshot: Snapshot, path: str, change: bytes | Whole | None) -> frozenset[str]:
-    """The types of a document before and after a change."""
-    from workspace.document import Document
-
-    found: set[str] = set()
-    with suppress(DocumentNotFound):
-        found.update(_type(snapshot, snapshot.document(path)))
-    if isinstance(change, Whole):
-        entry = change.entry
-        change = snapshot.git.blob(entry.id) if entry is not None and entry.is_blob else None
-    if change is not None:
-        found.update(_type(snapshot, Document.parse(change, path)))
-    return frozenset(found)
-
-
-def _type(snapshot: Snapshot, document: Document) -> tuple[str, ...]:
+def _type(taxonomy: Taxonomy, document: Document) -> tuple[str, ...]:
     own = read_values("type", document.front_matter.get("type"))
-    return own or snapshot.taxonomy.governed(document.path).get("type", ())
+    return own or taxonomy.governed(document.path).get("type", ())

@@ -34,6 +34,7 @@ class Void(StrEnum):
     COPIED = "copied"  # another event has the same seal
     REPLACED = "replaced"  # the same person gave another verdict later
     OUTDATED = "outdated"  # the proposal is at another commit by now
+    UNSEEN = "unseen"  # the merge would bring text under a rule that is not in the commit it was given on
     OWN = "own"  # it is on the person's own proposal, or on commits of their own
     REWRITTEN = "rewritten"  # the proposal no longer has the commit that it was given on
     GONE = "gone"  # the proposal has no branch any more
@@ -61,11 +62,17 @@ class _Approval(NamedTuple):
 
 
 def verdicts(
-    proposal: Proposal, said: Sequence[Event], tokens: Keyring, own: frozenset[str] = frozenset()
+    proposal: Proposal,
+    said: Sequence[Event],
+    tokens: Keyring,
+    own: frozenset[str] = frozenset(),
+    *,
+    is_all_seen: bool = True,
 ) -> Verdicts:
-    """The verdicts on a proposal.
+    """Return the verdicts on a proposal.
 
-    `said` are its events in order, `own` the addresses of people who wrote commits of it by hand.
+    `said` are its events in order, `own` the addresses of people who wrote commits of it by hand. With
+    `is_all_seen` False, the merge would bring more under a rule than the tip has: no approval holds.
     Raises what `tokens` raises.
     """
     reading = _Reading(proposal, tokens)
@@ -76,6 +83,8 @@ def verdicts(
     for approval in (one for by_token in reading.approvals.values() for one in by_token.values()):
         if approval.commit != proposal.tip:
             reading.void[approval.event] = Void.OUTDATED
+        elif not is_all_seen:
+            reading.void[approval.event] = Void.UNSEEN
         elif _is_own(proposal.words.author, approval.person) or approval.person.email.casefold() in owners:
             reading.void[approval.event] = Void.OWN
         else:

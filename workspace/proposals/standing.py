@@ -75,10 +75,30 @@ def standing(comment: Comment, tip: Snapshot) -> Standing | None:
     if found is None or found.document is None:
         return Standing(Now.GONE, place.path, place.slug)
     path, slug = found.address
-    data = _text(found.document, found.section)
-    if not (_says(data, place.quote) if place.quote else _digest(data) == place.digest):
+    if not _holds(place, found.document, found.section):
         return Standing(Now.OUTDATED, path, slug)
-    return Standing(Now.HERE if (path, slug) == (place.path, place.slug) else Now.MOVED, path, slug)
+    is_here = path == place.path and (slug == place.slug or _is_named(found, place.slug))
+    return Standing(Now.HERE if is_here else Now.MOVED, path, slug)
+
+
+def _holds(place: Place, document: Document, section: Section | None) -> bool:
+    """Return True if the text that a comment is about is there, as it was."""
+    data = _text(document, section)
+    if place.quote:
+        return _says(data, place.quote)
+    if _digest(data) == place.digest:
+        return True
+    if section is None or section.heading is None or section.heading.below_start == section.body:
+        return False
+    # Version 0.1.0 took attribute lists below a heading for text.
+    return _digest(document.data[section.heading.below_start : section.end].strip(BLANK)) == place.digest
+
+
+def _is_named(found: Followed, slug: str | None) -> bool:
+    """Return True if a slug is another name of the section that was found, such as one of version 0.1.0."""
+    if slug is None or found.document is None or found.section is None:
+        return False
+    return [item.position for item in sections_named(found.document, slug)] == [found.section.position]
 
 
 def _followed(place: Place, commit: str | None, tip: Snapshot) -> Followed | None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
+from workspace.after_commit import preliminary_commits
 from workspace.errors import WorkspaceError
 from workspace.git import GitStore
 from workspace.presence import not_found
 from workspace.proposals.discussion import BRANCH
 from workspace.proposals.ids import BRANCHES, branch_name, id_of_branch
 from workspace.proposals.proposal import State
-from workspace.publishing import Batch, BranchMoved, publish
+from workspace.publishing import Batch, BranchMoved, Publication, publish
 from workspace.writing import DetachedHead, ReadOnly, author_now, check_signing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workspace.git import GitReader
     from workspace.proposals.proposal import Proposal
+    from workspace.proposing.register import Register
     from workspace.workspace import Workspace
+
+log = logging.getLogger("docyard")
 
 _FIXES = {
     State.MERGED: "What it proposed is in its target: open another proposal for what comes next.",
@@ -113,13 +121,43 @@ def make(workspace: Workspace, branch: str, commit: str) -> str:
     check_signing(workspace.snapshot())
     message = f"docyard: begin {branch}"
     batch = Batch(branch, None, {}, message, author_now(workspace), commit=commit)
-    with workspace.turn:
+    with workspace.turn, preliminary_commits():
         try:
             return publish(store, batch, durable=workspace.durable)
         except BranchMoved as moved:
             if moved.tip is None:
                 raise
             return moved.tip
+
+
+@contextmanager
+def begin(register: Register, id: str, branch: str, commit: str) -> Iterator[None]:
+    """Make the branch of a proposal for a block that opens it, and remove it again if the block fails.
+
+    It stays where it was there before, where anything was committed to it, or where the proposal was opened,
+    by another call with the same key too. Raises what `make` raises.
+    """
+    workspace = register.workspace
+    is_new = workspace.git.tip(branch) is None
+    made = make(workspace, branch, commit)
+    try:
+        yield
+    except Exception:
+        if is_new and made == commit:
+            _remove(register, id, branch, commit)
+        raise
+
+
+def _remove(register: Register, id: str, branch: str, commit: str) -> None:
+    workspace = register.workspace
+    try:
+        with (
+            workspace.turn,
+            Publication(store_of(workspace), branch, durable=workspace.durable) as publication,
+        ):
+            publication.remove_branch(commit, lambda: id not in register.ids())
+    except WorkspaceError as error:  # the same call with its key takes the branch that is left
+        log.warning("the branch of a proposal that was not opened is left: %s", error.message)
 
 
 def local_tip(workspace: Workspace, proposal: Proposal) -> str:

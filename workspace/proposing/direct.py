@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workspace import trees
+from workspace.after_commit import preliminary_commits
 from workspace.messages import read_trailers, what_was_done
 from workspace.overlay import Overlay
 from workspace.plan import Plan
@@ -15,7 +16,7 @@ from workspace.proposals.landing import TRAILER
 from workspace.proposals.proposal import ProposalNotFound, State
 from workspace.proposals.words import MAX_TITLE, one_line, plain
 from workspace.proposing.actor import Proposed
-from workspace.proposing.branches import ProposalEnded, begun, make, store_of, target_of
+from workspace.proposing.branches import ProposalEnded, begin, begun, store_of, target_of
 from workspace.proposing.opening import tell
 from workspace.proposing.register import key_reused
 from workspace.writing import Call, Written
@@ -36,7 +37,8 @@ def propose(register: Register, call: Call, actor: Actor) -> Proposed:
     """Writes a call's operations to a new proposal; nothing is opened where they change nothing.
 
     The branch comes first, then what is written, then the words: whatever a crash leaves before the end shows
-    nowhere, and the same call with its key completes it. Raises what `Workspace.write` raises, InvalidTarget,
+    nowhere, and the same call with its key completes it. Where nothing could be written to the branch, it is
+    removed again. Raises what `Workspace.write` raises, InvalidTarget,
     and ProposalEnded where the same call was written to a branch that is gone.
     """
     workspace = call.workspace
@@ -54,13 +56,13 @@ def propose(register: Register, call: Call, actor: Actor) -> Proposed:
         return Proposed(None, planned)
     title, description = _words(call, planned)
     branch = begun(workspace.git, id, title)
-    make(workspace, branch, planned.commit or tip)
-    with workspace.turn:
-        done = replace(call, workspace=workspace.on(branch)).write()
-    if not done.changes and done.repeated is None:
-        return Proposed(None, done)
-    proposal = tell(register, id, title, description, target, branch, actor, submit=False, request=key)
-    return Proposed(proposal, done)
+    with begin(register, id, branch, planned.commit or tip):
+        with workspace.turn, preliminary_commits():
+            done = replace(call, workspace=workspace.on(branch)).write()
+        if not done.changes and done.repeated is None:
+            return Proposed(None, done)
+        proposal = tell(register, id, title, description, target, branch, actor, submit=False, request=key)
+        return Proposed(proposal, done)
 
 
 def check_not_proposed(register: Register, request: Request) -> None:

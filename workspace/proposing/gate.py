@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from workspace.policy.judging import judge
 from workspace.policy.people import Tokens
 from workspace.policy.rules import governing, touched
+from workspace.policy.unreviewed import find_unreviewed
 from workspace.proposing.hands import own_hands
 
 if TYPE_CHECKING:
@@ -36,4 +37,5 @@ def judged(register: Register, proposal: Proposal, merge: Merge) -> Judgement:
         own_hands(register.workspace.git, register.graph, merge.theirs.commit, merge.ours.commit)
         if governed
         else frozenset(),
+        find_unreviewed(merge) if config.protect else (),
     )

@@ -11,6 +11,7 @@ from workspace.proposals.proposal import State
 from workspace.proposing.branches import ProposalEnded
 from workspace.proposing.gate import judged
 from workspace.proposing.merging import NothingProposed
+from workspace.reviewing.changes import merge_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.policy.verdicts import Void
     from workspace.proposals.proposal import Proposal
     from workspace.proposing.register import Register
-    from workspace.reviewing import Preview
+    from workspace.reviewing import Changes, Preview
 
 NOT_MERGEABLE = "NOT_MERGEABLE"
 """The code of a block where no merge can be tried, such as where the target is gone."""
@@ -31,10 +32,12 @@ class Lacking(NamedTuple):
     """Why a proposal cannot be merged as it is (no blocks: it can), and the judgement on it.
 
     `judgement` is None where there is no merge to judge, or where it cannot be judged: a block says why.
+    `unreviewed` is what the merge would bring under a rule beyond the proposal's commit; None for nothing.
     """
 
     blocks: tuple[Block, ...]
     judgement: Judgement | None = None
+    unreviewed: Changes | None = None
 
     @property
     def demands(self) -> tuple[Demand, ...]:
@@ -58,7 +61,9 @@ def lacking(register: Register, proposal: Proposal, preview: Preview) -> Lacking
         judgement = judged(register, proposal, preview.merge)
     except WorkspaceError as error:  # such as tokens that others could have changed: all else is told
         return Lacking((*blocks, Block(error.code, error.message)))
-    return Lacking((*blocks, *judgement.blocks), judgement)
+    paths = dict.fromkeys(one.path for one in judgement.unreviewed)
+    unreviewed = merge_changes(preview.merge, paths) if paths else None
+    return Lacking((*blocks, *judgement.blocks), judgement, unreviewed)
 
 
 def _before_the_gate(proposal: Proposal, preview: Preview) -> Iterator[Block]:

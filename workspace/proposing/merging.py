@@ -145,7 +145,7 @@ def _merged(register: Register, proposal: Proposal, actor: Actor, commit: str | 
             raise _to_be_refreshed(proposal, conflict) from conflict
     if not merged.is_new:
         _check_as_it_was(register, proposal)
-    return Acted(register.one(proposal.id), merged.commit, merged.is_new, merged.merge)
+    return Acted(register.latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
 def _check_as_it_was(register: Register, proposal: Proposal) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workspace.after_commit import note_commit
+from workspace.presence import check_branch
 from workspace.proposals import words as said
 from workspace.proposals.ids import id_for, new_id
 from workspace.proposals.words import Opened, Submitted
-from workspace.proposing.branches import begun, make, store_of, target_of, target_tip
+from workspace.proposing.branches import begin, begun, store_of, target_of, target_tip
 from workspace.proposing.register import key_reused
 
 if TYPE_CHECKING:
@@ -25,9 +27,9 @@ def open_proposal(
 ) -> Proposal:
     """Opens a proposal to the served branch, at its tip.
 
-    A call that ended after the branch was made leaves nothing that is shown; sent again with its key, it
-    takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead, ReadOnly, KeyReused, and what
-    `Publication` raises.
+    A call that fails after the branch was made removes it again. A crash leaves nothing that is shown; the
+    call sent again with its key takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead,
+    ReadOnly, KeyReused, and what `Publication` raises.
     """
     store_of(register.workspace)
     target, tip = target_of(register.workspace)
@@ -37,14 +39,16 @@ def open_proposal(
     id = id_for(request) if request is not None else new_id(taken)
     if request is not None and id in taken:
         asked: list[Words] = [Opened(title, description, target, "", None)]
-        if register.earlier(id, [*asked, Submitted("")] if submit else asked, request) is None:
+        earlier = register.earlier(id, [*asked, Submitted("")] if submit else asked, request)
+        if earlier is None:
             raise key_reused(proposal=id)
+        note_commit(earlier.commit, proposal=id)
         return register.one(id)
     branch = begun(register.workspace.git, id, title)
     if request is not None:
         _check_unused(register.workspace, request, (tip, register.workspace.git.tip(branch)))
-    make(register.workspace, branch, tip)
-    return tell(register, id, title, description, target, branch, actor, submit=submit, request=request)
+    with begin(register, id, branch, tip):
+        return tell(register, id, title, description, target, branch, actor, submit=submit, request=request)
 
 
 def _check_unused(workspace: Workspace, key: str, tips: Iterable[str | None]) -> None:
@@ -74,5 +78,5 @@ def tell(
     words: list[Words] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
     if submit:
         words.append(Submitted(tip))
-    register.say(id, words, actor, request)
+    register.say(id, words, actor, request, check=lambda: check_branch(register.workspace.git, branch))
     return register.one(id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace import trees
+from workspace.after_commit import attempt, preliminary_commits
 from workspace.merging.committing import MergeConflict, commit_merge
 from workspace.merging.trees import merge_commits
 from workspace.messages import commit_message, read_trailers
@@ -112,8 +113,13 @@ def refresh(
                 raise _changed(workspace, branch, latest) from conflict
             raise
     if merged.is_new:
-        register.say(proposal.id, [Refreshed(merged.commit, theirs, asked)], actor, key)
-    return Acted(register.one(proposal.id), merged.commit, merged.is_new, merged.merge)
+
+        def record() -> None:
+            with preliminary_commits():  # the commit of this call is that of the merge
+                register.say(proposal.id, [Refreshed(merged.commit, theirs, asked)], actor, key)
+
+        attempt(record, None, "the discussion does not mention the refresh; refresh again to add it")
+    return Acted(register.latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
 def _repeated(register: Register, proposal: Proposal, earlier: Appended, actor: Actor) -> Acted:
@@ -172,7 +178,8 @@ def _forward(
     if tip == theirs:
         return Acted(proposal, None, False)
     if proposal.words.base != theirs:
-        said = register.say(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
+        with preliminary_commits():
+            said = register.say(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
         if said.repeated:  # by the same call, which may have seen another commit of the target
             return _repeated(register, register.one(proposal.id), said, actor)
     return _went_forward(register, proposal, tip, theirs, actor)
@@ -193,7 +200,7 @@ def _went_forward(register: Register, proposal: Proposal, tip: str, theirs: str,
         except BranchMoved as moved:
             if moved.tip != theirs:  # to which another has brought it
                 raise Busy("the proposal was written to while it was refreshed") from moved
-    return Acted(register.one(proposal.id), theirs, True)
+    return Acted(register.latest(proposal), theirs, True)
 
 
 def _told(

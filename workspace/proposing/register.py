@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workspace.after_commit import attempt, note_commit
 from workspace.history.graph import Graph
 from workspace.proposals.event_log import Appended, EventLog, check_same
 from workspace.proposals.proposal import Proposal, Proposals
@@ -51,22 +53,30 @@ class Register:
         actor: Actor,
         request: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> Appended:
         """Adds words to a proposal; `confirm` is shown it in the writer's turn, and may refuse it by raising.
 
+        `check` may do so for a proposal that is not opened yet. While it runs no other Docyard writes.
         Raises SigningRequired, and what `EventLog.append` raises.
         """
         check_signing(self.workspace.snapshot())
         with self.workspace.turn:
-            return self._log.append(
+            appended = self._log.append(
                 id,
                 words,
                 actor.speaker,
                 tool=actor.tool,
                 client=actor.client,
                 request=request,
-                confirm=(lambda: confirm(self.one(id))) if confirm is not None else None,
+                confirm=(lambda: confirm(self.one(id))) if confirm is not None else check,
             )
+        note_commit(appended.commit, proposal=id)
+        return appended
+
+    def latest(self, proposal: Proposal) -> Proposal:
+        """Return a proposal as it is now; after a commit, as it was before if it cannot be read."""
+        return attempt(partial(self.one, proposal.id), proposal, "the answer shows the proposal as it was")
 
     def repeated(self, id: str, request: str | None) -> Appended | None:
         """What was said of a proposal with a key, if anything was."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.addresses import nearest
+from workspace.after_commit import note_commit
 from workspace.errors import WorkspaceError
 from workspace.proposals import words as said
 from workspace.proposals.proposal import Proposal, State
@@ -213,8 +214,9 @@ def _now(register: Register, proposal: Proposal, said: Appended) -> Acted:
 
     That one may have ended after the proposal was looked at, so it is looked at again.
     """
+    note_commit(said.commit, proposal=proposal.id)
     ids = tuple(event.id for event in said.events)
-    return Acted(register.one(proposal.id), said.commit, not said.repeated, said=ids)
+    return Acted(register.latest(proposal), said.commit, not said.repeated, said=ids)
 
 
 def _place(

@@ -7,7 +7,7 @@ from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import AnotherWriter, CannotWrite, Locked
 from workspace.publishing.making import Make, publish_made
 from workspace.publishing.publish import BranchMoved, Publication, publish
-from workspace.publishing.recovery import Recovered, mend, recover
+from workspace.publishing.recovery import Recovered, mend, mend_pruned, recover
 from workspace.publishing.refs import InvalidBranch, RefConflict
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "WorktreeBusy",
     "WorktreeConflict",
     "mend",
+    "mend_pruned",
     "publish",
     "publish_made",
     "recover",

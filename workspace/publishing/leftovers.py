@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from workspace.git.private_folder import is_closed_to_us
 from workspace.publishing.locks import LOCK
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.recovery import git_locks, private_folders
@@ -26,7 +27,7 @@ class Leftovers:
 
 def leftovers(common_dir: Path) -> Leftovers:
     """Find what was left; nothing while a Docyard is writing, whose files these then are. Changes nothing."""
-    if _is_writing(common_dir):
+    if is_closed_to_us(common_dir) or _is_writing(common_dir):
         return Leftovers((), ())
     folders = [Prepared(folder, durable=False) for folder in private_folders(common_dir)]
     locks = git_locks(common_dir) if folders else ()

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.git.private_folder import open_lock
 from workspace.publishing.placing import names
-from workspace.publishing.prepared import make_shared_folder, share
 
 WAIT_FOR_GIT = 2.0
 WAIT_FOR_DOCYARD = 10.0
@@ -77,7 +77,7 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
     file = common_dir / LOCK
     until = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
     while True:
-        handle = _open_lock(file)
+        handle = open_lock(common_dir, file.name)
         try:
             if not _wait(lambda: _flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
                 raise AnotherWriter(shown(file, common_dir))
@@ -87,16 +87,6 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
             # Someone removed the file, and a lock on it keeps nobody out who makes it anew.
         finally:
             os.close(handle)
-
-
-def _open_lock(file: Path) -> int:
-    make_shared_folder(file.parent)
-    try:
-        return os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        share(file)
-        return handle
 
 
 def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import shutil
-import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+from workspace.git.private_folder import make_shared_folder, make_subfolder, share
 from workspace.publishing.journal import NAME, Journal
 from workspace.publishing.placing import lstat, names
 
@@ -34,10 +33,10 @@ class Prepared:
         """Make the folder, with nothing in it but the claim."""
         pending = common_dir / PENDING
         is_new = not pending.is_dir()
-        for made in (pending.parent, pending):
-            make_shared_folder(made)
-            if is_new and durable:
-                sync(made.parent)
+        make_subfolder(common_dir, pending.name)
+        if is_new and durable:
+            sync(common_dir)
+            sync(pending.parent)
         folder = pending / secrets.token_hex(8)
         make_shared_folder(folder)
         prepared = cls(folder, durable)
@@ -112,34 +111,10 @@ class Prepared:
         return not self.folder.exists()
 
 
-def make_shared_folder(path: Path) -> None:
-    """Make a folder, unless it is there, that whoever may write the one above may write too.
-
-    Git lets a group share a repository by the modes of its folders (git-config, "core.sharedRepository").
-    """
-    try:
-        path.mkdir()
-    except FileExistsError:
-        if path.is_symlink() or not path.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
-        return
-    share(path)
-
-
 def is_below_a_link(path: Path, root: Path) -> bool:
     """Whether the root, or a folder from it down to a path in it, is a link, and leads who knows where."""
     names = path.parts[len(root.parts) : -1]
     return any(map(os.path.islink, accumulate(names, os.path.join, initial=str(root))))
-
-
-def share(path: Path) -> None:
-    """Let the group write a new file or folder, if it may write the one above."""
-    above, own = path.parent.stat().st_mode, path.stat().st_mode
-    if not above & stat.S_IWGRP:
-        return
-    mode = own | (above & (0o7777 if stat.S_ISDIR(own) else 0o666))
-    if mode != own:
-        path.chmod(stat.S_IMODE(mode))
 
 
 def sync(path: Path) -> None:

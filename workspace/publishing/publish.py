@@ -3,24 +3,29 @@
 The order: Docyard's own lock, recovery of what a crash left, objects, finished files and the journal, Git's
 index lock, HEAD's and the branch's (links to a file that the journal's folder holds), comparison with the
 base, files, index, and last the ref, whose rename is the commit point. After it come the reflogs, and what
-was kept goes.
+was kept goes. Right before and right after the commit point, the objects are looked for: Git's housekeeping
+may remove what no ref names yet.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+from workspace.after_commit import attempt, note_commit
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore, durable_objects
+from workspace.git import DamagedRepository, GitStore, durable_objects
+from workspace.git.housekeeping import release_packs
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import reflog
 from workspace.publishing.batch import Batch, FileChange, file_changes
+from workspace.publishing.batch_objects import BatchObjects, restore_pruned_tip
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
 from workspace.publishing.journal import Journal
 from workspace.publishing.locks import (
@@ -33,7 +38,7 @@ from workspace.publishing.locks import (
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, roll_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
-from workspace.trees import Whole, rewrite
+from workspace.trees import Whole
 
 _ATTEMPTS = 5
 _AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written HEAD
@@ -80,12 +85,23 @@ class Publication:
         self._is_half_done = False
 
     def __enter__(self) -> Self:
-        with _system_errors(), ExitStack() as stack:
+        with _system_errors():
+            for _ in range(_ATTEMPTS - 1):
+                # Git's housekeeping removes files and folders of the repository at any moment.
+                with suppress(FileNotFoundError):
+                    self._enter()
+                    return self
+            self._enter()
+        return self
+
+    def _enter(self) -> None:
+        with ExitStack() as stack:
             stack.enter_context(docyard_lock(self._store.common_dir))
             stack.enter_context(durable_objects(self._durable))
             self.recovered = recover_locked(self._store)
+            release_packs(self._store.common_dir)
+            restore_pruned_tip(self._store, self._branch)
             self._turn = stack.pop_all()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -118,7 +134,19 @@ class Publication:
             if not isinstance(change, Whole) and check_path(path) != path:
                 raise InvalidPath(path, "it begins with `./`")
         with _system_errors():
+            for _ in range(_ATTEMPTS - 1):
+                try:
+                    return self._publish(batch)
+                except FileNotFoundError:
+                    # Git's housekeeping removes files and folders of the repository at any moment.
+                    if self._is_half_done or not self._can_repeat(batch):
+                        raise
             return self._publish(batch)
+
+    def _can_repeat(self, batch: Batch) -> bool:
+        """Return True if nothing was published, and nobody removed the private folder."""
+        is_whole = self._prepared is None or self._prepared.folder.is_dir()
+        return is_whole and self._store.tip(self._branch) == batch.base
 
     def hold(self) -> None:
         """Take Git's locks of the branch now, and keep them, so that the next batch cannot come too late.
@@ -129,6 +157,27 @@ class Publication:
         with _system_errors():
             self._lock(_worktree_dir(self._store, self._branch))
 
+    def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
+        """Remove the branch while it is at a commit and `is_unused`; return False where it stays.
+
+        One that a work tree has, or that Git has packed, stays. No journal is needed: the removal of the
+        ref's file is the only step, and a crash before it leaves the branch.
+
+        Raises:
+            Locked: another program holds a lock of Git's, and went on holding it.
+            CannotWrite: the system refused a write.
+        """
+        store = self._store
+        with _system_errors():
+            if store.tip(self._branch) != commit:
+                return False
+            self._lock(None)
+            wait_for_others(index_locks(store), store.common_dir)
+            if store.tip(self._branch) != commit or store.worktrees_of(self._branch) or not is_unused():
+                return False
+            reflog.remove(store, self._branch)
+            return self._branch_ref().remove() and store.tip(self._branch) is None
+
     def _publish(self, batch: Batch) -> str:
         store = self._store
         self._check_tip(batch)
@@ -137,8 +186,8 @@ class Publication:
         changes = file_changes(store, base_tree, batch)
         if not changes and batch.base and not batch.parents and not batch.commit:
             return batch.base
-        commit = batch.commit
-        for _ in range(_ATTEMPTS):
+        objects: BatchObjects | None = None
+        for round_number in range(_ATTEMPTS):
             number = next(self._numbers)
             index, ref = f"index-{number}", f"ref-{number}"
             checkout = _checkout(store, self._branch, changes)
@@ -152,9 +201,10 @@ class Publication:
                     self._lock(checkout.worktree.git_dir)
                     self._check_tip(batch)
                     continue
-            commit = commit or _write_objects(store, batch, base_tree)
-            self._branch_ref().prepare(commit, ref)
-            journal = Journal(self._branch, batch.base, commit)
+            if objects is None:
+                objects = BatchObjects.write(store, batch, base_tree, durable=self._durable)
+            self._branch_ref().prepare(objects.commit, ref)
+            journal = Journal(self._branch, batch.base, objects.commit)
             if checkout is not None:
                 journal = checkout.record(journal, index)
             self._folder().record(journal)
@@ -164,19 +214,31 @@ class Publication:
                 wait_for_others(index_locks(store), store.common_dir)
             self._check_tip(batch)
             if not _is_elsewhere(store, self._branch, checkout) and (checkout is None or checkout.check()):
-                self._swap(batch, journal, checkout, ref)
+                try:
+                    self._swap(batch, journal, checkout, ref, objects)
+                except DamagedRepository:
+                    # An object was pruned before it was read, and all was taken back.
+                    if not objects.ensure() or round_number == _ATTEMPTS - 1:
+                        raise
+                    continue
                 if checkout is None and has_worktrees(store):
-                    self._follow(journal, changes)
-                return commit
+                    behind = "a work tree that has come to the branch meanwhile is not up to date"
+                    attempt(partial(self._follow, journal, changes), None, behind)
+                return objects.commit
         raise WorktreeBusy("another program keeps writing its index", fix="Try again in a moment.")
 
-    def _swap(self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str) -> None:
+    def _swap(
+        self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
+    ) -> None:
         store, prepared = self._store, self._folder()
+        objects.protect()
+        objects.save(prepared)
         logs = reflog.logs_of(store, self._branch, bare=store.bare and checkout is None)
         self._is_spent, self._is_half_done = False, True
         try:
             if checkout is not None:
                 checkout.apply(journal, prepared)
+            objects.protect()
             self._branch_ref().move(ref)
         except BaseException as error:
             # An error is no proof that the branch did not move.
@@ -187,9 +249,15 @@ class Publication:
             if not isinstance(error, OSError):
                 raise
         self._is_half_done = False
+        note_commit(journal.commit)
         # The commit is made: what cannot be done now, recovery does before the next.
-        recorded = reflog.record(logs, batch.base, journal.commit, batch.author, batch.message)
-        self._is_spent = _settled(checkout, journal) and recorded
+        who, behind = batch.author, "its objects are not protected from a git gc that runs"
+        protected = attempt(partial(_protected, objects), False, behind)
+        attempt(partial(objects.remember, prepared), None, "no copy of its objects is kept")
+        record = partial(reflog.record, logs, batch.base, journal.commit, who, batch.message)
+        recorded = attempt(record, False, "the reflog is not complete")
+        settled = attempt(partial(_settled, checkout, journal), False, "temporary files were left")
+        self._is_spent = settled and recorded and protected
 
     def _follow(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
         """Bring a work tree along that has come to the branch just now, at the commit before.
@@ -197,6 +265,8 @@ class Publication:
         A switch reads the branch first and writes HEAD last, and nothing keeps a commit from coming in
         between. Its next `git commit -a` would take that commit's words away.
         """
+        if not has_worktrees(self._store):
+            return
         for pause in (0, _AFTER_MOVE):
             time.sleep(pause)
             with suppress(WorkspaceError, OSError):
@@ -256,13 +326,12 @@ def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
         return publication.publish(batch)
 
 
-def _write_objects(store: GitStore, batch: Batch, base_tree: str | None) -> str:
-    # Blobs come before the trees that name them, so that a crash leaves nothing that `git fsck` reports.
-    changes = batch.changes.items()
-    blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
-    tree = rewrite(store, base_tree, blobs)
-    parents = (*([batch.base] if batch.base else []), *batch.parents)
-    return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
+def _protected(objects: BatchObjects) -> bool:
+    try:
+        objects.protect()
+    except (OSError, DamagedRepository):
+        return False
+    return True
 
 
 def _settled(checkout: Checkout | None, journal: Journal) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile, PathTaken
 from workspace.publishing import reflog
+from workspace.publishing.batch_objects import restore_copy, restore_pruned
 from workspace.publishing.checkout import INDEX_BEFORE
 from workspace.publishing.files import WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
@@ -36,7 +37,7 @@ class Recovered:
 
 
 def recover(store: GitStore) -> Recovered:
-    """Mend what a crash left, holding Docyard's lock.
+    """Mend what a crash left, and restore branches that were pruned, holding Docyard's lock.
 
     Raises:
         Locked: another Docyard is writing, or another program holds a lock of Git's.
@@ -44,7 +45,9 @@ def recover(store: GitStore) -> Recovered:
     """
     try:
         with docyard_lock(store.common_dir):
-            return recover_locked(store)
+            recovered = recover_locked(store)
+            restore_pruned(store, store.branches())
+            return recovered
     except OSError as error:
         raise CannotWrite(error) from error
 
@@ -58,6 +61,16 @@ def mend(store: GitStore) -> None:
         if private_folders(store.common_dir):
             with docyard_lock(store.common_dir, patience=0):
                 recover_locked(store)
+
+
+def mend_pruned(store: GitStore) -> bool:
+    """Write the objects of the branches again that were pruned; return True if some came back.
+
+    It is called only after an object was found to be missing: it reads each copy that a branch leads to.
+    """
+    with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
+        return restore_pruned(store, store.branches()) > 0
+    return False
 
 
 def recover_locked(store: GitStore) -> Recovered:
@@ -144,9 +157,12 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
 def _roll_forward(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files.
 
+    Objects that Git's housekeeping has removed come first: it may have run when the branch had just moved.
+
     False if something could not be done. It is tried again, and keeps nobody from writing.
     """
     is_done = True
+    restore_copy(store, prepared)
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,18 @@ def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, mes
     """Write a move down in those logs whose last line does not tell it; False if one could not be written."""
     line = _line(old, new, who, message)
     return _in_each(logs, lambda log: _append_missing(log, line, new))
+
+
+def remove(git: GitReader, branch: str) -> None:
+    """Remove the reflog of a branch, and the folders that only it had needed. Errors: OSError."""
+    root = git.common_dir / "logs" / "refs" / "heads"
+    path = root / branch
+    if path.is_symlink() or is_below_a_link(path, git.common_dir):
+        return
+    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        for folder in path.relative_to(root).parents[:-1]:
+            (root / folder).rmdir()
 
 
 def _in_each(logs: Iterable[Log], act: Callable[[Log], None]) -> bool:

@@ -53,11 +53,11 @@ class BranchRef:
         """Take the ref's lock, having cleared empty folders of a branch that is gone out of its way."""
         check_place(self._git, self._branch)
         for attempt in range(_ATTEMPTS):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._lock.take()
                 break
-            except FileNotFoundError:
+            except (FileNotFoundError, FileExistsError):
                 # `git pack-refs` removes folders that it has emptied.
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -83,6 +83,16 @@ class BranchRef:
         self._prepared.install(name, self._path)
         if self._prepared.durable:
             self.sync()
+
+    def remove(self) -> bool:
+        """Remove the ref's file, whose lock is held; return False where it is packed instead."""
+        try:
+            self._path.unlink()
+        except FileNotFoundError:
+            return False
+        if self._prepared.durable:
+            self.sync()
+        return True
 
     def sync(self) -> None:
         """Wait until the ref's name is on the disk."""

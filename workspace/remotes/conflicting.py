@@ -10,7 +10,7 @@ from workspace.errors import WorkspaceError
 from workspace.merging.conflict import UnitKind
 
 if TYPE_CHECKING:
-    from workspace.merging.trees import FileConflict
+    from workspace.merging.trees import FileConflict, Merge
     from workspace.snapshot import Snapshot
     from workspace.trees import Whole
 
@@ -79,13 +79,21 @@ def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
         pass
     else:
         bases = merge.bases
-        paths = frozenset(path for found in merge.conflicts for path in _paths(found))
+        paths = frozenset(path for found in merge.conflicts for path in _paths(found)) | _unreviewed(merge)
         changed = frozenset(
             change.path
             for base in bases
             for change in trees.changes(ours.git, ours.git.commit(base).tree, theirs.tree)
         )
     return Blocked(ours.commit, ours.tree, theirs.commit, bases, paths, changed)
+
+
+def _unreviewed(merge: Merge) -> frozenset[str]:
+    """Return the paths of ours whose changes the merge would bring under a rule without review."""
+    from workspace.policy.unreviewed import find_unreviewed_of_both
+
+    found = find_unreviewed_of_both(merge)
+    return frozenset(path for one in found if one.is_ours for path in (one.path, one.source))
 
 
 def _holds(last: Blocked, ours: Snapshot, theirs: Snapshot) -> bool:

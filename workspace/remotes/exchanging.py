@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.remote_calls import Peer, RemoteTooSlow, RemoteUnreachable
 from workspace.git.remotes import Wanted
+from workspace.publishing.batch_objects import keep_fetched
 from workspace.remotes.addresses import Transport
 from workspace.remotes.beside import PATTERN, travelling
 from workspace.remotes.following import check_whole
@@ -102,6 +103,7 @@ class Exchanging:
         try:
             found = self.remotes.fetch(peer, Wanted((self.branch,), PATTERN, known), into, self.progress)
             tips = self.remotes.refs(into)
+            self._keep(tips, known)
             seen = {*known.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
             for branch in (self.branch, *travelling({*known, *found}, self.branch)):
                 try:
@@ -111,6 +113,14 @@ class Exchanging:
         finally:
             self._free(into)
         return refused
+
+    def _keep(self, tips: Mapping[str, str], known: Mapping[str, str]) -> None:
+        """Keep what was fetched from a `git gc` that may have read the refs before that was there."""
+        served = self.store.tip(self.branch)
+        bases = {tip: known.get(branch) or served for branch, tip in tips.items()}
+        # What was pruned already is refused as not whole, and fetched again by the next synchronisation.
+        with suppress(WorkspaceError, OSError):
+            keep_fetched(self.store, {tip: base for tip, base in bases.items() if base not in (None, tip)})
 
     def _note(self, peer: Peer, branch: str, theirs: str | None, before: str | None, seen: set[str]) -> None:
         """Move the remote-tracking ref of a branch. `seen` are commits known whole. Raises RemoteDamaged."""

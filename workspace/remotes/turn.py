@@ -6,12 +6,12 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.publishing.prepared import make_shared_folder, share
+from workspace.git.private_folder import open_lock
 
 LOCK = "docyard/sync.lock"
 _PATIENCE = 10.0
@@ -35,11 +35,8 @@ class SyncBusy(WorkspaceError):
 def turn(common_dir: Path, patience: float = _PATIENCE) -> Iterator[None]:
     """Hold the lock of synchronisation; the system frees it in a crash. Raises SyncBusy, OSError."""
     file = common_dir / LOCK
-    make_shared_folder(file.parent)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    handle = open_lock(common_dir, file.name)
     try:
-        with suppress(PermissionError):  # of a file that another of the group has made, and shared
-            share(file)
         until = time.monotonic() + patience
         while not _taken(handle):
             if time.monotonic() > until:

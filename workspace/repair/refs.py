@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workspace.git import DamagedRepository, GitReader
 from workspace.git.loose import free_name
+from workspace.git.private_folder import make_subfolder
 from workspace.objects import LINK_MODE
 from workspace.publishing.locks import LinkedLock, docyard_lock
 from workspace.publishing.prepared import Prepared, sync
@@ -75,8 +76,7 @@ def restore(git: GitReader, torn: TornRef) -> bool:
 
 
 def _keep(git: GitReader, branch: str, path: Path) -> None:
-    aside = git.common_dir / BROKEN_REFS
-    aside.mkdir(parents=True, exist_ok=True)
+    aside = make_subfolder(git.common_dir, Path(BROKEN_REFS).name)
     os.link(path, free_name(aside / branch.replace("/", "%2F")))
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import trees
-from workspace.config import InvalidConfig
-from workspace.differing import DocumentChange, DocumentKind, Kind, tree_changes
-from workspace.snapshot import changed_documents
+from workspace.config import InvalidConfig, LimitExceeded
+from workspace.differing import DocumentChange, DocumentKind, Kind, document_change, tree_changes
+from workspace.merging.trees.world import MergedWorld
+from workspace.snapshot import DocumentNotFound, changed_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from workspace.listing import FileChange
+    from workspace.merging.trees import Merge
     from workspace.snapshot import Snapshot
 
 MOST_DOCUMENTS = 200
@@ -61,6 +63,25 @@ def changes_between(old: Snapshot, new: Snapshot) -> Changes:
         documents = tuple(tree_changes(old, new))
     told = Changes(old.commit, new.commit, documents).paths
     return Changes(old.commit, new.commit, documents, tuple(sorted(paths - told)), reason)
+
+
+def merge_changes(merge: Merge, paths: Iterable[str]) -> Changes:
+    """Return what a merge would bring to some paths beyond theirs. `tip` is None: nothing is committed."""
+    files = MergedWorld(merge)
+    documents: list[DocumentChange] = []
+    others: list[str] = []
+    for path in sorted(paths):
+        try:
+            old = merge.theirs.document(path) if merge.theirs.entry(path) is not None else None
+        except (DocumentNotFound, LimitExceeded):
+            others.append(path)
+            continue
+        change = document_change(old, files.document(path))
+        if change is None:
+            others.append(path)
+        else:
+            documents.append(change)
+    return Changes(merge.theirs.commit, None, tuple(documents), tuple(others))
 
 
 def within(document: DocumentChange, slug: str) -> DocumentChange | None:

@@ -32,7 +32,7 @@ _WORD = r"(?:section|sec\.|chapter|part|appendix|§)"
 _PARTS = r"\d{1,9}(?:\.\d{1,9}){0,20}"
 _WANTED = re.compile(rf"{_WORD}? ?({_PARTS})[.):]?(?: (.*))?", re.IGNORECASE | re.DOTALL)
 _WRITTEN = re.compile(rf"(?:{_WORD} ?)?({_PARTS})[.):]?(?= |$)", re.IGNORECASE)
-_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{#[^{}]*\}$")
+_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
 
 
 class AmbiguousSection(WorkspaceError):

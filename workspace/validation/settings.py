@@ -21,6 +21,7 @@ NAMES = (
     "broken-fragment",
     "broken-image",
     "duplicate-anchor",
+    "derived-anchor",
     "missing-anchor",
     "skipped-level",
     "several-h1",

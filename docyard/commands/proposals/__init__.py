@@ -6,6 +6,7 @@ from importlib import import_module
 
 import click
 
+from docyard.committing import run_to_commit
 from docyard.groups import NearestGroup
 
 COMMANDS = (
@@ -39,6 +40,9 @@ class _LazyGroup(NearestGroup):
         module = import_module(f"docyard.commands.proposals.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        return run_to_commit(lambda: super(_LazyGroup, self).invoke(ctx))
 
 
 @click.group(cls=_LazyGroup, name="proposals", short_help="Look at proposals, review them, and merge them.")

@@ -21,6 +21,7 @@ from docyard.web.documents.finding import crumbs, path_of, redirection, section_
 from docyard.web.proposals.refusing import refused
 from docyard.web.templating import trusted
 from workspace.addresses import SectionNotFound
+from workspace.after_commit import has_committed
 from workspace.carry import Conflict
 from workspace.errors import WorkspaceError
 from workspace.proposing import NotAnnounced
@@ -86,6 +87,8 @@ def edited_page(asked: Asked) -> Response:
         )
         return _form(asked, _now(asked, wanted), again, problem=problem, status=409)
     except WorkspaceError as error:
+        if has_committed():
+            raise
         return _form(asked, _now(asked, wanted), wanted, problem=error, status=400)
     if not proposal:
         problem = WorkspaceError("nothing is changed yet", fix="Change the text, and send it then.")

@@ -9,9 +9,11 @@ from docyard.web.proposals.conflicts import resolve
 from docyard.web.proposals.refusing import UnknownAct, WordsChanged, refused
 from docyard.web.proposals.submitting import submit
 from docyard.web.proposals.viewing import seen_words
+from workspace.after_commit import has_committed
 from workspace.errors import WorkspaceError
 from workspace.merging.committing import MergeConflict
 from workspace.proposals import Verdict
+from workspace.proposing import NotAnnounced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +40,8 @@ def act(asked: Asked) -> Response:
     except MergeConflict:
         return asked.redirect(asked.urls.proposal(one.id, "conflicts"))
     except WorkspaceError as error:
+        if has_committed() and not isinstance(error, NotAnnounced):
+            raise
         return refused(asked, one, name, error)
 
 

@@ -23,6 +23,7 @@ from docyard.web.proposals.deciding import (
     seen_digest,
 )
 from docyard.web.proposals.viewing import head
+from workspace.after_commit import has_committed
 from workspace.errors import WorkspaceError
 from workspace.merging.committing import MergeConflict
 from workspace.merging.conflict import UnitKind
@@ -109,6 +110,8 @@ def resolve(asked: Asked, one: Proposal) -> Response:
     except MergeConflict as error:
         return _page(asked, one, _found(asked, one, target), decided, left=len(error.conflicts))
     except WorkspaceError as error:
+        if has_committed():
+            raise
         one = proposing.one(one.id)
         return _page(asked, one, _found(asked, one, target if one.is_open else None), decided, error=error)
     return asked.redirect(asked.urls.proposal(one.id))

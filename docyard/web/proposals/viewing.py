@@ -66,6 +66,9 @@ def proposal_page(asked: Asked) -> Response:
         view=view,
         talk=talk,
         glance=diff_of(view.changes, most=_GLANCE, longest=_GLANCED),
+        unreviewed=diff_of(view.lacking.unreviewed, id_prefix="unreviewed-")
+        if view.lacking.unreviewed is not None
+        else None,
         ref=view.changes.tip,
         merging=merging(asked, view),
         merged_by=_merged_by(asked, one),

@@ -260,3 +260,9 @@ def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
     terminal.show(TextFile("a.md", "0" * 40, source, Kind.MARKDOWN), 0, len(source))
     for word in ("[!NOTE]", "image", "b.md", "x", "z"):
         assert word in plain(screen)
+
+
+def test_person_is_shown_no_attribute_lists() -> None:
+    text = b"# T { #t }\n\n## A {: #a .wide }\n\nOne.\n\n## B\n{: #b }\n\nTwo { #c }.\n"
+    document = Document.parse(text, "a.md")
+    assert terminal.without_anchors(document, 0, len(text)) == "# T\n\n## A\n\nOne.\n\n## B\n\nTwo { #c }.\n"

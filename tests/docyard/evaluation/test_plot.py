@@ -10,6 +10,7 @@ import pytest
 
 from docyard.evaluation.plot import check_plotting, draw
 from docyard.exits import CannotError
+from docyard.installation import extra_command
 from tests.docyard.evaluation.test_runs import outcome, run
 
 RUNS = [
@@ -36,4 +37,5 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     )
     with pytest.raises(CannotError, match="matplotlib") as caught:
         check_plotting()
-    assert caught.value.fix == "pip install 'docyard[eval]'"
+    assert caught.value.fix == extra_command("eval")
+    assert "docyard[eval]" in caught.value.fix

@@ -72,7 +72,6 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 serve_http,
                 served.toolbox,
                 version="0",
-                writes=served.writes,
                 load=served.load,
                 warm=served.warm,
             )

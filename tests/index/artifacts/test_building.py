@@ -81,7 +81,7 @@ def test_it_answers_as_the_repository(repo: Repo, out: Path, index: SearchIndex)
     built(repo, out)
     assert of(out) == answers(index)
     assert facts(out)["stats"] == {"total_chunks": 8, "total_files": 4, "source_commit": repo.head()}
-    assert facts(out)["corpus_description"] == "docs"
+    assert facts(out)["corpus_description"] == "documentation of docs"
 
 
 def test_the_same_input_gives_the_same_artifact(repo: Repo, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_the_builder_s_words_count_before_the_source_s() -> None:
 
 
 def test_without_any_words_it_is_called_by_its_name() -> None:
-    assert effective(WorkspaceConfig(), "site", None, {})[0].corpus.description == "site"
+    assert effective(WorkspaceConfig(), "site", None, {})[0].corpus.description == "documentation of site"
 
 
 @given(TEXT, TEXT.filter(lambda text: not set(text) & set("/\\.")))

@@ -49,6 +49,12 @@ def some_pages() -> list[Page]:
         *pages,
         page("nested.md", NESTED, type="guide", tags=["b", "a"]),
         page("nothing.md", ""),
+        page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
+        page("introduced.md", "Text before any heading.\n\n## Alone\n"),
+        page("late.md", "## Early\n\n# The title\n\n## Later\n"),
+        page("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
+        page("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
+        page("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
         page("\udcff.md", "# Odd\n"),
     ]
 
@@ -92,6 +98,19 @@ def test_sections_are_numbered_by_address_and_have_their_records(made: Segment) 
     assert any("/" in record.key for record in records)
     addresses = [made.address(number) for number in range(made.size)]
     assert addresses == [(record.path, record.key) for record in records] == sorted(addresses)
+
+
+def test_breadcrumb_begins_with_title_of_document(made: Segment) -> None:
+    records = [made.record(number) for number in range(made.size)]
+    titles = {page.path: page.title for page in in_order()}
+    assert len(set(titles.values())) > 5
+    for record in records:
+        assert record.breadcrumb[0] == titles[record.path]
+        assert len(record.breadcrumb) == 1 or record.breadcrumb[-1] == record.heading
+    crumbs = {(record.path, record.key): record.breadcrumb for record in records}
+    assert crumbs["untitled.md", "alone/below"] == ("untitled", "Alone", "Below")
+    assert crumbs["blank.md", "below"] == ("Named in front matter", "Below")
+    assert crumbs["late.md", "_preamble"] == ("The title",)
 
 
 def test_pages_are_found_with_their_sections(made: Segment) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ def after(patch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], o
     def called(*given: Any, **named: Any) -> object:
         found = real(*given, **named)
         while waiting:
-            waiting.pop()()
+            Context().run(waiting.pop())  # as another caller
         return found
 
     patch.setattr(owner, name, called)

@@ -12,8 +12,9 @@ from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import Ask, client_of, next_call
 from tools.answers import Answer
-from tools.bounded import MAX_TEXT
 from tools.registry import Toolbox
+from workspace.config import Limits
+from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
 
 PAPER = (
@@ -172,7 +173,7 @@ def test_a_long_section_is_cut_between_subsections_and_read_on(ask: Ask, repo: R
     while True:
         answer = ask("read_section", **arguments)
         data = answer.data
-        assert len(data["content"]) <= MAX_TEXT
+        assert count_tokens(data["content"]) <= Limits().text_tokens
         assert data["content"].startswith("#")
         assert data["lines"] == [3, 3 + 2 + 40 * 4 - 1]
         assert data["start_line"] == 3 + sum(part.count("\n") for part in parts)

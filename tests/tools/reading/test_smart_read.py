@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import Ask, client_of
 from tools.answers import Answer
-from tools.bounded import MAX_TEXT
 from tools.registry import Toolbox
+from workspace.config import Limits
 from workspace.texts.tokens import count_tokens, tokenizer
 from workspace.workspace import Workspace
 
@@ -140,7 +140,7 @@ def test_the_rest_of_a_very_long_text_is_a_call_away(read: Ask, toolbox: Toolbox
     answer = read("huge.md", mode="full")
     pieces = []
     while answer.data.get("truncated"):
-        assert len(answer.data["content"]) <= MAX_TEXT
+        assert count_tokens(answer.data["content"]) <= Limits().text_tokens
         assert answer.data["original_tokens"] == count_tokens(HUGE)
         assert answer.data["tokens"] == count_tokens(answer.data["content"])
         pieces.append(answer.data["content"])

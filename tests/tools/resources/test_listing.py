@@ -66,7 +66,7 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
         "empty.md": "",
         "latin.md": b"# Caf\xe9\n",
         "pointer.md": POINTER,
-        "large.md": "# Large\n\n" + "word " * 20_000,
+        "large.md": "# Large\n\n" + "word " * 30_000,
     }
     repo = normal(tmp_path / "docs", files)
     (repo.path / "link.md").symlink_to("plain.md")

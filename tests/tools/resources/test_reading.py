@@ -12,11 +12,12 @@ from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API
 from tests.tools.resources.test_listing import context_of
-from tools.bounded import MAX_TEXT
 from tools.registry import Toolbox
 from tools.resources.reading import read_resource
 from tools.resources.uris import write_uri
+from workspace.config import Limits
 from workspace.errors import WorkspaceError
+from workspace.texts.tokens import count_tokens
 
 
 def test_a_document_is_read_byte_by_byte(toolbox: Toolbox, repo: Repo) -> None:
@@ -137,7 +138,8 @@ def test_what_is_too_long_is_cut(tmp_path: Path, text: str, end: str | None) -> 
     source = read_resource(context, "doc:///long.md")
     assert source.is_cut
     assert text.startswith(source.text)
-    assert MAX_TEXT // 2 < len(source.text) <= MAX_TEXT
+    limit = Limits().text_tokens
+    assert limit // 2 < count_tokens(source.text) <= limit
     if end is not None:
         assert source.text.endswith(end)
     for uri in source.rest:

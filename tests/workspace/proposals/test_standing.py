@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,33 @@ def test_a_place_that_is_not_there_is_refused(repo: Repo) -> None:
     with pytest.raises(InvalidWords, match="too long"):
         place_of(document, "errors", "a" * 501)
     assert place_of(document, "jitter").slug == "backoff-strategy/jitter"
+
+
+def test_comment_with_an_address_of_the_first_version_is_at_the_section(repo: Repo) -> None:
+    text = GUIDE.replace("## Errors", "## Errors { #faults }").replace(
+        "## Backoff Strategy", "## Wait {: #b }"
+    )
+    repo.commit({"retries.md": text})
+    said = []
+    for slug, now in (("errors--faults-", "faults"), ("wait--b-/jitter", "b/jitter")):
+        one = comment(repo, now)
+        assert one.place is not None
+        # As a 0.1.0 server writes it.
+        said.append(one._replace(place=replace(one.place, slug=slug)))
+        assert standing(said[-1], tip(repo)) == (Now.HERE, "retries.md", now)
+    repo.commit({"retries.md": text.replace("## Errors {", "## Failures {").replace("applied", "there")})
+    assert standing(said[0], tip(repo)) == (Now.MOVED, "retries.md", "faults")
+    assert standing(said[1], tip(repo)) == (Now.OUTDATED, "retries.md", "b/jitter")
+
+
+def test_comment_on_text_with_a_list_below_its_heading_stays(repo: Repo) -> None:
+    text = GUIDE.replace("## Errors\n", "## Errors\n{: #faults .no_toc }\n")
+    repo.commit({"retries.md": text})
+    one = comment(repo, "faults")
+    assert one.place is not None
+    source = text.partition("## Errors\n")[2].strip()
+    earlier = replace(one.place, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest())
+    for place in (one.place, earlier):
+        assert standing(one._replace(place=place), tip(repo)) == (Now.HERE, "retries.md", "faults")
+    repo.commit({"retries.md": text.replace("when to retry", "nothing")})
+    assert standing(one._replace(place=earlier), tip(repo)) == (Now.OUTDATED, "retries.md", "faults")

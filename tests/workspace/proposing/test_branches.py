@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +21,12 @@ from workspace.plan import Mode
 from workspace.policy.rules import Protected
 from workspace.presence import BranchNotFound
 from workspace.proposals import EventLog, InvalidWords, State
+from workspace.proposals.discussion import BRANCH
+from workspace.proposals.ids import BRANCHES
 from workspace.proposals.words import Opened
 from workspace.proposing import Acted, InvalidTarget, MergeBlocked, ProposalEnded
+from workspace.publishing import CannotWrite
+from workspace.publishing.refs import BranchRef
 from workspace.workspace import Workspace
 from workspace.writing import DetachedHead, ReadOnly, SigningRequired
 
@@ -300,6 +307,117 @@ def test_batches_that_touch_what_is_protected_go_as_one(scene: Scene) -> None:
     assert proposal.words.title == "Edit 2 documents: 2 changes"
     assert "Free." not in (scene.repo.path / "guide.md").read_text()
     assert "Free." in scene.show("guide.md", proposal.words.branch)
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
+    """Let commits to branches of a prefix fail at the commit point; a proposal's branch can be made."""
+    move = BranchRef.move
+
+    def refuse(ref: BranchRef, name: str) -> None:
+        is_begun = prefix == BRANCH or ref._git.tip(ref._branch) is not None
+        if ref._branch.startswith(prefix) and is_begun:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        move(ref, name)
+
+    monkeypatch.setattr(BranchRef, "move", refuse)
+
+
+def proposal_refs(scene: Scene) -> str:
+    names = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/heads/proposals")
+    logs = scene.repo.path / ".git/logs/refs/heads/proposals"
+    return names + " ".join(path.name for path in logs.rglob("*"))
+
+
+@pytest.mark.parametrize("request_key", [None, "key"])
+def test_failed_event_removes_the_branch(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, request_key: str | None
+) -> None:
+    with monkeypatch.context() as patch:
+        full_disk(patch, BRANCH)
+        with pytest.raises(CannotWrite, match="No space left"):
+            scene.open(request=request_key)
+    assert proposal_refs(scene) == ""
+    assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
+    proposal = scene.open(request=request_key)
+    assert proposal.state is State.DRAFT
+    assert proposal.words.branch in proposal_refs(scene)
+    scene.check_sound()
+
+
+def test_failed_event_keeps_a_branch_that_was_committed_to(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event = EventLog.append
+
+    def commit_then_fail(*_: object, **__: object) -> None:
+        (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
+        write(scene.workspace.on(branch), "Elsewhere.", "guide.md", "use")
+        raise CannotWrite(OSError(errno.ENOSPC, "full"))
+
+    with monkeypatch.context() as patch:
+        scene.workspace.turn = threading.RLock()  # type: ignore[assignment]
+        patch.setattr(EventLog, "append", commit_then_fail)
+        with pytest.raises(CannotWrite):
+            scene.open(request="key")
+    assert append_event is EventLog.append
+    assert proposal_refs(scene)
+
+
+def test_failed_event_keeps_a_branch_that_the_same_call_opened_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = Workspace.open(scene.repo.path, durable=False).proposing()
+    append_event = EventLog.append
+
+    def open_then_fail(*_: object, **__: object) -> None:
+        monkeypatch.setattr(EventLog, "append", append_event)
+        elsewhere.open("Say more", "Why.", AGENT, request="key")
+        raise CannotWrite(OSError(errno.ENOSPC, "full"))
+
+    monkeypatch.setattr(EventLog, "append", open_then_fail)
+    with pytest.raises(CannotWrite):
+        scene.open(request="key")
+    assert scene.open(request="key").state is State.DRAFT
+
+
+def test_branch_that_is_removed_before_its_event_opens_no_proposal(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event = EventLog.append
+
+    def remove_then_append(*arguments: Any, **options: Any) -> Any:
+        (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
+        scene.repo.git("branch", "-D", branch)
+        return append_event(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EventLog, "append", remove_then_append)
+        with pytest.raises(BranchNotFound):
+            scene.open(request="key")
+    assert scene.proposing.all() == ()
+    assert scene.open(request="key").state is State.DRAFT
+
+
+def test_direct_write_that_cannot_be_written_removes_the_branch(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        full_disk(patch, BRANCHES)
+        with pytest.raises(CannotWrite, match="No space left"):
+            scene.propose()
+    assert proposal_refs(scene) == ""
+    assert scene.propose().proposal is not None
+    scene.check_sound()
+
+
+def test_failed_event_keeps_the_branch_of_a_direct_write(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        full_disk(patch, BRANCH)
+        with pytest.raises(CannotWrite, match="No space left"):
+            scene.propose()
+    assert proposal_refs(scene)
 
 
 def _together(acts: list[Callable[[], None]]) -> None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from workspace import anchors
 from workspace.addresses import InvalidAddress
-from workspace.anchors import AnchorForm
+from workspace.attribute_lists import AnchorForm, read_line
 from workspace.edits.edit import Splice, spliced
 from workspace.headings import inline_span
 from workspace.lines import LINE_END_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workspace.document import Document, Section
     from workspace.headings import AnchoredHeading
@@ -53,12 +53,7 @@ def heading_splices(
     if start >= end:
         return [*splices, *_wordless(document, heading, level, anchor, form)]
     if anchor is not None:
-        text = anchors.write_heading("", anchor, form)
-        splices.append(
-            Splice(start, start, text.encode())
-            if form is AnchorForm.HTML
-            else Splice(end, end, f" {text}".encode())
-        )
+        splices.append(anchor_splice(document, heading, anchor, form))
     if level == section.level:
         return splices
     if not heading.block.is_setext:
@@ -74,6 +69,18 @@ def heading_splices(
         return [*above, Splice(first, stop, text_above + marks)]
     words = _on_one_line(_spliced(document.data, start, end, within))
     return [*above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", words))]
+
+
+def anchor_splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
+    """Return the splice that puts an anchor into a heading that has words, in its attribute list if any."""
+    start, end = inline_span(document.lines, heading.block)
+    behind, text = anchors.insertion(heading.block.source, name, form)
+    if form is AnchorForm.HTML:
+        return Splice(start, start, text.encode())
+    place = end - len(behind.encode())
+    if document.data[place:end] != behind.encode():  # bytes that are not UTF-8
+        place, text = end, anchors.insertion("", name, form)[1]
+    return Splice(place, place, text.encode())
 
 
 def _on_one_line(words: bytes) -> bytes:
@@ -109,18 +116,38 @@ def _wordless(
 
 
 def _renamed(document: Document, section: Section, names: Mapping[str, str]) -> list[Splice]:
-    """The anchors of a heading, in it and above it, called otherwise."""
+    """Return the splices that rename anchors of a heading, in it and on the lines next to it."""
+    heading = section.heading
+    if heading is None or not names:
+        return []
     found: list[Splice] = []
     text = document.data[section.start : section.body]
+    for start, end in _listed_names(document, heading):
+        new = names.get(document.text(start, end))
+        if new is not None:
+            found.append(Splice(start, end, new.encode()))
     for name, new in names.items():
         pattern = re.escape(name.encode())
-        braced = list(
-            re.finditer(rb"(?<=\{#)" + pattern + rb"(?=[ \t}])|(?<=<#)" + pattern + rb"(?=>)", text)
-        )
-        tagged = re.finditer(rb"""=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
-        spans = [item.span() for item in braced[-1:]] + [item.span("name") for item in tagged]
-        found += [Splice(section.start + a, section.start + b, new.encode()) for a, b in spans]
+        tagged = re.finditer(rb"""<a[ \t][^<>]*=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
+        spans = (item.span("name") for item in tagged)
+        found += (Splice(section.start + a, section.start + b, new.encode()) for a, b in spans)
     return found
+
+
+def _listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
+    """Return the bytes [start, end) of each id in a heading's attribute lists, in angles, and below it."""
+    _, end = inline_span(document.lines, heading.block)
+    source = heading.block.source
+    for first, last in anchors.name_spans(source):
+        yield end - len(source[first:].encode()), end - len(source[last:].encode())
+    place = heading.below_start
+    for line in document.data[place : heading.body].splitlines(keepends=True):
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        found = read_line(text)
+        for name in found.names if found else ():
+            first = place + len(text[: name.start].encode())
+            yield first, first + len(name.name.encode())
+        place += len(line)
 
 
 def _spliced(data: bytes, start: int, end: int, splices: list[Splice]) -> bytes:

@@ -13,7 +13,7 @@ from workspace.history.likeness import DESTINATION
 
 # A heading has another level, and an anchor, where it was moved to.
 _MARKS = b" \t#>"
-_ANCHOR = re.compile(rb"\{#[^{}]*\}\s*$")
+_ANCHOR = re.compile(rb"\{(?::|/\*)?[ \t]*#[^{}]*\}\s*$")
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 

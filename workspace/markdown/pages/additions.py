@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.anchors import read_heading
+from workspace.attribute_lists import read_line
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -35,6 +36,7 @@ def add_to_blocks(tokens: list[Token]) -> None:
             case "heading_open":
                 inline = tokens[position + 1]
                 inline.content = read_heading(inline.content).words
+                _hide_lists_below(tokens, position)
             case "blockquote_open" if not token.level:
                 _read_alert(tokens, position)
             case "bullet_list_open" | "ordered_list_open":
@@ -44,6 +46,20 @@ def add_to_blocks(tokens: list[Token]) -> None:
             case "list_item_open":
                 if _read_task(tokens, position) and lists:
                     lists[-1].meta["tasks"] = True
+
+
+def _hide_lists_below(tokens: list[Token], position: int) -> None:
+    """Take the attribute lists of kramdown off the paragraph that begins on the line below a heading."""
+    heading, paragraph = tokens[position], tokens[position + 3 : position + 6]
+    if not paragraph or paragraph[0].type != "paragraph_open" or not heading.map or not paragraph[0].map:
+        return
+    if paragraph[0].map[0] != heading.map[1]:
+        return
+    lines = paragraph[1].content.split("\n")
+    while lines and read_line(lines[0]):
+        lines.pop(0)
+    paragraph[1].content = "\n".join(lines)
+    paragraph[0].hidden = paragraph[2].hidden = not lines
 
 
 def _read_alert(tokens: list[Token], position: int) -> None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from workspace.merging.trees.commits import UnrelatedHistories, merge_commits
 from workspace.merging.trees.deciding import PLACE, WHOLE, FileConflict, Resolutions
-from workspace.merging.trees.merge import Merge, merge_snapshots
+from workspace.merging.trees.merge import Merge, file_at, merge_snapshots
+from workspace.merging.trees.room import Room
 
 __all__ = [
     "PLACE",
@@ -20,7 +21,9 @@ __all__ = [
     "FileConflict",
     "Merge",
     "Resolutions",
+    "Room",
     "UnrelatedHistories",
+    "file_at",
     "merge_commits",
     "merge_snapshots",
 ]

@@ -78,11 +78,13 @@ def _agreed(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
             changes[path] = change
     moved = {old: new for old, new in first.moved.items() if not {old, new} & doubtful}
     resolved = [found for found in first.resolved if found[0] not in doubtful]
+    sources = {path: found for path, found in first.sources.items() if path not in doubtful}
     return first._replace(
         changes=changes,
         conflicts=tuple(sorted((*conflicts, *decisions.conflicts), key=lambda found: found.path)),
         moved=moved,
         resolved=(*resolved, *decisions.resolved),
+        sources=sources,
     )
 
 

@@ -7,6 +7,7 @@ and is a conflict.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
@@ -27,13 +28,22 @@ if TYPE_CHECKING:
     from workspace.snapshot import Snapshot
 
 
+class Sources(NamedTuple):
+    """The paths that one file has in the base, in ours and in theirs."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
 class Merge(NamedTuple):
     """What a merge makes of ours: the changes of a commit on top of it, and what it could not decide.
 
     `changes` are the new bytes of documents that were merged, and what is taken whole from theirs, by path.
     `moved` are paths of documents in ours whose renaming by theirs is among the changes. `resolved` are the
     conflicts that a resolution has decided, by path and unit; one that is not among them was for nothing.
-    `bases` are the commits in which both lines of history part.
+    `bases` are the commits in which both lines of history part. `sources` has the paths that a file had, by
+    its path after the merge or by one that it left.
     """
 
     bases: tuple[str, ...]
@@ -43,11 +53,17 @@ class Merge(NamedTuple):
     conflicts: tuple[FileConflict, ...]
     moved: Mapping[str, str]
     resolved: tuple[tuple[str, UnitId], ...] = ()
+    sources: Mapping[str, Sources] = MappingProxyType({})
 
     @property
     def is_done(self) -> bool:
         """Whether ours holds all commits of theirs already."""
         return self.theirs.commit in self.bases
+
+    def source(self, path: str, side: Snapshot) -> str:
+        """Return the path that a file has on one side, given its path after the merge or one that it left."""
+        found = self.sources.get(path, Sources(path, path, path))
+        return found.ours if side is self.ours else found.theirs
 
     def entry(self, path: str) -> bytes | Entry | None:
         """What stands at a path after the merge: new bytes, an entry of ours or theirs, or nothing."""
@@ -85,7 +101,11 @@ class _Merging:
         self._decisions = decisions
         self._changes: dict[str, bytes | Whole] = {}
         self._coming: dict[str, tuple[str | None, bytes | Whole]] = {}
+        # By path after the merge, of what comes, of all else, and of paths that no file has any more.
+        self._coming_from: dict[str, Sources] = {}
         self._leaving: set[str] = set()
+        self._sources: dict[str, Sources] = {}
+        self._left: dict[str, Sources] = {}
 
     def merge(self) -> Merge:
         """Merges file by file, then looks whether there is room for what comes."""
@@ -110,12 +130,25 @@ class _Merging:
             self._decisions.conflicts,
             moved,
             self._decisions.resolved,
+            {
+                **{path: found for path, found in self._left.items() if not self._has(path, changes)},
+                **self._sources,
+                **{path: found for path, found in self._coming_from.items() if path in self._coming},
+            },
         )
+
+    def _has(self, path: str, changes: Mapping[str, bytes | Whole]) -> bool:
+        """Return True if a file is at a path after the merge."""
+        change = changes.get(path)
+        return change != Whole(None) if change is not None else bool(file_at(self._ours.snapshot, path))
 
     def _merge_file(self, base: Located) -> None:
         """One file of the base that theirs changed, removed or renamed."""
         assert base.entry is not None
         ours, theirs = (side.locate(base.path, base.entry) for side in (self._ours, self._theirs))
+        sources = Sources(base.path, ours.path, theirs.path)
+        for path in sources:
+            self._left.setdefault(path, sources)
         if theirs.entry is None:
             if ours == base:
                 self._leaving.add(base.path)
@@ -129,9 +162,12 @@ class _Merging:
             place = self._place(base, ours, theirs)
             change = self._content(base, ours, theirs)
             if place != ours.path:
+                self._coming_from[place] = sources
                 self._leaving.add(ours.path)
                 self._coming[place] = (ours.path, Whole(ours.entry) if change is None else change)
-            elif change is not None:
+                return
+            self._sources[place] = sources
+            if change is not None:
                 self._changes[place] = change
 
     def _place(self, base: Located, ours: Located, theirs: Located) -> str:
@@ -151,6 +187,8 @@ class _Merging:
         elif not is_new_here:
             # A document stands there that ours has renamed, and that is another one.
             self._take_whole(theirs.path, None, here, theirs.entry)
+            if theirs.path in self._changes:
+                self._sources[theirs.path] = Sources(theirs.path, theirs.path, theirs.path)
         else:
             change = self._content(None, Located(theirs.path, here), theirs)
             if change is not None:
@@ -218,9 +256,11 @@ class _Merging:
                 if taken is None or self._is_given(path, taken):
                     continue
                 del self._coming[path]
+                self._left[path] = Sources(path, taken, path)
                 is_settled = False
                 if old is not None:  # which takes the room of others again
                     self._leaving.discard(old)
+                    self._sources[old] = self._coming_from[path]
                     if change != Whole(self._ours.snapshot.entry(old)):
                         self._changes[old] = change
 
@@ -231,6 +271,7 @@ class _Merging:
             self._decisions.leave(path, taken)
             return False
         if path in self._changes:
+            self._decisions.leave(path, taken)
             return False
         there = file_at(self._theirs.snapshot, path)
         change = self._decisions.whole(path, None, here, there)

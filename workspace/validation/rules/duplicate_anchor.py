@@ -37,8 +37,11 @@ def _find(subject: Subject) -> Iterator[Spot]:
 def _names(subject: Subject) -> Iterator[tuple[int, str]]:
     """The offset and name of each explicit anchor."""
     for section in subject.document.sections:
-        if section.heading and section.heading.text.name and section.heading.text.form != AnchorForm.HTML:
+        if section.heading is None:
+            continue
+        if section.heading.text.name and section.heading.text.form != AnchorForm.HTML:
             yield section.heading_start, section.heading.text.name
+        yield from ((section.heading.below_start, name) for name in section.heading.below)
     for anchor in subject.read_links.anchors:
         yield anchor.offset, anchor.name
 

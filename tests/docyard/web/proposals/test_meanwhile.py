@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], ob
     def called(*given: Any, **named: Any) -> object:
         found = real(*given, **named)
         while waiting:
-            waiting.pop()()
+            Context().run(waiting.pop())  # as another caller
         return found
 
     patch.setattr(owner, name, called)

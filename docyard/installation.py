@@ -1,0 +1,253 @@
+"""The way in which Docyard was installed, and the commands that change this installation.
+
+A command for another installer fails, or changes another environment: pipx and uv keep each tool in an
+environment of its own, in which there is often no pip.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import shlex
+import shutil
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NAME = "docyard"
+
+EXTRAS: Mapping[str, str] = {
+    "eval": "the plots of `docyard eval`",
+    "math": "formulas on the page (`--math`)",
+    "tokens": "exact counts of tokens, which are estimated without it",
+}
+"""Each extra, and what it is needed for."""
+
+# A requirement with at most one lower or exact bound, such as "click>=8.2" or "whoosh==2.7.4" (PEP 508).
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(>=|==)\s*([0-9][0-9.]*)\s*(?:,.*)?$")
+_EXTRA = re.compile(r"""\s*extra\s*==\s*(['"])([A-Za-z0-9._-]+)\1\s*$""")
+
+# The folders of uv's cache that hold the environments of `uvx`.
+_UVX_ENVIRONMENT = re.compile(r"(?:archive|environments)-v\d+")
+
+_PIPX_METADATA = "pipx_metadata.json"
+_UV_RECEIPT = "uv-receipt.toml"
+
+
+class Requirement(NamedTuple):
+    """A library that is required, by the extra or, if this is None, always."""
+
+    name: str
+    relation: str
+    version: str
+    extra: str | None = None
+
+    @property
+    def specification(self) -> str:
+        """The name and the bound, without a marker, as an installer takes it."""
+        return f"{self.name}{self.relation}{self.version}"
+
+    def is_met_by(self, installed: str) -> bool:
+        """Return True if an installed version is within the bound."""
+        have, need = _numbers(installed), _numbers(self.version)
+        length = max(len(have), len(need))
+        have, need = have + [0] * (length - len(have)), need + [0] * (length - len(need))
+        return have >= need if self.relation == ">=" else have == need
+
+
+class Installer(enum.Enum):
+    """A program that installs packages into environments."""
+
+    PIP = "pip"
+    UV_PIP = "uv pip"
+    PIPX = "pipx"
+    UV_TOOL = "uv tool"
+    UVX = "uvx"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An environment that holds Docyard. `source` is what it was installed from, as a requirement.
+
+    `required` are the other packages that the user asked for in it, and `version` the Python, where the
+    installer needs both again to keep them.
+    """
+
+    installer: Installer
+    prefix: Path
+    executable: Path
+    source: str = NAME
+    required: tuple[str, ...] = ()
+    version: str | None = None
+
+    def extra_command(self, extra: str, requirements: Iterable[str]) -> str:
+        """Return the command that installs an extra, whose requirements are given."""
+        if self.installer is Installer.PIPX:
+            return shlex.join(["pipx", "inject", self.prefix.name, *requirements])
+        if self.installer in (Installer.UV_TOOL, Installer.UVX):
+            return self._uv_command([*self.required, *requirements])
+        return self._pip_command([f"{NAME}[{extra}]"])
+
+    def repair_command(self, requirement: str) -> str:
+        """Return the command that installs a version of a library with which Docyard works."""
+        if self.installer is Installer.PIPX:
+            return shlex.join(["pipx", "runpip", self.prefix.name, "install", requirement])
+        if self.installer in (Installer.UV_TOOL, Installer.UVX):
+            return self._uv_command([*self.required, requirement])
+        return self._pip_command([requirement])
+
+    def _pip_command(self, packages: list[str]) -> str:
+        if self.installer is Installer.UV_PIP:
+            return shlex.join(["uv", "pip", "install", "--python", str(self.executable), *packages])
+        if find_spec("pip") is None:
+            return shlex.join(["pip", "--python", str(self.executable), "install", *packages])
+        # A Python that the system manages refuses pip otherwise (PEP 668); Docyard was installed so, too.
+        options = ["--break-system-packages"] if _is_managed(self.prefix) else []
+        return shlex.join([_python(self.executable), "-m", "pip", "install", *options, *packages])
+
+    def _uv_command(self, packages: Iterable[str]) -> str:
+        """A further `uv tool install` forgets the packages of the one before, unless it names them again."""
+        options = [part for package in dict.fromkeys(packages) for part in ("--with", package)]
+        if self.installer is Installer.UVX:
+            origin = [] if self.source == NAME else ["--from", self.source]
+            return shlex.join(["uvx", *origin, *options, NAME])
+        python = ["--python", self.version] if self.version else []
+        return shlex.join(["uv", "tool", "install", *python, *options, self.source])
+
+
+def find_installation(prefix: Path | None = None, executable: Path | None = None) -> Installation:
+    """Return the installation that this process runs from, or the one of another environment's prefix."""
+    prefix = prefix or Path(sys.prefix)
+    executable = executable or Path(sys.executable)
+    source = _source(prefix)
+    if (prefix / _PIPX_METADATA).is_file():
+        return Installation(Installer.PIPX, prefix, executable, source)
+    if (prefix / _UV_RECEIPT).is_file():
+        return _uv_tool(prefix, executable, source)
+    if any(_UVX_ENVIRONMENT.fullmatch(part) for part in prefix.parts):
+        return Installation(Installer.UVX, prefix, executable, source)
+    if _is_of_uv(prefix) and find_spec("pip") is None:
+        return Installation(Installer.UV_PIP, prefix, executable, source)
+    return Installation(Installer.PIP, prefix, executable, source)
+
+
+def extra_command(extra: str) -> str:
+    """Return the command that installs one of Docyard's extras where this process runs from."""
+    wanted = [one.specification for one in requirements() if one.extra == extra]
+    return find_installation().extra_command(extra, wanted)
+
+
+def requirements() -> list[Requirement]:
+    """List what the installed Docyard requires; nothing if it runs from its source, not installed."""
+    try:
+        return parse_requirements(metadata.requires(NAME) or [])
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def parse_requirements(lines: Iterable[str]) -> list[Requirement]:
+    """Parse requirements such as "click>=8.2" or "matplotlib>=3.10; extra == 'eval'"; others are left out."""
+    found = []
+    for line in lines:
+        required, _, marker = line.partition(";")
+        parsed, extra = _REQUIREMENT.match(required), _EXTRA.match(marker)
+        if parsed is not None and (extra is not None or not marker.strip()):
+            found.append(Requirement(parsed[1], parsed[2], parsed[3], extra[2] if extra else None))
+    return found
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of an installed library; None if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> list[int]:
+    """The release numbers of a version: 1.21.0rc1 is [1, 21, 0]."""
+    release = re.match(r"[0-9]+(\.[0-9]+)*", version)
+    return [int(number) for number in release.group().split(".")] if release else []
+
+
+def _source(prefix: Path, name: str = NAME) -> str:
+    """Return the requirement that a package was installed by: its name, or a direct reference (PEP 610)."""
+    folders = list({*prefix.glob("lib/python3*/site-packages"), *prefix.glob("Lib/site-packages")})
+    for found in metadata.distributions(name=name, path=[str(folder) for folder in folders]):
+        try:
+            origin = json.loads(found.read_text("direct_url.json") or "{}")
+            url = str(origin["url"])
+        except (ValueError, LookupError, TypeError):
+            continue
+        version_control = origin.get("vcs_info")
+        if isinstance(version_control, dict) and version_control.get("vcs"):
+            revision = version_control.get("requested_revision")
+            url = f"{version_control['vcs']}+{url}" + (f"@{revision}" if revision else "")
+        return f"{name} @ {url}"
+    return name
+
+
+def _uv_tool(prefix: Path, executable: Path, source: str) -> Installation:
+    """Read the receipt of `uv tool install`: what the user asked for, which its next run would forget."""
+    try:
+        receipt = tomllib.loads((prefix / _UV_RECEIPT).read_text(encoding="utf-8"))["tool"]
+        entries = [entry for entry in receipt["requirements"] if isinstance(entry, dict)]
+    except (OSError, ValueError, LookupError, TypeError):
+        return Installation(Installer.UV_TOOL, prefix, executable, source)
+    own: list[Mapping[str, Any]] = []
+    others: list[str] = []
+    for entry in entries:
+        if entry.get("name") == NAME and not own:
+            own.append(entry)
+        else:
+            others.append(_requirement(entry, prefix))
+    version = receipt.get("python")
+    if own and source == NAME:
+        source = _requirement(own[0], prefix)
+    elif own and own[0].get("extras"):
+        source = source.replace(NAME, f"{NAME}[{','.join(own[0]['extras'])}]", 1)
+    return Installation(
+        Installer.UV_TOOL,
+        prefix,
+        executable,
+        source,
+        tuple(others),
+        version if isinstance(version, str) else None,
+    )
+
+
+def _requirement(entry: Mapping[str, Any], prefix: Path) -> str:
+    """Return an entry of a receipt as a requirement."""
+    name = str(entry.get("name", ""))
+    extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
+    if entry.get("specifier") or not {"path", "directory", "editable", "url", "git"} & entry.keys():
+        return f"{name}{extras}{entry.get('specifier', '')}"
+    return _source(prefix, name).replace(name, f"{name}{extras}", 1)
+
+
+def _is_of_uv(prefix: Path) -> bool:
+    """Return True if uv made the virtual environment."""
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return any(line.partition("=")[0].strip() == "uv" for line in lines)
+
+
+def _is_managed(prefix: Path) -> bool:
+    standard = sysconfig.get_path("stdlib")
+    is_virtual = (prefix / "pyvenv.cfg").exists()
+    return not is_virtual and Path(standard, "EXTERNALLY-MANAGED").exists()
+
+
+def _python(executable: Path) -> str:
+    """Return "python" where a shell finds this very interpreter by that name, else its path."""
+    found = shutil.which("python")
+    return "python" if found and Path(found).absolute() == executable.with_name("python") else str(executable)

@@ -1,0 +1,42 @@
+"""No word comes onto a governed path that no person saw, whatever clones merge and synchronize."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from index.keys import user_key
+from tests.acceptance.gate_clones import Clones
+
+
+@pytest.fixture(autouse=True)
+def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    user_key.cache_clear()
+
+
+def walk(folder: Path, seed: int, steps: int) -> Clones:
+    clones = Clones(folder, seed)
+    for _ in range(steps):
+        clones.step()
+    for clone in clones.clones:
+        assert clone.repo.fsck() == ""
+    return clones
+
+
+def test_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(tmp_path: Path) -> None:
+    walk(tmp_path, 0, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_long_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(
+    tmp_path: Path, seed: int
+) -> None:
+    counts = walk(tmp_path, seed, 1_250).counts
+    # Both ways around the gate were tried, and much came through it.
+    assert counts["NEEDS_REFRESH"] > 5
+    assert counts["sync PROTECTED ours"] + counts["sync PROTECTED theirs"] > 5
+    assert counts["merge"] > 20

@@ -1,0 +1,143 @@
+"""Instructions and next steps name tools that are served, whatever toolsets a server offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import Era, Server, serving
+from tests.repositories import Repo, normal
+from tools.toolsets import TOOLSETS, all_tools
+
+NAMES = re.compile("|".join(rf"\b{tool.name}\b" for tool in all_tools()))
+FILES = {
+    "api.md": "---\ntype: api_spec\n---\n# API\n\n## Endpoints\n\n### Search\n\nThe heron finds.\n\n"
+    "## Tasks\n\n- [ ] One\n- [ ] Two\n",
+    "one.md": "# One\n\n## Tasks\n\n- [ ] Only\n",
+    "long.md": f"# Long\n\n## All\n\n{'many words ' * 30_000}\n",
+}
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("create_document", {}),
+    ("create_document", {"doc_type": "api_spec"}),
+    ("create_document", {"doc_type": "api_spec", "title": "New"}),
+    ("create_document", {"doc_type": "document", "title": "Once", "idempotency_key": "k"}),
+    ("create_document", {"doc_type": "document", "title": "Once", "idempotency_key": "k"}),
+    ("edit_document", {}),
+    ("edit_document", {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Three"}),
+    ("edit_document", {"operation": "add_section", "file": "api.md", "title": "Errors", "content": "None."}),
+    ("edit_document", {"operation": "remove_task", "file": "api.md", "slug": "tasks[2]"}),
+    ("list_documents", {}),
+    ("list_documents", {"type": "nothing", "limit": 1}),
+    ("search_documents", {"query": "heron"}),
+    ("search_documents", {"query": "nothing_at_all"}),
+    ("view_document", {}),
+    ("view_document", {"file": "api.md"}),
+    ("view_document", {"file": "api.md", "slug": "endpoints"}),
+    ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
+    ("view_document", {"file": "long.md", "slug": "all"}),
+    ("complete_task", {}),
+    ("complete_task", {"file": "api.md", "slug": "tasks[0]"}),
+    ("complete_task", {"file": "one.md", "slug": "tasks[0]"}),
+    ("complete_task", {"file": "one.md", "slug": "tasks[0]", "idempotency_key": "t"}),
+    ("complete_task", {"file": "one.md", "slug": "tasks[0]", "idempotency_key": "t"}),
+    ("reopen_task", {}),
+    ("reopen_task", {"file": "api.md", "slug": "tasks[0]"}),
+    ("reopen_task", {"file": "api.md", "slug": "tasks[0]", "idempotency_key": "r"}),
+    ("tag_document", {}),
+    ("tag_document", {"file": "api.md", "tags": ["a"], "idempotency_key": "a"}),
+    ("tag_document", {"file": "api.md", "tags": ["a"], "idempotency_key": "a"}),
+    ("tag_document", {"file": "api.md", "tags": ["a"], "remove": True}),
+    ("search_docs", {"query": "heron"}),
+    ("search_docs", {"query": "hernon"}),
+    ("search_docs", {"query": "heron", "path": "long.md"}),
+    ("get_doc", {"chunk_id": "api.md"}),
+    ("get_doc", {"chunk_id": "long.md#all"}),
+    ("get_doc", {"chunk_id": "api.md#tasks"}),
+    ("smart_read", {"file_path": "api.md"}),
+    ("smart_read", {"file_path": "long.md"}),
+    ("read_section", {"file_path": "api.md", "section_heading": "tasks"}),
+    ("read_section", {"file_path": "long.md", "section_heading": "all"}),
+    ("list_sections", {"file_path": "api.md"}),
+    ("view_history", {}),
+    ("view_history", {"file": "api.md"}),
+    ("view_history", {"file": "api.md", "slug": "tasks", "blame": True}),
+    ("restore_document", {}),
+    ("restore_document", {"file": "api.md", "ref": "HEAD"}),
+    ("restore_document", {"file": "api.md", "slug": "tasks", "ref": "HEAD"}),
+    ("restore_document", {"undo": "HEAD~1"}),
+    ("create_proposal", {}),
+    ("create_proposal", {"title": "A change"}),
+    ("view_proposal", {}),
+    ("update_proposal", {}),
+    ("remove_document", {"file": "api.md", "slug": "endpoints"}),
+    ("remove_document", {"path": "one.md"}),
+)
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "defaults": (),
+    "read-only": ("--read-only",),
+    **{toolset: ("--toolsets", toolset) for toolset in TOOLSETS},
+    "read-only history": ("--read-only", "--toolsets", "history,proposals"),
+    "tasks and history": ("--toolsets", "tasks,history"),
+    "all": ("--toolsets", ",".join(TOOLSETS)),
+}
+QUICK = {("defaults", "auto"), ("tasks", "auto"), ("tasks", "legacy"), ("read-only", "legacy")}
+SERVERS = [
+    pytest.param(
+        options,
+        era,
+        id=f"{name} {era}",
+        marks=() if (name, era) in QUICK else pytest.mark.slow,
+    )
+    for name, options in OPTIONS.items()
+    for era in ("auto", "legacy")
+]
+
+
+def steps_of(server: Server) -> dict[str, str]:
+    """Return each next step that a server's tools answer to the calls above, by its call."""
+    served = server.tools()
+    found: dict[str, str] = {}
+    for tool, arguments in CALLS:
+        if tool in served:
+            reply = server.call(tool, **arguments)
+            if "next_step" in reply.data:
+                found[f"{len(found)} {tool} {arguments}"] = reply.data["next_step"]
+    return found
+
+
+@pytest.mark.parametrize(("options", "era"), SERVERS)
+def test_next_steps_and_instructions_name_tools_that_are_served(
+    tmp_path: Path, home: Path, options: tuple[str, ...], era: Era
+) -> None:
+    repo: Repo = normal(tmp_path / "docs", FILES)
+    with serving(repo.path, home, *options, era=era) as server:
+        served = server.tools().keys()
+        instructions = server.instructions()
+        steps = steps_of(server)
+    assert steps
+    for step in steps.values():
+        assert set(NAMES.findall(step)) <= served, steps
+    assert set(NAMES.findall(instructions)) <= served
+    assert set(NAMES.findall(instructions)), "a way through the tools"
+    assert len(instructions) <= 1_000
+
+
+def test_next_step_points_to_the_subsection_that_has_the_answer(tmp_path: Path, home: Path, era: Era) -> None:
+    repo = normal(tmp_path / "docs", FILES)
+    with serving(repo.path, home, "--toolsets", "documents,search", era=era) as server:
+        found = server.call("search_docs", query="heron").data["next_step"]
+        assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in found
+        found = server.call("search_documents", query="heron").data["next_step"]
+        assert '{"file": "api.md", "slug": "endpoints/search"}' in found
+        # Neither the title nor the section above says more than its heading.
+        for arguments in ({"file": "api.md"}, {"file": "api.md", "slug": "endpoints"}):
+            step = server.call("view_document", **arguments).data["next_step"]
+            assert '{"file": "api.md", "slug": "endpoints/search"}' in step
+        misspelt = server.call("search_docs", query="hernon").data["next_step"]
+        assert misspelt == 'Search again: search_docs {"query": "heron"}'
+        filtered = server.call("search_docs", query="heron", path="long.md").data["next_step"]
+        assert filtered == 'Search again: search_docs {"query": "heron", "path": "api.md"}'

@@ -1,0 +1,185 @@
+"""What the sources say of documents, tasks and history, through a real client, in both versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.server import Era, Reply, Server, serving
+from tests.docyard.by_hand import ByHand
+from tests.docyard.by_hand import serving as command_of
+from tests.repositories import Repo, normal
+
+SPEC = "---\ntype: api_spec\n---\n# API\n\nIntroduction.\n\n## Endpoints\n\n### Search\n\nFinds things.\n\n"
+FILES = {
+    "api.md": f"{SPEC}## Todo list\n\nNothing.\n\n## Tasks\n\n- [ ] Define\n- [x] Done\n",
+    "empty.md": f"{SPEC}## Tasks\n",
+    "plain.md": "# Plain\n\n## Notes\n\nWords.\n",
+    "guides/setup.md": "# Setup\n\nSteps.\n",
+}
+STATELESS = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("sources") / "docs", FILES)
+
+
+@pytest.fixture(scope="module", params=["auto", "legacy"])
+def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
+    """A server of documents that the tests here leave as they are."""
+    era: Era = request.param
+    with serving(repo.path, home, era=era) as server:
+        yield server
+
+
+def edit(server: Server, operation: str, **fields: Any) -> Reply:
+    return server.call("edit_document", operation=operation, **fields)
+
+
+def test_type_is_null_without_front_matter(server: Server) -> None:
+    listed = server.call("list_documents").data["documents"]
+    assert {entry["path"]: entry["type"] for entry in listed} == {
+        "api.md": "api_spec",
+        "empty.md": "api_spec",
+        "guides/setup.md": None,
+        "plain.md": None,
+    }
+    assert server.call("view_document", file="plain.md").data["type"] is None
+    assert server.call("view_document", file="api.md").data["type"] == "api_spec"
+
+
+def test_section_of_tasks_has_the_same_shape_without_tasks(server: Server) -> None:
+    listed = {entry["path"]: entry["sections"] for entry in server.call("list_documents").data["documents"]}
+    assert listed["api.md"]["tasks"] == {"total": 2, "completed": 1}
+    assert listed["empty.md"]["tasks"] == {"total": 0, "completed": 0}
+    assert listed["api.md"]["todo-list"] == []
+    full, empty = (
+        server.call("view_document", file=file).data["sections"] for file in ("api.md", "empty.md")
+    )
+    assert full["tasks"] == {"total": 2, "completed": 1, "active": ["tasks[0]"]}
+    assert empty["tasks"] == {"total": 0, "completed": 0, "active": []}
+    assert full["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
+
+
+@pytest.mark.parametrize("slug", ["todo", "task", "endpoints/x", "nothing"])
+def test_add_task_to_a_missing_section_proposes_tasks(server: Server, slug: str) -> None:
+    refused = edit(server, "add_task", file="api.md", slug=slug, title="New", dry_run=True)
+    assert (refused.is_error, refused.data["code"]) == (True, "SECTION_NOT_FOUND")
+    assert refused.data["fix"].startswith("Did you mean 'tasks'?")
+    assert refused.data["candidates"][0] == refused.data["example"]["slug"] == "tasks"
+    assert not server.call("edit_document", **refused.data["example"]).is_error
+
+
+def test_add_task_where_no_section_is_for_tasks_proposes_to_add_one(server: Server) -> None:
+    refused = edit(server, "add_task", file="plain.md", slug="tasks", title="New", dry_run=True)
+    assert "add_section" in refused.data["fix"]
+    example = refused.data["example"]
+    assert example == {"operation": "add_section", "file": "plain.md", "title": "Tasks", "dry_run": True}
+    assert server.call("edit_document", **example).data["slug"] == "tasks"
+
+
+def test_move_to_a_file_that_does_not_exist_proposes_create_document(
+    tmp_path: Path, home: Path, era: Era
+) -> None:
+    repo = normal(tmp_path / "docs", FILES)
+    with serving(repo.path, home, era=era) as server:
+        move = {"file": "api.md", "slug": "endpoints/search", "to_file": "guides/new-thing.md"}
+        refused = edit(server, "move_section", **move)
+        assert (refused.is_error, refused.data["code"]) == (True, "DOCUMENT_NOT_FOUND")
+        assert refused.data["candidates"] == []
+        _, _, call = refused.data["fix"].partition("create_document ")
+        created = server.call("create_document", **json.JSONDecoder().raw_decode(call)[0])
+        assert created.data["path"] == "guides/new-thing.md"
+        assert not edit(server, "move_section", **move).is_error
+        near = edit(server, "move_section", **{**move, "slug": "endpoints", "to_file": "guides/setpu.md"})
+        assert near.data["candidates"] == ["guides/setup.md"]
+        assert "'guides/setup.md'" in near.data["fix"]
+
+
+def test_array_of_arguments_is_answered_with_the_specification(repo: Repo, era: Era) -> None:
+    meta: dict[str, Any] = {} if era == "legacy" else {"_meta": STATELESS}
+    server = ByHand(command_of(repo.path), handshake=era == "legacy")
+    operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
+    for number in range(3):  # the first call through the SDK, the others by the direct way
+        answer = server.request(number, "tools/call", name="edit_document", arguments=operations, **meta)
+        result = answer["result"]
+        assert result["isError"] is True
+        data = result["structuredContent"]
+        assert data["code"] == "INVALID_ARGUMENTS"
+        assert '{"operations": [...]}' in data["fix"]
+        assert "add_task" in data["usage"]["operations"]
+        assert "operations" in data["usage"]["batch"]
+        server.request(10 + number, "tools/call", name="list_documents", arguments={}, **meta)
+    for number, tool in enumerate(("complete_task", "remove_document", "tag_document", "search_docs"), 20):
+        answer = server.request(number, "tools/call", name=tool, arguments=[{}], **meta)
+        assert answer["result"]["structuredContent"]["usage"]
+    assert (
+        server.request(30, "tools/call", name="search_docs", arguments="x", **meta)["error"]["code"] == -32602
+    )
+    assert server.end() == ""
+
+
+def test_refused_overwrite_carries_the_text_and_not_the_specification(server: Server) -> None:
+    refused = edit(server, "update_content", file="plain.md", slug="notes", content="New.", dry_run=True)
+    assert refused.data["code"] == "READ_FIRST"
+    assert refused.data["current"] == "## Notes\n\nWords.\n"
+    assert refused.data["fix"] == "Read 'current', then send the same call again."
+    assert "usage" not in refused.data
+    batch = server.call(
+        "edit_document",
+        operations=[
+            {"operation": "update_content", "file": "api.md", "slug": "endpoints/search", "content": "x"}
+        ],
+        dry_run=True,
+    )
+    [entry] = batch.data["batch_results"]
+    assert (entry["code"], "usage" in entry, "current" in entry) == ("READ_FIRST", False, True)
+
+
+def test_text_in_a_diff_of_history_was_read(tmp_path: Path, home: Path, era: Era) -> None:
+    lines = "".join(f"Line {number}.\n" for number in range(30))
+    repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"})
+    repo.commit({"a.md": f"# A\n\n## Short\n\nNew words.\n\n## Long\n\n{lines}Last.\n"})
+    with serving(repo.path, home, "--toolsets", "documents,history", era=era) as server:
+        shown = server.call("view_history", file="a.md", slug="short", limit=1).data
+        assert "+New words." in shown["history"][0]["diff"]
+        assert not edit(server, "update_content", file="a.md", slug="short", content="Newest.").is_error
+        # Three lines of this one are shown.
+        server.call("view_history", file="a.md", slug="long", limit=1)
+        refused = edit(server, "update_content", file="a.md", slug="long", content="Newest.")
+        assert refused.data["code"] == "READ_FIRST"
+
+
+def test_text_in_a_diff_that_was_cut_was_not_read(tmp_path: Path, home: Path, era: Era) -> None:
+    text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
+    repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
+    with serving(repo.path, home, "--toolsets", "documents,history", era=era) as server:
+        shown = server.call("view_history", file="a.md", diff=True).data
+        assert "more lines" in shown["history"][0]["diff"]
+        for slug in ("long", "last"):
+            refused = edit(server, "update_content", file="a.md", slug=slug, content="New.")
+            assert refused.data["code"] == "READ_FIRST"
+
+
+def test_page_of_history_says_by_its_cursor_alone_whether_there_is_more(
+    tmp_path: Path, home: Path, era: Era
+) -> None:
+    repo = normal(tmp_path / "docs", FILES)
+    for number in range(3):
+        repo.commit({"plain.md": f"# Plain\n\nVersion {number}.\n"})
+    with serving(repo.path, home, "--toolsets", "history", era=era) as server:
+        first = server.call("view_history", file="plain.md", limit=2).data
+        assert first["next_cursor"]
+        rest = server.call("view_history", file="plain.md", limit=2, cursor=first["next_cursor"]).data
+        assert rest["next_cursor"] is None
+        assert "complete" not in first
+        assert "complete" not in rest

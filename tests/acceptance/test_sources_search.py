@@ -1,0 +1,208 @@
+"""What the sources say of searching and reading, through a real client, in both versions of the protocol."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import warm
+from tests.acceptance.server import Era, Reply, Server, serving, serving_artifact, surroundings
+from tests.repositories import Repo, normal
+from workspace.texts.tokens import count_tokens
+
+BLOCK = "```\n" + "code\n" * 6 + "```\n\n"
+LONG = f"## One\n\n{BLOCK * 4_000}"
+FILES = {
+    "guides/login.md": "# Authentication\n\n## OAuth\n\nTokens.\n\n### Login\n\nA quagga logs in.\n",
+    "guides/untitled.md": "## Zebu\n\nA zebu has no title.\n",
+    "okapi/spec.md": "---\ntype: api_spec\ntags: [sdk]\n---\n# Spec\n\nNothing.\n",
+    "okapi/run.md": "---\ntype: runbook\ntags: [ops]\n---\n# Run\n\nAn okapi.\n",
+    "cases.yaml": "- query: quagga\n  expected: guides/login.md\n",
+    "long.md": f"# Long\n\n{LONG}\n## Two\n\nText.\n",
+    "chinese.md": f"# 文\n\n## 长\n\n{'文档工作区的长段落。' * 4_000}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return normal(tmp_path_factory.mktemp("sources") / "docs", FILES)
+
+
+@pytest.fixture(scope="module", params=["auto", "legacy"])
+def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
+    """A server with the toolset `search` alone."""
+    era: Era = request.param
+    with serving(repo.path, home, "--toolsets", "search", era=era) as server:
+        yield server
+
+
+def next_call(reply: Reply) -> tuple[str, dict[str, Any]]:
+    """Return the call that the next step of an answer names."""
+    found = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
+    assert found, reply.data["next_step"]
+    return found[1], json.loads(found[2])
+
+
+def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[Reply]]:
+    """Return the text of a chunk, read on as each answer's next step says, and the answers."""
+    replies = [server.call("get_doc", chunk_id=chunk_id)]
+    while replies[-1].data.get("truncated"):
+        tool, arguments = next_call(replies[-1])
+        assert (tool, arguments["chunk_id"]) == ("get_doc", chunk_id)
+        assert arguments["offset"] == replies[-1].data["offset"]
+        replies.append(server.call(tool, **arguments))
+    return "".join(reply.data["chunks"][0]["text"] for reply in replies), replies
+
+
+def test_breadcrumb_begins_with_title_of_document(server: Server) -> None:
+    [hit] = server.call("search_docs", query="quagga").data["hits"]
+    assert hit["breadcrumb"] == "Authentication > OAuth > Login"
+    [hit] = server.call("search_docs", query="zebu").data["hits"]
+    assert hit["breadcrumb"] == "untitled > Zebu"
+    breadcrumbs = {
+        hit["chunk_id"]: hit["breadcrumb"]
+        for hit in server.call("search_docs", query="authentication").data["hits"]
+    }
+    assert breadcrumbs["guides/login.md#_preamble"] == "Authentication"
+
+
+def test_chunk_over_limit_is_read_to_its_end_with_search_alone(server: Server) -> None:
+    text, replies = read_to_end(server, "long.md#one")
+    assert text == f"{LONG}\n"
+    assert len(replies) > 2
+    for reply in replies:
+        assert count_tokens(reply.text) <= 25_000
+        assert reply.text.startswith("--- Chunk: long.md#one (Chunk 2 of 3) (Target) ---\n")
+        assert reply.text.count("(Target)") == 1
+        assert len([line for line in reply.text.splitlines() if line == "```"]) % 2 == 0
+    tool, arguments = next_call(replies[-1])
+    assert not server.call(tool, **arguments).is_error
+
+
+def test_limit_counts_tokens_and_not_characters(server: Server) -> None:
+    text, replies = read_to_end(server, "chinese.md#长")
+    assert text == FILES["chinese.md"][len("# 文\n\n") :]
+    assert all(count_tokens(reply.text) <= 25_000 for reply in replies)
+
+
+def test_offset_behind_end_or_with_context_is_refused(server: Server) -> None:
+    behind = server.call("get_doc", chunk_id="long.md#two", offset=10_000)
+    assert (behind.is_error, behind.data["code"]) == (True, "INVALID_ARGUMENTS")
+    assert "behind the end" in behind.text
+    both = server.call("get_doc", chunk_id="long.md#one", offset=10, context=1)
+    assert (both.is_error, both.data["field"]) == (True, "context")
+
+
+def test_neighbours_that_are_cut_are_read_on_one_by_one(server: Server) -> None:
+    reply = server.call("get_doc", chunk_id="long.md#two", context=2)
+    assert count_tokens(reply.text) <= 25_000
+    assert [chunk.get("truncated", False) for chunk in reply.data["chunks"]] == [False, True, False]
+    tool, arguments = next_call(reply)
+    assert (tool, arguments["chunk_id"]) == ("get_doc", "long.md#one")
+    rest = server.call(tool, **arguments)
+    shown = reply.data["chunks"][1]["text"]
+    assert LONG.startswith(shown + rest.data["chunks"][0]["text"])
+
+
+@pytest.mark.parametrize("by", ["option", "settings"])
+def test_operator_sets_limit_of_texts_in_tokens(tmp_path: Path, home: Path, era: Era, by: str) -> None:
+    settings = {"docyard.toml": "[limits]\ntext_tokens = 300\n"} if by == "settings" else {}
+    repo = normal(tmp_path / "docs", {**FILES, **settings})
+    options = ("--text-tokens", "300") if by == "option" else ()
+    with serving(repo.path, home, "--toolsets", "search,documents,reading", *options, era=era) as server:
+        fetched = server.call("get_doc", chunk_id="long.md#one")
+        assert fetched.data["truncated"] is True
+        assert 150 < count_tokens(fetched.text) <= 300
+        for tool, arguments in (
+            ("view_document", {"file": "long.md", "slug": "one"}),
+            ("read_section", {"file_path": "long.md", "section_heading": "one"}),
+            ("smart_read", {"file_path": "long.md", "mode": "full"}),
+        ):
+            data = server.call(tool, **arguments).data
+            assert data["truncated"] is True
+            assert 100 < count_tokens(data["content"]) <= 300
+        refused = server.call(
+            "edit_document", operation="update_content", file="chinese.md", slug="长", content="New."
+        )
+        assert refused.data["truncated"] is True
+        assert count_tokens(refused.data["current"]) <= 301
+
+
+def test_two_filters_that_empty_list_together_come_with_suggestions(server: Server) -> None:
+    for filters in ({"type": "api_spec", "tags": "sdk"}, {"type": "api_spec", "path": "guides"}):
+        data = server.call("search_docs", query="okapi", **filters).data
+        assert data["hits"] == []
+        assert set(data["hint"]["suggested_filters"]) == set(filters)
+        for key, values in data["hint"]["suggested_filters"].items():
+            assert values
+            for value in values:
+                assert server.call("search_docs", query="okapi", **{key: value}).data["hits"]
+
+
+def test_corpus_without_description_is_documentation_of_its_name(server: Server) -> None:
+    described = server.tools()["search_docs"]["description"]
+    assert described.startswith("Search the documentation of docs. Use this to find relevant documentation,")
+
+
+def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*warm.python(), "-m", "docyard", *map(str, arguments)],
+        env=surroundings(home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("artifact") / "site"
+    assert docyard(home, "build", repo.path, "--out", out).returncode == 0
+    return out
+
+
+def test_artifact_with_malformed_source_commit_is_served(artifact: Path, home: Path, era: Era) -> None:
+    file = artifact / "metadata.json"
+    was = file.read_bytes()
+    metadata = json.loads(was)
+    assert metadata["corpus_description"] == "documentation of docs"
+    try:
+        file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}}))
+        with serving_artifact(artifact, home, era=era) as server:
+            reply = server.call("search_docs", query="quagga")
+        checked = docyard(home, "metadata", artifact)
+    finally:
+        file.write_bytes(was)
+    [hit] = reply.data["hits"]
+    assert (hit["source_commit"], reply.data["commit"]) == (None, None)
+    assert checked.returncode == 1
+    assert "stats.source_commit" in checked.stdout
+
+
+def test_search_and_eval_read_artifact(artifact: Path, repo: Repo, home: Path) -> None:
+    found = docyard(home, "search", "quagga", "--index", artifact, "--json")
+    assert found.returncode == 0, found.stderr
+    data = json.loads(found.stdout)
+    assert data["commit"] == repo.head()
+    assert data == json.loads(docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
+    asked = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
+    assert asked.returncode == 0, asked.stderr
+    run = json.loads(asked.stdout)
+    assert (run["commit"], run["summary"]["page"]["mrr"]) == (repo.head(), 1)
+    assert run["metadata"]["stats"]["source_commit"] == repo.head()
+
+
+def test_artifact_and_repository_exclude_each_other(artifact: Path, repo: Repo, home: Path) -> None:
+    for command in (("search", "quagga"), ("eval", repo.path / "cases.yaml")):
+        both = docyard(home, *command, "--index", artifact, "-C", repo.path)
+        assert (both.returncode, "--index and -C exclude each other" in both.stderr) == (2, True)
+        alone = docyard(home, *command, "-C", repo.path, "--key", "site.key")
+        assert (alone.returncode, "--key belongs to --index" in alone.stderr) == (2, True)

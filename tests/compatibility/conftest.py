@@ -1,0 +1,62 @@
+"""The fixture of version 0.1.0, unpacked, and the present version as processes of the same user."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.compatibility.make import FIXTURE, TOOLSETS
+from tests.compatibility.versions import ROOT, Client, Version
+from tests.repositories import Repo
+
+Facts = dict[str, Any]
+
+
+class Old(NamedTuple):
+    """What 0.1.0 left: a folder with the repository in it, and the present version for the same user."""
+
+    folder: Path
+    repo: Repo
+    facts: Facts
+    present: Version
+
+    def person(self, name: str) -> Version:
+        """Return the present version for the holder of a token that 0.1.0 made."""
+        return Version(ROOT, self.present.home, variables={"DOCYARD_TOKEN": self.facts["secrets"][name]})
+
+
+def unpack(folder: Path) -> Old:
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(folder, filter="data")
+    facts = json.loads((folder / "facts.json").read_bytes())
+    return Old(folder, Repo(folder / "repository"), facts, Version(ROOT, folder / "home"))
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Old:
+    """A copy that a test may change."""
+    return unpack(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Old:
+    """The copy that tests only read, and to which they send calls that must not change it."""
+    return unpack(tmp_path_factory.mktemp("version-0.1.0"))
+
+
+@pytest.fixture(scope="session")
+def client(shared: Old) -> Iterator[Client]:
+    """A client of a present server of that copy."""
+    with shared.present.serve("-C", shared.repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
+        yield client
+
+
+@pytest.fixture
+def serve() -> Callable[..., Any]:
+    """Start a present server of a copy with all tools."""
+    return lambda old: old.present.serve("-C", old.repo.path, "--no-sync", "--toolsets", TOOLSETS)

@@ -1,0 +1,389 @@
+"""Write the fixture of version 0.1.0: what that version made, and what it answered about it.
+
+    python -m tests.compatibility.make
+
+The code of 0.1.0 is taken out of Git's history and runs as real processes: servers with a client, and
+commands of people with tokens. The result, `version-0.1.0.tar.xz` next to this file, holds
+
+    repository/         checked out, with proposals, tokens, the index and every kind of trailer
+    before/ after/      a repository whose writer was killed right before or right after its commit
+    artifact/ site.key  an exported artifact, and the key that sealed it
+    home/               the state of the user, whose key seals cursors
+    facts.json          what 0.1.0 answered: addresses, proposals, comments, retries, cursors, searches
+
+Clock and random numbers are fixed, so a second run makes the same commits, ids and tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests import repositories
+from tests.compatibility.versions import VERSION_0_1_0, Client, Version, extract_code
+
+FIXTURE = Path(__file__).with_name("version-0.1.0.tar.xz")
+TOOLSETS = "documents,tasks,search,reading,history,proposals"
+START = 1_750_000_000
+
+# Each section has a word of its own, so that a test can tell which section an address names.
+START_GUIDE = """---
+type: guide
+tags: [network]
+---
+# Start
+
+word00 See [first](#first-steps--first-steps-), [next](#next-steps--next-steps-step-), [plain](#plain),
+[explicit](../specs/api.md#endpoints/search) and [errors](../specs/api.md#errors-1).
+
+## First steps { #first-steps }
+
+word01
+
+### Inner part
+
+word02
+
+## Next steps {: #next-steps .step }
+
+word03
+
+### Inner part
+
+word04
+
+## Plain
+
+word05
+
+## Twice
+
+word06
+
+## Twice
+
+word07
+
+## Größe & Maß
+
+word08
+
+## Set {a, b}
+
+word09
+"""
+
+API = """---
+type: api_spec
+tags: [network, sdk]
+---
+# Search API
+
+word20
+
+## Endpoints {#endpoints}
+
+word21
+
+### Search {#endpoints/search}
+
+word22
+
+## Errors
+
+word23
+
+### Retry
+
+word24
+
+## Errors
+
+word25
+
+## Tasks {#tasks}
+
+- [ ] Define schemas
+  - Criteria: OpenAPI
+- [ ] Write tests
+  - [ ] for an empty result
+- [ ] Review
+"""
+
+ANGLE = "# Angle\n\n## Over <#over>\n\nword30\n\n### Below <#over/below>\n\nword31\n"
+HTML = '# Html\n\n## <a id="over"></a>Over\n\nword40\n\nUnder\n-----\n\nword41\n'
+SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovers = ["ana"]\nchecks = []\n'
+
+FILES = {
+    "docyard.toml": SETTINGS,
+    "guides/start.md": START_GUIDE,
+    "guides/angle.md": ANGLE,
+    "guides/html.md": HTML,
+    "specs/api.md": API,
+    **{
+        f"notes/n{number:02}.md": f"# Note {number}\n\n## Details\n\nA quagga of note{number:02}.\n"
+        for number in range(40)
+    },
+}
+
+
+def make(out: Path) -> dict[str, Any]:
+    """Write the contents of the fixture into a folder and return the facts."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = extract_code(VERSION_0_1_0, Path(folder))
+        agent = Version(code, out / "home", START)
+        os.environ |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{START} +0000")
+        repo = repositories.normal(out / "repository", FILES)
+        facts = write_repository(repo, agent, out)
+        (out / "facts.json").write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False))
+        for when in ("before", "after"):
+            kill_writer(agent, out / when, when)
+    return facts
+
+
+def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict[str, Any]:
+    """Do with 0.1.0 all that a team does, and record what it answered."""
+    secrets = {}
+    for name, person in (("ana", "Ana Li"), ("ben", "Ben Ode")):
+        printed = agent.run(
+            "tokens", "add", name, "--name", person, "--email", f"{name}@example.org", "-C", repo.path
+        )
+        secrets[name] = re.findall(rf"docyard_{name}_[0-9a-f]+", printed)[0]
+    people = {
+        name: Version(agent.code, agent.home, START + 7 * 86_400 * number, {"DOCYARD_TOKEN": secret})
+        for number, (name, secret) in enumerate(secrets.items(), 1)
+    }
+    with agent.serve("-C", repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
+        facts = write_documents(client)
+        facts["proposals"] = write_proposals(client, repo, people)
+        facts |= read_all(client)
+    facts["secrets"] = secrets
+    agent.run("build", "-C", repo.path, "--out", out / "artifact", "--key", out / "site.key")
+    facts["head"] = repo.head()
+    facts["commits"] = int(repo.git("rev-list", "--count", "HEAD"))
+    return facts
+
+
+def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    """Call a tool, which must not answer an error."""
+    answer = client.call(tool, **arguments)
+    assert answer.get("type") != "error", answer
+    assert "error" not in answer, answer
+    return answer
+
+
+def write_documents(client: Client) -> dict[str, Any]:
+    """Write directly: documents, sections, tasks; each call with a key is recorded for its retry."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (
+            "create_document",
+            {"doc_type": "runbook", "title": "Made by an agent", "idempotency_key": "create-1"},
+        ),
+        (
+            "edit_document",
+            {
+                "operation": "add_section",
+                "file": "guides/start.md",
+                "title": "Added later",
+                "content": "word10",
+                "idempotency_key": "edit-1",
+            },
+        ),
+        (
+            "edit_document",
+            {
+                "operation": "rename_section",
+                "file": "guides/start.md",
+                "slug": "plain",
+                "new_title": "Renamed",
+                "idempotency_key": "rename-1",
+            },
+        ),
+        (
+            "edit_document",
+            {
+                "operation": "move_document",
+                "file": "guides/html.md",
+                "new_path": "guides/markup.md",
+                "idempotency_key": "move-1",
+            },
+        ),
+        (
+            "edit_document",
+            {
+                "operation": "add_task",
+                "file": "guides/start.md",
+                "slug": "twice-1",
+                "title": "Count them",
+                "idempotency_key": "task-1",
+            },
+        ),
+        (
+            "complete_task",
+            {"file": "guides/start.md", "slug": "twice-1[0]", "note": "Counted", "idempotency_key": "task-2"},
+        ),
+    ]
+    return {"retries": [record(client, tool, arguments) for tool, arguments in calls]}
+
+
+def record(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call a tool and return the call with its answer."""
+    return {"tool": tool, "arguments": arguments, "answer": succeed(client, tool, **arguments)}
+
+
+def write_proposals(
+    client: Client, repo: repositories.Repo, people: dict[str, Version]
+) -> dict[str, dict[str, Any]]:
+    """Open proposals and bring each into another state; some have comments on sections and quotes."""
+    found: dict[str, dict[str, Any]] = {}
+    edits = {
+        "draft": ("guides/start.md", "word05", "word05 drafted"),
+        "open": ("specs/api.md", "word22", "word22 opened"),
+        "changes_requested": ("specs/api.md", "word21", "word21 changed"),
+        "approved": ("specs/api.md", "word24", "word24 approved"),
+        "merged": ("specs/api.md", "word25", "word25 merged"),
+        "closed": ("guides/start.md", "word08", "word08 closed"),
+    }
+    for state, (file, old, new) in edits.items():
+        opened = record(
+            client,
+            "create_proposal",
+            {"title": f"To be {state}", "description": f"Says *{new}*.", "idempotency_key": f"open-{state}"},
+        )
+        id = opened["answer"]["proposal"]
+        edit = {"operation": "replace_text", "file": file, "old": old, "new": new, "proposal": id}
+        retries = [opened, record(client, "edit_document", {**edit, "idempotency_key": f"write-{state}"})]
+        comment = {"action": "comment", "proposal": id, "text": f"On {state}.", "file": file}
+        for name, place in {
+            "section": {
+                "slug": "next-steps--next-steps-step-" if file == "guides/start.md" else "endpoints/search"
+            },
+            "quote": {"quote": new},
+            "document": {},
+        }.items():
+            arguments = {**comment, **place, "idempotency_key": f"comment-{name}-{state}"}
+            retries.append(record(client, "update_proposal", arguments))
+        if state != "draft":
+            succeed(client, "update_proposal", proposal=id, action="submit")
+        found[state] = {"id": id, "retries": retries}
+    ids = {state: one["id"] for state, one in found.items()}
+    ana, ben = people["ana"], people["ben"]
+    at = ("-C", repo.path)
+    ana.run("proposals", "request-changes", ids["changes_requested"], "-m", "Say why.", *at)
+    for state in ("approved", "merged"):
+        ana.run("proposals", "approve", ids[state], "-m", "Reads well.", *at)
+    ben.run("proposals", "comment", ids["approved"], "specs/api.md#tasks", "-m", "By a person.", *at)
+    ana.run("proposals", "merge", ids["merged"], *at)
+    ben.run("proposals", "close", ids["closed"], "-m", "Later.", *at)
+    direct = record(
+        client,
+        "edit_document",
+        {
+            "operation": "replace_text",
+            "file": "specs/api.md",
+            "old": "word23",
+            "new": "word23 direct",
+            "idempotency_key": "direct-1",
+        },
+    )
+    found["direct"] = {"id": direct["answer"]["proposal"], "retries": [direct]}
+    return found
+
+
+def read_all(client: Client) -> dict[str, Any]:
+    """Record what every address, list and search answers."""
+    addresses: dict[str, dict[str, Any]] = {}
+    for file in ("guides/start.md", "guides/angle.md", "guides/markup.md", "specs/api.md"):
+        for section in succeed(client, "list_sections", file_path=file)["outline"]:
+            slug = section["address"]
+            text = succeed(client, "read_section", file_path=file, section_heading=slug)["content"]
+            word = re.search(r"word\d\d", text)
+            addresses[f"{file}#{slug}"] = {"title": section["title"], "word": word and word[0]}
+    proposals = {
+        entry["proposal"]: succeed(client, "view_proposal", proposal=entry["proposal"])
+        for entry in succeed(client, "view_proposal", limit=50)["proposals"]
+    }
+    comments = {
+        id: succeed(client, "view_proposal", proposal=id, comments=True)["comments"] for id in proposals
+    }
+    return {
+        "addresses": addresses,
+        "states": {id: page["state"] for id, page in proposals.items()},
+        "comments": comments,
+        "history": succeed(client, "view_history", file="specs/api.md"),
+        "tasks": succeed(client, "view_document", file="specs/api.md"),
+        "pages": {
+            "search": record(client, "search_docs", {"query": "quagga", "limit": 10}),
+            "documents": record(client, "list_documents", {"limit": 10}),
+            "history": record(client, "view_history", {"file": "guides/start.md", "limit": 1}),
+            "sections": record(client, "list_sections", {"file_path": "guides/start.md", "limit": 3}),
+        },
+        "searches": {
+            word: [hit["chunk_id"] for hit in succeed(client, "search_docs", query=word, limit=20)["hits"]]
+            for word in ("word01", "word22", "word25", "quagga", "schemas")
+        },
+    }
+
+
+def kill_writer(agent: Version, folder: Path, when: str) -> None:
+    """Leave a repository in which a 0.1.0 died right before or right after its commit."""
+    repo = repositories.normal(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
+    command = agent.command("serve", "-C", repo.path, "--no-sync")
+    process = subprocess.Popen(
+        [*command[:3], "--die", when, *command[3:]],
+        cwd=agent.code,
+        env=agent.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    client = Client(process)
+    client.greet()
+    try:
+        client.call(
+            "edit_document",
+            operation="replace_text",
+            file="notes/one.md",
+            old="old",
+            new="new",
+            idempotency_key="crash-1",
+        )
+    except EOFError:
+        pass
+    else:
+        raise AssertionError("the writer was not killed")
+    assert process.wait() < 0
+    assert list((folder / ".git/docyard/pending").iterdir()), "nothing is left of it"
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Write a folder as an archive that holds no time and no owner."""
+
+    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = START, 0, 0, "", ""
+        return entry
+
+    with tarfile.open(archive, "w:xz", preset=9) as file:
+        for entry in sorted(folder.iterdir()):
+            file.add(entry, entry.name, filter=plain)
+
+
+def main() -> None:
+    """Make the fixture anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "fixture")
+        out.mkdir()
+        make(out)
+        shutil.rmtree(out / "home" / "xdg_cache_home", ignore_errors=True)
+        pack(out, FIXTURE)
+    print(f"{FIXTURE.name}: {FIXTURE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""Version 0.1.0 and the present one write to one repository at once, as processes: no write is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.compatibility.make import START, TOOLSETS, kill_writer, succeed
+from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
+from tests.faults.scene import check_nothing_left
+from tests.repositories import Repo, bare, normal
+
+SHARED = "guides/shared.md"
+SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\nchecks = []\n'
+FILES = {
+    "docyard.toml": SETTINGS,
+    SHARED: "# Shared\n\n## Log\n\nFirst.\n\n## Tasks\n\n- [ ] First\n",
+    "specs/api.md": "# Interface\n\n## Limits\n\nA hundred.\n",
+}
+
+
+class Acknowledged(NamedTuple):
+    """A call that was answered with success: its word, the text that it wrote, and the commit or comment."""
+
+    word: str
+    text: str
+    commit: str | None = None
+    comment: str | None = None
+
+
+@pytest.fixture(scope="session")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        return extract_code(VERSION_0_1_0, tmp_path_factory.mktemp("code-0.1.0"))
+    except NoSuchCode as missing:
+        pytest.skip(f"version 0.1.0 cannot be run: {missing}")
+
+
+@pytest.fixture
+def versions(code: Path, tmp_path: Path) -> tuple[Version, Version]:
+    """Both versions, for one user."""
+    return Version(code, tmp_path / "home"), Version(ROOT, tmp_path / "home")
+
+
+def test_code_of_0_1_0_is_what_runs(versions: tuple[Version, Version]) -> None:
+    old, present = versions
+    printed = [
+        version.run("--version").split()[-1] + str((version.code / "docyard" / "__init__.py").exists())
+        for version in versions
+    ]
+    assert printed[0] == "0.1.0True"
+    assert old.code != present.code == ROOT
+
+
+def persist(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
+    """Send a call until it is not refused as busy, always with its key."""
+    for _ in range(200):
+        answer = client.call(tool, **arguments)
+        if answer.get("code") not in {"BUSY", "LOCKED"}:
+            assert "error" not in answer, answer
+            return answer
+    raise AssertionError(f"{tool} stayed busy")
+
+
+def calls_of(word: str, proposal: str) -> list[tuple[str, str, dict[str, object]]]:
+    """List the calls of a round: the text that each writes, the tool and its arguments."""
+    return [
+        (
+            f"Line {word}log.",
+            "edit_document",
+            {"operation": "append_content", "file": SHARED, "slug": "log", "content": f"Line {word}log."},
+        ),
+        (
+            f"Do {word}task\n",
+            "edit_document",
+            {"operation": "add_task", "file": SHARED, "slug": "tasks", "title": f"Do {word}task"},
+        ),
+        (
+            f"Says {word}own.",
+            "create_document",
+            {"doc_type": "document", "title": f"Own {word}own", "initial_content": f"Says {word}own."},
+        ),
+        (
+            f"Says {word}comment.",
+            "update_proposal",
+            {"proposal": proposal, "action": "comment", "text": f"Says {word}comment."},
+        ),
+    ]
+
+
+class Writer(threading.Thread):
+    """One client that writes to the shared document and to its own, comments, and searches."""
+
+    def __init__(self, client: Client, name: str, rounds: int, proposal: str) -> None:
+        super().__init__(name=name)
+        self._client, self._rounds, self._proposal = client, rounds, proposal
+        self.found: list[Acknowledged] = []
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            for number in range(self._rounds):
+                self._write(f"{self.name}x{number}")
+        except BaseException as error:
+            self.error = error
+
+    def _write(self, word: str) -> None:
+        for number, (text, tool, arguments) in enumerate(calls_of(word, self._proposal)):
+            key = f"{word}-{number}"
+            answer = persist(self._client, tool, {**arguments, "idempotency_key": key})
+            said = re.findall(rf"{word}[a-z]+", text)[0]
+            if tool == "update_proposal":
+                self.found.append(Acknowledged(said, text, comment=str(answer["comment"])))
+            else:
+                self.found.append(Acknowledged(said, text, commit=str(answer["commit"])))
+        hits = succeed(self._client, "search_docs", query=f"{word}own")["hits"]
+        assert [hit["filepath"] for hit in hits] == [f"own-{word}own.md"]
+
+
+@pytest.mark.parametrize(
+    ("writers", "rounds"), [(1, 3), pytest.param(2, 20, marks=pytest.mark.slow)], ids=["1x3", "2x20"]
+)
+@pytest.mark.parametrize("kind", ["checked-out", pytest.param("bare", marks=pytest.mark.slow)])
+def test_no_acknowledged_write_is_lost_and_both_searches_are_right(
+    versions: tuple[Version, Version], tmp_path: Path, kind: str, writers: int, rounds: int
+) -> None:
+    repo = (bare if kind == "bare" else normal)(tmp_path / "repo", FILES)
+    with served(versions, repo, writers) as clients:
+        proposal = succeed(clients[0], "create_proposal", title="Talked about", description="")["proposal"]
+        threads = [
+            Writer(client, f"w{number}", rounds, str(proposal)) for number, client in enumerate(clients)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+        assert [thread.error for thread in threads] == [None] * len(threads)
+        found = [one for thread in threads for one in thread.found]
+        assert len(found) == 4 * rounds * len(clients)
+        check_all_is_there(repo, found)
+        for client in clients:
+            check_reads(client, proposal, found)
+        # Where the schema of the index has risen, this removes the folder that the older servers have open.
+        versions[1].run("doctor", "-C", repo.path, "--fix")
+        for client in clients:
+            check_searches(client, found)
+    for version in versions:
+        problems = problems_of(version, repo)
+        # The folder of an older schema, which nothing uses once the older version is gone.
+        assert [one for one in problems if "index folder of earlier versions" not in one] == []
+    assert repo.fsck() == ""
+    if kind != "bare":
+        assert repo.status() == ""
+    git_dir = repo.path / ("." if kind == "bare" else ".git")
+    shutil.rmtree(git_dir / "docyard" / "index")  # its files of locks stay for the next server
+    check_nothing_left(git_dir)
+
+
+@contextmanager
+def served(versions: tuple[Version, Version], repo: Repo, count: int) -> Iterator[list[Client]]:
+    """Start servers of both versions, as many of each."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                version.serve("-C", repo.path, "--no-sync", "--no-fsync", "--toolsets", TOOLSETS)
+            )
+            for version in versions
+            for _ in range(count)
+        ]
+
+
+def problems_of(version: Version, repo: Repo) -> list[str]:
+    """List the errors and warnings of `doctor`."""
+    done = subprocess.run(
+        version.command("doctor", "-C", repo.path, "--json"),
+        cwd=version.code,
+        env=version.environment(),
+        capture_output=True,
+        check=False,
+    )
+    findings = json.loads(done.stdout)["findings"]
+    return [finding["message"] for finding in findings if finding["severity"] != "note"]
+
+
+def check_all_is_there(repo: Repo, found: list[Acknowledged]) -> None:
+    """Each acknowledged commit is on the branch, and each word is in its files exactly once."""
+    commits = set(repo.git("rev-list", "HEAD").split())
+    paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    text = "".join(repo.git("show", f"HEAD:{path}") for path in paths if path.endswith(".md"))
+    for one in found:
+        if one.commit is not None:
+            assert one.commit in commits, one
+            assert text.count(one.text) == 1, one
+
+
+def check_reads(client: Client, proposal: str, found: list[Acknowledged]) -> None:
+    """Every comment is listed once, and a search finds each word where it is."""
+    comments: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = succeed(client, "view_proposal", proposal=proposal, comments=True, limit=50, **cursor)
+        comments += [comment["comment"] for comment in page["comments"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert sorted(comments) == sorted(one.comment for one in found if one.comment is not None)
+    check_searches(client, found)
+
+
+def check_searches(client: Client, found: list[Acknowledged]) -> None:
+    """Find each word of the shared document in its section."""
+    for one in found:
+        if one.word.endswith(("log", "task")):
+            hits = succeed(client, "search_docs", query=one.word)["hits"]
+            section = "log" if one.word.endswith("log") else "tasks"
+            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], one
+
+
+@pytest.fixture(params=[pytest.param("0.1.0 merges", marks=pytest.mark.slow), "present merges"])
+def merging(request: pytest.FixtureRequest, versions: tuple[Version, Version]) -> list[Version]:
+    """The version of the agent, and that of the reviewer."""
+    return [*versions] if request.param == "present merges" else [*reversed(versions)]
+
+
+def test_proposal_of_one_version_is_approved_and_merged_by_the_other(
+    merging: list[Version], tmp_path: Path
+) -> None:
+    """The agent and its server are of one version, the reviewer's commands of the other."""
+    agent, reviewer = merging
+    repo = normal(tmp_path / "repo", FILES)
+    at = ("-C", repo.path)
+    printed = reviewer.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org", *at)
+    reviewer.variables["DOCYARD_TOKEN"] = printed.split()[0]
+    with agent.serve(*at, "--no-sync", "--toolsets", TOOLSETS) as client:
+        proposal = succeed(client, "create_proposal", title="Raise the limit", description="")["proposal"]
+        edit = {
+            "operation": "replace_text",
+            "file": "specs/api.md",
+            "old": "A hundred.",
+            "new": "Two hundred.",
+        }
+        succeed(client, "edit_document", **edit, proposal=proposal)
+        succeed(client, "update_proposal", proposal=proposal, action="submit")
+        reviewer.run("proposals", "approve", proposal, *at)
+        assert succeed(client, "view_proposal", proposal=proposal)["state"] == "approved"
+        reviewer.run("proposals", "merge", proposal, *at)
+        assert succeed(client, "view_proposal", proposal=proposal)["state"] == "merged"
+        assert [hit["chunk_id"] for hit in succeed(client, "search_docs", query='"two hundred"')["hits"]] == [
+            "specs/api.md#limits"
+        ]
+    assert "Two hundred." in repo.git("show", "HEAD:specs/api.md")
+
+
+@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.slow)])
+def test_publication_of_the_present_version_that_a_crash_cut_off_is_safe_with_0_1_0(
+    versions: tuple[Version, Version], tmp_path: Path, when: str
+) -> None:
+    """0.1.0 recovers from the journal. It changes nothing if the journal is of a later version."""
+    old, present = versions
+    kill_writer(Version(present.code, present.home, START), tmp_path / "repo", when)
+    repo = Repo(tmp_path / "repo")
+    base = repo.head()
+    edit = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
+    with old.serve("-C", repo.path, "--no-sync") as client:
+        answer = client.call("edit_document", **edit, idempotency_key="crash-1")
+    if answer.get("code") == "UNKNOWN_JOURNAL":
+        assert repo.head() == base
+        with present.serve("-C", repo.path, "--no-sync") as client:
+            answer = client.call("edit_document", **edit, idempotency_key="crash-1")
+    assert answer["commit"] == repo.head()
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
+    assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
+    assert (repo.status(), repo.fsck()) == ("", "")
+    check_nothing_left(repo.path / ".git")

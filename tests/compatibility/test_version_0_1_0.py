@@ -1,0 +1,285 @@
+"""What version 0.1.0 wrote still works: addresses, links, comments, seals, trailers, cursors, journals.
+
+Addresses that 0.1.0 derived from headings with attribute lists (`{ #id }`, `{: #id }`) are in `DERIVED`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.compatibility.conftest import Old
+from tests.compatibility.make import FILES, succeed
+from tests.compatibility.versions import Client
+from tests.faults.scene import check_nothing_left
+from tests.repositories import Repo
+
+Serve = Callable[[Old], Any]
+
+# The address of 0.1.0, the word of its section, and the id that its author wrote.
+DERIVED = [
+    ("first-steps--first-steps-", "word01", "first-steps"),
+    ("first-steps--first-steps-/inner-part", "word02", None),
+    ("next-steps--next-steps-step-", "word03", "next-steps"),
+    ("next-steps--next-steps-step-/inner-part", "word04", None),
+]
+GUIDE = "guides/start.md"
+
+# What an answer to a retry may say otherwise: advice, and what is so at the moment of the retry.
+ADVICE = {"next_step", "hints", "note", "warnings"}
+PRESENT = {"changed", "state"}
+# A retry of a direct write that became a proposal names the proposal only; so did that of 0.1.0.
+REDIRECTED = {"branch", "protected"}
+
+
+def refs(repo: Repo) -> str:
+    return repo.git("for-each-ref", "--format=%(refname) %(objectname)")
+
+
+def first_answer(tool: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return what a retry must repeat. A comment's answer names the tip of its proposal at that moment."""
+    left_out = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
+    return {name: value for name, value in answer.items() if name not in left_out}
+
+
+def test_every_address_names_its_section(shared: Old, client: Client) -> None:
+    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
+    assert len(shared.facts["addresses"]) >= 20
+    for address, known in shared.facts["addresses"].items():
+        if address in derived:
+            continue
+        file, _, slug = address.partition("#")
+        read = succeed(client, "read_section", file_path=file, section_heading=slug)
+        assert (read["section"], read["heading"]) == (slug, known["title"])
+        viewed = succeed(client, "view_document", file=file, slug=slug)
+        found = succeed(client, "get_doc", chunk_id=address)
+        for answer in (read, viewed, found):
+            assert (known["word"] or "") in json.dumps(answer, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(("slug", "word", "id"), DERIVED)
+def test_address_derived_from_an_attribute_list_still_resolves(
+    client: Client, slug: str, word: str, id: str | None
+) -> None:
+    read = succeed(client, "read_section", file_path=GUIDE, section_heading=slug)
+    assert read["content"].startswith("#")
+    assert re.findall(r"word\d\d", read["content"])[0] == word
+    viewed = succeed(client, "view_document", file=GUIDE, slug=slug)
+    found = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
+    assert word in json.dumps(viewed)
+    assert word in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("slug", "word", "id"), [DERIVED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in DERIVED[1:])]
+)
+def test_write_to_an_address_derived_from_an_attribute_list_changes_its_section(
+    old: Old, serve: Serve, slug: str, word: str, id: str | None
+) -> None:
+    with serve(old) as client:
+        succeed(client, "edit_document", operation="append_content", file=GUIDE, slug=slug, content="word99")
+    text = old.repo.git("show", f"HEAD:{GUIDE}")
+    # What is appended to a section comes after its last word, and no heading is changed.
+    assert re.search(rf"{word}\n(\n### Inner part\n\nword\d\d\n)?\nword99\n", text)
+    assert {line for line in FILES[GUIDE].splitlines() if "{" in line} <= set(text.splitlines())
+
+
+def test_links_that_0_1_0_found_whole_are_whole(shared: Old) -> None:
+    at = ("-C", shared.repo.path, "--json")
+    for address in (f"{GUIDE}#{DERIVED[0][0]}", f"{GUIDE}#{DERIVED[2][0]}", "specs/api.md#errors-1"):
+        found = json.loads(shared.present.run("links", address, "--backlinks", *at))
+        assert [link["from"].partition("#")[0] for link in found["backlinks"]] == [GUIDE]
+    assert len(json.loads(shared.present.run("links", GUIDE, "--outgoing", *at))["outgoing"]) == 5
+    assert json.loads(shared.present.run("links", "--broken", *at))["broken"] == []
+
+
+def test_address_of_a_moved_document_leads_to_where_it_is(client: Client) -> None:
+    answer = client.call("view_document", file="guides/html.md", slug="over")
+    assert "guides/markup.md" in json.dumps(answer)
+
+
+def test_comments_are_where_they_were(shared: Old, client: Client) -> None:
+    count = 0
+    for proposal, comments in shared.facts["comments"].items():
+        answer = succeed(client, "view_proposal", proposal=proposal, comments=True)
+        now = {comment["comment"]: comment for comment in answer["comments"]}
+        assert now.keys() == {comment["comment"] for comment in comments}
+        for comment in comments:
+            found = now[comment["comment"]]
+            for name in ("text", "file", "author", "time", "now", "quote"):
+                assert found.get(name) == comment.get(name), (proposal, comment)
+            if comment.get("slug") in {slug for slug, _, _ in DERIVED}:
+                text = succeed(client, "read_section", file_path=GUIDE, section_heading=found["slug"])
+                assert "word03" in text["content"]
+            else:
+                assert found.get("slug") == comment.get("slug")
+            count += 1
+    assert count >= 19
+
+
+def test_proposals_are_in_the_states_that_they_were_in(shared: Old, client: Client) -> None:
+    assert set(shared.facts["states"].values()) == {
+        "draft",
+        "open",
+        "changes_requested",
+        "approved",
+        "merged",
+        "closed",
+    }
+    for proposal, state in shared.facts["states"].items():
+        assert succeed(client, "view_proposal", proposal=proposal)["state"] == state
+
+
+def test_sealed_approval_counts_and_its_proposal_is_merged(old: Old, serve: Serve) -> None:
+    proposal = old.facts["proposals"]["approved"]["id"]
+    page = json.loads(old.person("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
+    assert page["missing"] == []
+    old.person("ana").run("proposals", "merge", proposal, "-C", old.repo.path)
+    assert "word24 approved" in old.repo.git("show", "HEAD:specs/api.md")
+    trailers = old.repo.git("log", "-1", "--format=%(trailers)")
+    assert f"Docyard-Proposal: {proposal}" in trailers
+    assert "Docyard-Person: ana" in trailers
+    with serve(old) as client:
+        assert succeed(client, "view_proposal", proposal=proposal)["state"] == "merged"
+
+
+def test_changed_seal_does_not_count(old: Old) -> None:
+    """The test above would pass, too, if no seal were looked at."""
+    folder = old.folder / "discussion"
+    old.repo.git("worktree", "add", "-q", str(folder), "docyard/discussion")
+    changed = 0
+    for file in folder.rglob("*"):
+        if file.is_file() and ".git" not in file.name and b'"seal"' in (data := file.read_bytes()):
+            file.write_bytes(
+                re.sub(rb'("seal": *")(.)', lambda m: m[1] + (b"1" if m[2] == b"0" else b"0"), data)
+            )
+            changed += 1
+    assert changed
+    Repo(folder).commit({})
+    proposal = old.facts["proposals"]["approved"]["id"]
+    page = json.loads(old.person("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
+    assert page["missing"] != []
+
+
+def test_open_proposal_is_approved_and_merged(old: Old) -> None:
+    proposal, at = old.facts["proposals"]["open"]["id"], ("-C", old.repo.path)
+    old.person("ana").run("proposals", "approve", proposal, *at)
+    old.person("ana").run("proposals", "merge", proposal, *at)
+    assert "word22 opened" in old.repo.git("show", "HEAD:specs/api.md")
+
+
+def test_retry_of_a_call_gets_its_first_answer(shared: Old, client: Client) -> None:
+    before = refs(shared.repo)
+    calls = [*shared.facts["retries"]]
+    for proposal in shared.facts["proposals"].values():
+        calls += proposal["retries"]
+    assert len(calls) >= 30
+    for call in calls:
+        answer = succeed(client, call["tool"], **call["arguments"])
+        expected = first_answer(call["tool"], call["answer"])
+        assert {name: answer.get(name) for name in expected} == expected, call
+    assert refs(shared.repo) == before
+
+
+def test_key_of_another_call_is_refused(shared: Old, client: Client) -> None:
+    call = shared.facts["retries"][1]
+    answer = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
+    assert answer["code"] == "IDEMPOTENCY_KEY_REUSED"
+
+
+def test_history_names_the_same_commits_tools_and_proposals(shared: Old, client: Client) -> None:
+    known = shared.facts["history"]
+    now = succeed(client, "view_history", file="specs/api.md")
+    [name] = [name for name, value in known.items() if isinstance(value, list)]
+    assert known[name]
+    assert len(known[name]) == len(now[name])
+    for before, after in zip(known[name], now[name], strict=True):
+        assert {key: after.get(key) for key in before} == before
+
+
+def test_tasks_are_where_they_were(old: Old, serve: Serve) -> None:
+    known = old.facts["tasks"]["sections"]["tasks"]
+    with serve(old) as client:
+        now = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
+        assert {name: now[name] for name in known} == known
+        answer = succeed(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
+        assert answer["progress"] == {"total": 1, "completed": 0}
+
+
+ITEMS = {
+    "search": lambda page: [hit["chunk_id"] for hit in page["hits"]],
+    "documents": lambda page: [document["path"] for document in page["documents"]],
+    "sections": lambda page: page["sections"],
+    "history": lambda page: next(value for value in page.values() if isinstance(value, list)),
+}
+
+
+@pytest.mark.parametrize("kind", ITEMS)
+def test_cursor_goes_on_or_is_stale(shared: Old, client: Client, kind: str) -> None:
+    call = shared.facts["pages"][kind]
+    cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
+    limit = call["arguments"]["limit"]
+    answer = client.call(call["tool"], **call["arguments"], cursor=cursor)
+    if "code" in answer:
+        assert answer["code"] == "CURSOR_STALE"
+        assert answer["fix"]
+        return
+    whole = succeed(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
+    assert ITEMS[kind](answer) == ITEMS[kind](whole)[limit:]
+
+
+def check_searches(facts: dict[str, Any], client: Client) -> None:
+    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
+    for query, expected in facts["searches"].items():
+        hits = [hit["chunk_id"] for hit in succeed(client, "search_docs", query=query, limit=20)["hits"]]
+        if derived & {*expected}:
+            assert len(hits) == len(expected)
+            assert hits[0].startswith(f"{GUIDE}#first-steps")
+        else:
+            assert hits == expected
+
+
+def test_searches_find_what_they_found(shared: Old, client: Client) -> None:
+    assert list((shared.repo.path / ".git/docyard/index").iterdir())
+    check_searches(shared.facts, client)
+
+
+@pytest.mark.parametrize("sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_artifact_is_served(old: Old, sealed: bool) -> None:
+    options = ("--index", old.folder / "artifact", "--read-only", "--toolsets", "search,reading")
+    with old.present.serve(*options, *(("--key", old.folder / "site.key") if sealed else ())) as client:
+        check_searches(old.facts, client)
+        slug = "endpoints/search"
+        read = succeed(client, "read_section", file_path="specs/api.md", section_heading=slug)
+        assert "word22" in read["content"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_publication_that_a_crash_cut_off_is_taken_back_or_completed(old: Old, when: str) -> None:
+    repo = Repo(old.folder / when)
+    arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
+    base = repo.head()
+    with old.present.serve("-C", repo.path, "--no-sync") as client:
+        answer = succeed(client, "edit_document", **arguments, idempotency_key="crash-1")
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
+    assert answer["commit"] == repo.head()
+    assert (base == repo.head()) == (when == "after")
+    assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
+    assert (repo.status(), repo.fsck()) == ("", "")
+    check_nothing_left(repo.path / ".git")
+
+
+def test_what_0_1_0_committed_is_read_without_a_change(old: Old) -> None:
+    before = refs(old.repo)
+    served = old.present.serve(
+        "-C", old.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"
+    )
+    with served as client:
+        check_searches(old.facts, client)
+    assert refs(old.repo) == before
+    assert (old.repo.status(), old.repo.fsck()) == ("", "")
+    assert old.repo.head() == old.facts["head"]

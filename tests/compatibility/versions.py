@@ -1,0 +1,149 @@
+"""Versions of Docyard as real processes: the present one, and 0.1.0 out of Git's history."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION_0_1_0 = "99817b90524cd1140ac549ba255de2b0a94f20e5"
+"""The commit that is version 0.1.0."""
+
+_FIXED = Path(__file__).with_name("fixed.py")
+_PROTOCOL = "2025-11-25"
+_PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
+
+
+class NoSuchCode(Exception):
+    """The commit of a version is not in this clone."""
+
+
+def extract_code(commit: str, folder: Path) -> Path:
+    """Write the packages of a commit of this repository into a folder. Raises NoSuchCode."""
+    archived = subprocess.run(
+        ["git", "archive", "--format=tar", commit, *_PACKAGES], cwd=ROOT, capture_output=True, check=False
+    )
+    if archived.returncode:
+        raise NoSuchCode(f"commit {commit[:8]} is not in this clone (a shallow one, or an archive)")
+    with tarfile.open(fileobj=BytesIO(archived.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@dataclass(slots=True)
+class Client:
+    """A client of one server over stdio."""
+
+    process: subprocess.Popen[bytes]
+    _number: int = 0
+
+    def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool and return its structured answer, an error's too."""
+        self._number += 1
+        answer = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        result: dict[str, Any] = answer["result"]["structuredContent"]
+        return result
+
+    def greet(self) -> None:
+        """Open the conversation."""
+        me = {"name": "compatibility", "version": "1"}
+        self._ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": me})
+        self._send({"method": "notifications/initialized"})
+
+    def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        self._send({"id": self._number, "method": method, "params": params})
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline():
+            message: dict[str, Any] = json.loads(line)
+            if message.get("id") == self._number:
+                return message
+        raise EOFError(f"the server ended with {self.process.wait()} before it answered {method}")
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+
+@dataclass(slots=True)
+class Version:
+    """The code of a version, and a user without settings whose home is `home`.
+
+    With `moment`, clock and random numbers of each process are fixed: the same calls write the same bytes.
+    """
+
+    code: Path
+    home: Path
+    moment: int | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of a process."""
+        own = ("DOCYARD_", "GIT_", "PYTHON", "XDG_")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+        folders = {name: str(self.home / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME")}
+        self.home.mkdir(parents=True, exist_ok=True)
+        return {
+            **inherited,
+            **folders,
+            "HOME": str(self.home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "PYTHONPATH": str(self.code),
+            "PYTHONHASHSEED": "0",
+            **self.variables,
+        }
+
+    def command(self, *arguments: object) -> list[str]:
+        """Return the command of a process."""
+        if self.moment is None:
+            return [sys.executable, "-m", "docyard", *map(str, arguments)]
+        self.moment += 60
+        return [sys.executable, str(_FIXED), str(self.moment), *map(str, arguments)]
+
+    def run(self, *arguments: object, exit_code: int = 0) -> str:
+        """Run a command to its end and return what it prints."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.code,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == exit_code, (arguments, done.returncode, done.stdout + done.stderr)
+        return done.stdout
+
+    @contextmanager
+    def serve(self, *options: object) -> Iterator[Client]:
+        """Start a server and end it by closing its input."""
+        process = subprocess.Popen(
+            self.command("serve", *options),
+            cwd=self.code,
+            env=self.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        client = Client(process)
+        try:
+            client.greet()
+            yield client
+        finally:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.close()
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
+                process.wait()
+                process.stdout.close()

@@ -1,0 +1,178 @@
+"""What has committed is a success at every door: a tool over stdio, a page, a command."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docyard.cli import main
+from docyard.protocol import calls
+from docyard.protocol.calls import Calls
+from docyard.protocol.workers import Workers
+from docyard.web.answering import Asked
+from docyard.web.proposals import acting
+from index.service import SearchIndex
+from tests.docyard.by_hand import ByHand
+from tests.docyard.conftest import Git
+from tests.docyard.web.proposals.pages import pages
+from tools.registry import Toolbox
+from workspace.proposing.register import Register
+from workspace.workspace import Workspace
+
+FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
+
+# Starts a server in which a module cannot be imported as long as a file is there, and notifications fail.
+BROKEN = """
+import os, sys
+from docyard.protocol.announcing import Announcer
+
+marker = sys.argv.pop(1)
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "index.live" and os.path.exists(marker):
+            raise ImportError("no module " + name, path="/secret/place")
+
+def ask(self):
+    raise RuntimeError("no notification")
+
+sys.meta_path.insert(0, Missing())
+Announcer.ask = ask
+from docyard.cli import main
+sys.exit(main())
+"""
+
+
+def full(*_: object, **__: object) -> Any:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/place")
+
+
+def test_a_server_that_cannot_import_its_index_answers_a_write_as_done(
+    repo: Path, git: Git, tmp_path: Path
+) -> None:
+    marker = tmp_path / "broken"
+    marker.touch()
+    server = ByHand([sys.executable, "-c", BROKEN, str(marker), "serve", "-C", str(repo)])
+
+    def ask(number: int, tool: str, arguments: dict[str, object]) -> dict[str, Any]:
+        result = server.call(number, tool, arguments)["result"]
+        assert not result["isError"], result
+        data: dict[str, Any] = result["structuredContent"]
+        return data
+
+    arguments = {**FIELDS, "idempotency_key": "once"}
+    first = ask(1, "edit_document", arguments)
+    head = git("rev-parse", "HEAD")
+    assert first["commit"] == head
+    [hint] = [hint for hint in first["hints"] if "not searchable yet" in hint]
+    assert "could not be loaded" in hint
+    assert "/secret" not in str(first)
+    again = ask(2, "edit_document", arguments)
+    assert (again["commit"], again["repeated"]) == (head, True)
+    assert git("rev-list", "--count", "HEAD") == "2"
+    marker.unlink()
+    found = ask(3, "search_docs", {"query": "zebras"})
+    assert [hit["filepath"] for hit in found["hits"]] == ["guide.md"]
+    assert "Traceback" in server.end()
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commit(
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace.open(repo, durable=False)
+    toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
+    real, waiting = calls.result_of, [MemoryError()]
+
+    def result_of(answer: Any) -> dict[str, Any]:
+        if waiting:
+            raise waiting.pop()
+        return real(answer)
+
+    monkeypatch.setattr(calls, "result_of", result_of)
+    with Workers(1) as workers:
+        result = await Calls(toolbox, workers).call("edit_document", FIELDS, "tests", None)
+    assert not result["isError"]
+    data = result["structuredContent"]
+    assert data["commit"] == git("rev-parse", "HEAD")
+    assert "there was not enough memory" in data["hints"][0]
+    assert "do not send this call again" in data["next_step"]
+
+
+@pytest.mark.parametrize("name", ["_heard", "latest"])
+def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    site = pages(tmp_path)
+    one = site.scene.proposed()
+    key = "0" * 32
+    before = len(site.scene.proposing.said(one))
+    if name == "_heard":
+        monkeypatch.setattr(acting, name, full)
+    else:
+        monkeypatch.setattr(Register, name, full)
+    response = site.post(one, "comment", key=key, text="Why?")
+    assert response.status_code == 200
+    assert "Your change is committed" in response.text
+    assert "no space left on device" in response.text
+    assert "/secret" not in response.text
+    monkeypatch.undo()
+    assert site.post(one, "comment", key=key, text="Why?").status_code == 303
+    assert len(site.scene.proposing.said(one)) == before + 1
+
+
+def test_a_page_whose_second_page_fails_too_says_so_in_plain_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = pages(tmp_path)
+    one = site.scene.proposed()
+    monkeypatch.setattr(acting, "_heard", full)
+    monkeypatch.setattr(Asked, "page", full)
+    response = site.post(one, "comment", key="0" * 32, text="Why?")
+    assert response.status_code == 200
+    assert response.text.startswith("Your change is committed as ")
+
+
+def test_a_page_is_the_answer_though_others_cannot_be_notified(tmp_path: Path) -> None:
+    site = pages(tmp_path)
+    one = site.scene.proposed()
+    site._written = full  # type: ignore[method-assign]
+    object.__setattr__(site.site, "written", full)
+    site.does(one, "comment", text="Why?")
+
+
+def test_a_command_that_cannot_print_after_its_commit_has_succeeded(
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "doc.md").write_text("# Doc\n\n- [] one\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+    monkeypatch.setattr("docyard.commands.fix._print", full)
+    assert main(["fix", "-C", str(repo)]) == 0
+    told = capsys.readouterr().err
+    assert f"note: Committed as {git('rev-parse', 'HEAD')}, but what follows failed" in told
+    assert "/secret" not in told
+
+
+def test_a_remark_whose_command_fails_after_it_was_kept_is_kept_once(
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Workspace.open(repo).proposing()
+    assert main(["proposals", "create", "Say more", "-C", str(repo)]) == 0
+    [one] = made.all()
+    monkeypatch.setattr("docyard.proposals.acting.show_acted", full)
+    assert main(["proposals", "comment", one.id, "-m", "Why?", "-C", str(repo)]) == 0
+    assert "note: Committed as " in capsys.readouterr().err
+    assert len(made.one(one.id).words.threads) == 1
+
+
+def test_a_command_that_fails_before_its_commit_fails(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["proposals", "comment", "k7m2q9xa", "-m", "Why?", "-C", str(repo)]) == 3
+    assert "note:" not in capsys.readouterr().err

@@ -1,0 +1,559 @@
+"""A client over stdio that sends more than it reads: bounded memory, every answer to a reader, and an end."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp_types import CONNECTION_CLOSED
+
+from docyard.protocol.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
+from docyard.stdin import INVALID_REQUEST, LINE_LIMIT
+from tests import warm
+from tests.docyard.by_hand import INITIALIZE, ROOT, ByHand, environment, serving
+from tests.docyard.conftest import Git
+from tests.docyard.test_direct import ENVELOPE
+
+ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+MEMORY_LIMIT_MB = 200
+GROWTH_LIMIT_MB = 40
+END_LIMIT_S = 10.0
+IDLE_END_LIMIT_S = 2.0
+PATIENCE_S = 60.0
+
+Message = dict[str, Any]
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes that are not blocking, and signals")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+both_versions = pytest.mark.parametrize("is_stateless", [False, True], ids=["2025-11-25", "2026-07-28"])
+
+
+def request(identity: int, method: str, is_stateless: bool, **params: object) -> bytes:
+    fields = {**params, "_meta": ENVELOPE} if is_stateless else params
+    return line_of({"id": identity, "method": method, "params": fields})
+
+
+def line_of(message: Message) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+def mixed(is_stateless: bool) -> Iterator[bytes]:
+    """Lines of every kind without end: answered, refused, unknown, repeated ids, cancelled and dropped."""
+    search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
+    for number in count(1):
+        yield request(number, "tools/call", is_stateless, **search)
+        yield request(number, "tools/list", is_stateless)
+        yield request(number, "ping", is_stateless)
+        yield request(7, "tools/call", is_stateless, **search)
+        yield request(number, "no/such/method", is_stateless)
+        yield line_of({"method": "notifications/odd"})
+        yield line_of({"method": "notifications/cancelled", "params": {"requestId": number}})
+        yield b'{"jsonrpc":"2.0","id":%d,"method":\n' % number
+        yield line_of({"id": number, "method": "ping", "params": {"odd": "\ud800"}})
+
+
+def requests(is_stateless: bool) -> Iterator[bytes]:
+    """Requests alone, without end, each of which the SDK answers."""
+    for line in mixed(is_stateless):
+        if b'"id"' in line and line.endswith(b"}\n") and b"odd" not in line:
+            yield line
+
+
+@contextmanager
+def by_hand(command: Sequence[str], *, handshake: bool) -> Iterator[ByHand]:
+    """A server that is killed when it does not answer, so that a test fails rather than waits."""
+    server = ByHand(command, handshake=handshake)
+    timer = threading.Timer(PATIENCE_S, server.process.kill)
+    timer.start()
+    try:
+        yield server
+        server.end()
+        assert server.process.returncode == 0
+    finally:
+        timer.cancel()
+        server.process.kill()
+
+
+class Flood:
+    """A server whose client writes without waiting and reads nothing but the first answers."""
+
+    def __init__(self, repo: Path, is_stateless: bool) -> None:
+        command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=ROOT
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin = self.process.stdin
+        if not is_stateless:
+            self.stdin.write(line_of(INITIALIZE))
+            self.stdin.write(line_of({"method": "notifications/initialized"}))
+        self.stdin.write(request(-1, "tools/list", is_stateless))
+        self.stdin.flush()
+        while json.loads(self.process.stdout.readline())["id"] != -1:
+            pass
+        self.peak = self.start = self.memory()
+        os.set_blocking(self.stdin.fileno(), False)
+
+    def memory(self) -> float:
+        """Megabytes that the server holds."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        assert found is not None
+        return int(found[1]) / 1024
+
+    def send(self, lines: Iterator[bytes], most: int, seconds: float, full_seconds: float) -> int:
+        """Write up to `most` lines; stop after `seconds`, or when the pipe was full for `full_seconds`."""
+        deadline, descriptor = time.monotonic() + seconds, self.stdin.fileno()
+        for sent in range(most):
+            rest = memoryview(next(lines))
+            full_since = time.monotonic()
+            while rest:
+                try:
+                    rest = rest[os.write(descriptor, rest) :]
+                    full_since = time.monotonic()
+                except BlockingIOError:
+                    self.peak = max(self.peak, self.memory())
+                    if time.monotonic() > min(deadline, full_since + full_seconds):
+                        return sent
+                    select.select([], [descriptor], [], 0.1)
+        return most
+
+    def end(self, way: Callable[[Flood], None]) -> float:
+        """End the server in a way and return the seconds until it has ended."""
+        self.peak = max(self.peak, self.memory())
+        start = time.monotonic()
+        way(self)
+        assert self.process.wait(PATIENCE_S) == 0
+        return time.monotonic() - start
+
+
+@contextmanager
+def flood(repo: Path, is_stateless: bool) -> Iterator[Flood]:
+    client = Flood(repo, is_stateless)
+    try:
+        yield client
+    finally:
+        client.process.kill()
+        client.process.wait()
+        assert client.process.stdout is not None
+        client.process.stdout.close()
+        client.stdin.close()
+
+
+def close_input(client: Flood) -> None:
+    client.stdin.close()
+
+
+def terminate(client: Flood) -> None:
+    client.process.send_signal(signal.SIGTERM)
+
+
+def interrupt(client: Flood) -> None:
+    client.process.send_signal(signal.SIGINT)
+
+
+@linux
+@both_versions
+@pytest.mark.parametrize(
+    ("lines", "way"),
+    [
+        (requests, close_input),
+        (mixed, terminate),
+        pytest.param(requests, interrupt, marks=pytest.mark.slow),
+        pytest.param(requests, terminate, marks=pytest.mark.slow),
+        pytest.param(mixed, close_input, marks=pytest.mark.slow),
+    ],
+)
+def test_client_that_never_reads_is_bounded_and_given_up(
+    repo: Path, is_stateless: bool, lines: Callable[[bool], Iterator[bytes]], way: Callable[[Flood], None]
+) -> None:
+    with flood(repo, is_stateless) as client:
+        sent = client.send(lines(is_stateless), 3_000, seconds=20, full_seconds=0.5)
+        assert sent < 3_000, "the server reads on"
+        assert client.end(way) < END_LIMIT_S
+        assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
+
+
+@linux
+@pytest.mark.slow
+@both_versions
+@pytest.mark.parametrize("method", ["tools/call", "tools/list", "ping", "mixed"])
+def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, method: str) -> None:
+    search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
+    params: Message = search if method == "tools/call" else {}
+    lines = (
+        mixed(is_stateless)
+        if method == "mixed"
+        else (request(number, method, is_stateless, **params) for number in count(1))
+    )
+    with flood(repo, is_stateless) as client:
+        client.send(lines, 73_000, seconds=40, full_seconds=40)
+        print(f"{client.start:.0f} MB before, {client.peak:.0f} MB at most", end=", ")
+        seconds = client.end(close_input)
+        print(f"ended in {seconds:.1f} s")
+        assert seconds < END_LIMIT_S
+        assert client.peak < MEMORY_LIMIT_MB
+
+
+@linux
+@both_versions
+def test_notifications_without_end_are_read_in_bounded_memory(repo: Path, is_stateless: bool) -> None:
+    lines = (line_of({"method": "notifications/odd", "params": {"number": number}}) for number in count())
+    with flood(repo, is_stateless) as client:
+        assert client.send(lines, 3_000, seconds=60, full_seconds=30) == 3_000
+        assert client.end(close_input) < END_LIMIT_S
+        assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
+
+
+@linux
+@pytest.mark.slow
+def test_oversized_lines_without_end_are_bounded(repo: Path) -> None:
+    lines = (b"x" * (LINE_LIMIT + 1_000_000) + b"\n" for _ in range(6))
+    with flood(repo, False) as client:
+        assert client.send(lines, 6, seconds=60, full_seconds=30) == 6
+        assert client.end(close_input) < END_LIMIT_S
+        assert client.peak < MEMORY_LIMIT_MB
+
+
+@posix
+@both_versions
+def test_client_that_reads_slowly_gets_every_answer(repo: Path, is_stateless: bool) -> None:
+    server = ByHand(serving(repo), handshake=not is_stateless)
+    asked = list(range(1, 301))
+
+    def send() -> None:
+        for number in asked:
+            server.send(request(number, "tools/list", is_stateless).rstrip())
+        assert server.process.stdin is not None
+        server.process.stdin.close()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    answered = []
+    assert server.process.stdout is not None
+    while line := server.process.stdout.readline():
+        message = json.loads(line)
+        assert message["result"]["tools"]
+        answered.append(message["id"])
+        time.sleep(0.01)
+    thread.join(PATIENCE_S)
+    assert sorted(answered) == asked
+    assert server.process.wait(PATIENCE_S) == 0
+
+
+@both_versions
+def test_hundred_concurrent_requests_are_all_answered_to_a_reader(repo: Path, is_stateless: bool) -> None:
+    with by_hand(serving(repo), handshake=not is_stateless) as server:
+        search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
+        server.send(
+            b"".join(
+                request(number, "tools/call", is_stateless, **search) for number in range(1, 101)
+            ).rstrip()
+        )
+        answers = [server.receive() for _ in range(100)]
+        assert sorted(answer["id"] for answer in answers) == list(range(1, 101))
+        assert all(answer["result"]["structuredContent"]["hits"] for answer in answers)
+
+
+@both_versions
+def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
+    """The SDK never answers them: without that, as many of them as the limit would stop the server."""
+    with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+        if is_stateless:
+            server.ask(json.loads(request(0, "tools/list", True)))
+        for number in range(1, REQUEST_LIMIT + 9):
+            server.send(request(number, "tools/call", is_stateless, name="slow", arguments={}).rstrip())
+            server.send(
+                line_of({"method": "notifications/cancelled", "params": {"requestId": number}}).rstrip()
+            )
+        server.send(request(1_000, "tools/call", is_stateless, name="whoami", arguments={}).rstrip())
+        answer = server.receive()
+        assert (answer["id"], answer["result"]["structuredContent"]) == (1_000, {"client": "by hand"})
+
+
+def test_cancellation_directly_behind_the_limit_is_read(tmp_path: Path) -> None:
+    with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+        for number in range(1, REQUEST_LIMIT + 1):
+            server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
+        server.send(
+            line_of({"method": "notifications/cancelled", "params": {"requestId": REQUEST_LIMIT}}).rstrip()
+        )
+        answered = {server.receive()["id"] for _ in range(REQUEST_LIMIT - 1)}
+        assert answered == set(range(1, REQUEST_LIMIT))
+        assert server.request(1_000, "ping")["result"] == {}
+
+
+def test_listening_clients_do_not_use_up_the_limit(repo: Path) -> None:
+    with by_hand(serving(repo), handshake=False) as server:
+        for number in range(1, 2 * REQUEST_LIMIT + 1):
+            wanted = {"toolsListChanged": True}
+            server.send(request(number, "subscriptions/listen", True, notifications=wanted).rstrip())
+            assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
+        assert server.ask(json.loads(request(1_000, "tools/list", True)))["id"] == 1_000
+        server.send(line_of({"method": "notifications/cancelled", "params": {"requestId": 1}}).rstrip())
+        assert server.ask(json.loads(request(1_001, "tools/list", True)))["id"] == 1_001
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@posix
+def test_write_that_runs_when_the_unread_client_closes_is_finished(tmp_path: Path) -> None:
+    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
+    for number in range(1, REQUEST_LIMIT + 1):
+        server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
+    wait_for(tmp_path / "begun")
+    assert server.process.stdout is not None
+    server.process.stdout.close()
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(END_LIMIT_S) == 0
+    assert (tmp_path / "done").exists()
+
+
+@posix
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_running_writes_at_a_signal_are_answered_to_a_reader(repo: Path, git: Git, number: int) -> None:
+    before = int(git("rev-list", "--count", "HEAD"))
+    with by_hand(serving(repo), handshake=True) as server:
+        for identity in range(1, REQUEST_LIMIT + 9):
+            new = {"title": f"Note {identity}", "initial_content": "Text.", "doc_type": "document"}
+            server.send(
+                request(identity, "tools/call", False, name="create_document", arguments=new).rstrip()
+            )
+        answers = [server.receive()]
+        server.process.send_signal(number)
+        start = time.monotonic()
+        assert server.process.stdout is not None
+        answers += map(json.loads, server.process.stdout)
+        assert time.monotonic() - start < END_LIMIT_S
+    answers = [answer for answer in answers if "id" in answer]
+    done = [answer for answer in answers if "result" in answer]
+    assert all(not answer["result"]["isError"] for answer in done)
+    assert int(git("rev-list", "--count", "HEAD")) - before == len(done) < REQUEST_LIMIT
+    refused = [answer["error"]["code"] for answer in answers if "error" in answer]
+    assert set(refused) == {CONNECTION_CLOSED}
+    assert len({answer["id"] for answer in answers}) == len(answers)
+
+
+@posix
+@both_versions
+def test_running_calls_at_a_signal_end_and_others_are_not_begun(tmp_path: Path, is_stateless: bool) -> None:
+    with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+        token = {"progressToken": 1}
+        for identity in range(1, 13):
+            line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))
+            line["params"].setdefault("_meta", {}).update(token if identity > 8 else {})
+            server.send(json.dumps(line).encode())
+        wait_for(tmp_path / "begun")
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        server.send(request(13, "ping", is_stateless).rstrip())  # behind the signal, so it is not read
+        assert server.process.stdout is not None
+        answers = [json.loads(line) for line in server.process.stdout]
+    assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 9))
+    refused = {answer["id"]: answer["error"]["code"] for answer in answers if "error" in answer}
+    assert refused == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
+
+
+@posix
+@pytest.mark.parametrize("way", [terminate, interrupt])
+def test_idle_server_ends_promptly_at_a_signal(repo: Path, way: Callable[[Flood], None]) -> None:
+    with flood(repo, False) as client:
+        assert client.end(way) < IDLE_END_LIMIT_S
+
+
+@linux
+def test_second_signal_waits_for_no_reader(repo: Path) -> None:
+    with flood(repo, False) as client:
+        lines = (request(number, "tools/list", False) for number in count(1))
+        client.send(lines, REQUEST_LIMIT, seconds=20, full_seconds=20)
+        assert client.process.stdout is not None
+        unread, before = bytearray(4), b""
+        while before != unread or not any(unread):  # the pipe is not full yet
+            before = bytes(unread)
+            time.sleep(0.5)
+            fcntl.ioctl(client.process.stdout, termios.FIONREAD, unread)
+
+        def terminate_twice(client: Flood) -> None:
+            terminate(client)
+            time.sleep(0.3)
+            assert client.process.poll() is None
+            terminate(client)
+
+        assert client.end(terminate_twice) < IDLE_END_LIMIT_S
+
+
+def test_no_module_sends_requests_to_the_client() -> None:
+    """The answer to one could wait behind the limit for the call that waits for it."""
+    senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
+    found = [
+        path.name
+        for folder in ("docyard/protocol", "tools")
+        for path in (ROOT / folder).rglob("*.py")
+        if senders.search(path.read_text())
+    ]
+    assert found == []
+
+
+def test_requests_of_a_file_are_answered_into_a_file(repo: Path, tmp_path: Path) -> None:
+    asked, answers = tmp_path / "asked", tmp_path / "answers"
+    asked.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
+    with asked.open("rb") as source, answers.open("wb") as target:
+        done = subprocess.run(
+            serving(repo), stdin=source, stdout=target, stderr=subprocess.PIPE, env=environment(), timeout=60
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = [json.loads(line) for line in answers.read_bytes().splitlines()]
+    assert sorted(answer["id"] for answer in found) == list(range(100))
+    assert all(answer["result"]["tools"] for answer in found)
+
+
+@pytest.mark.anyio
+async def test_large_requests_wait_for_each_other() -> None:
+    requests = OpenRequests()
+    await requests.add(1, LINE_LIMIT - 10)
+    await requests.add(2, 10)
+    with anyio.move_on_after(0.01) as scope:
+        await requests.add(3, 1)
+    assert scope.cancelled_caught
+    await requests.remove(1)
+    with anyio.fail_after(PATIENCE_S):
+        await requests.add(4, LINE_LIMIT - 10)
+        for identity in (2, 4, "none"):
+            await requests.remove(identity)
+        await requests.settle()
+        await requests.add(5, 2 * LINE_LIMIT)  # alone, a request is never too large to begin
+
+
+@pytest.mark.anyio
+async def test_lines_arrive_whole_and_unreadable_ones_are_answered(ends: tuple[int, int]) -> None:
+    ours, theirs = ends
+    answers, answers_end = os.pipe()
+    output = OutputFile(answers_end, lambda: None)
+    source = InputFile(ours, output, OpenRequests())
+    ping = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+    with anyio.fail_after(PATIENCE_S):
+        os.write(theirs, b"\xef\xbb\xbf" + ping % 1 + b"\r\n\n" + (ping % 2)[:9])
+        assert json.loads(await source.readline())["id"] == 1
+        os.write(theirs, (ping % 2)[9:] + b"\nodd\n" + ping % 3)
+        os.close(theirs)
+        assert [json.loads(await source.readline())["id"] for _ in range(2)] == [2, 3]
+        assert await source.readline() == ""
+        await source.closed.wait()
+    output.close()
+    assert json.loads(os.read(answers, 10_000))["error"]["code"] == -32700
+    for end in (answers, answers_end):
+        os.close(end)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("key", ["id", "\\u0069d", "i\\u0064"])
+@pytest.mark.parametrize("value", ["null", "1.5"])
+async def test_request_with_invalid_id_is_answered(ends: tuple[int, int], key: str, value: str) -> None:
+    ours, theirs = ends
+    answers, answers_end = os.pipe()
+    os.set_blocking(answers, False)
+    output = OutputFile(answers_end, lambda: None)
+    source = InputFile(ours, output, OpenRequests())
+    os.write(theirs, f'{{"jsonrpc":"2.0","{key}":{value},"method":"ping"}}\n'.encode())
+    os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\u00e9"}}\n')
+    with anyio.fail_after(PATIENCE_S):
+        assert "notifications/odd" in await source.readline()
+    output.close()
+    error = json.loads(os.read(answers, 10_000))
+    assert (error["id"], error["error"]["code"]) == (None, INVALID_REQUEST)
+    for end in (answers, answers_end):
+        os.close(end)
+
+
+@posix
+@pytest.mark.anyio
+async def test_closed_input_is_noticed_before_it_is_read(ends: tuple[int, int]) -> None:
+    ours, theirs = ends
+    answers, answers_end = os.pipe()
+    output = OutputFile(answers_end, lambda: None)
+    source = InputFile(ours, output, OpenRequests())
+    os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd"}\n' * 9)
+    await anyio.sleep(0.05)
+    assert not source.closed.is_set()
+    os.close(theirs)
+    with anyio.fail_after(PATIENCE_S):
+        await source.closed.wait()
+        for _ in range(9):
+            assert await source.readline()
+        assert await source.readline() == ""
+    output.close()
+    for end in (answers, answers_end):
+        os.close(end)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("size", [1, 4_096, 70_000, 500_000])
+async def test_cancelled_write_is_finished_before_the_next(ends: tuple[int, int], size: int) -> None:
+    theirs, ours = ends
+    output = OutputFile(ours, lambda: None)
+    with anyio.move_on_after(0.02):
+        await output.write("1" * size + "\n")
+
+    def read() -> None:
+        with open(theirs, "rb", closefd=False) as stream:
+            lines.extend((stream.readline(), stream.readline()))
+
+    lines: list[bytes] = []
+    thread = threading.Thread(target=read)
+    thread.start()
+    with anyio.fail_after(PATIENCE_S):
+        await output.write("2\n")
+    await anyio.to_thread.run_sync(thread.join)
+    assert lines == [b"1" * size + b"\n", b"2\n"]
+    output.close()
+
+
+@pytest.mark.anyio
+async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple[int, int]) -> None:
+    theirs, ours = ends
+    broken = anyio.Event()
+    output = OutputFile(ours, broken.set)
+    os.close(theirs)
+    with anyio.fail_after(PATIENCE_S):
+        await output.write("x" * 100_000)
+        await broken.wait()
+        await output.write("later")
+    output.close()
+
+
+@pytest.mark.anyio
+async def test_output_that_is_not_read_stalls(ends: tuple[int, int]) -> None:
+    theirs, ours = ends
+    output = OutputFile(ours, lambda: None)
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(output.write, "x" * 1_000_000)
+            start = time.monotonic()
+            await output.wait_stalled()
+            assert 2.9 < time.monotonic() - start < END_LIMIT_S
+            tasks.cancel_scope.cancel()
+    os.close(theirs)
+    output.close()

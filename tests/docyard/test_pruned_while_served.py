@@ -1,0 +1,77 @@
+"""Objects of the last commit that `git prune` removes while a server runs: its next call restores them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.docyard.by_hand import ByHand, serving
+from tests.repositories import Repo
+from workspace.git.loose import loose_path
+
+NAMES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
+EDIT = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content": "next"}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    documents = {"README.md": "# Example\n", "d/a.md": "# A\n\n## Log {#log}\n\nfirst\n"}
+    return repositories.normal(tmp_path / "repo", documents)
+
+
+@pytest.fixture
+def server(repo: Repo) -> Iterator[ByHand]:
+    served = ByHand(serving(repo.path, "--toolsets", "documents,search,proposals"))
+    yield served
+    served.end()
+
+
+def prune(repo: Repo, commit: str, *names: str) -> None:
+    ids = [repo.git("rev-parse", f"{commit}{NAMES[name]}").strip() for name in names]
+    for id in ids:
+        loose_path(repo.path / ".git", id).unlink()
+
+
+@pytest.mark.parametrize("names", [(name,) for name in NAMES] + [tuple(NAMES)], ids="-".join)
+def test_pruned_objects_are_restored_by_the_next_call(
+    repo: Repo, server: ByHand, names: tuple[str, ...]
+) -> None:
+    calls = [
+        ("edit_document", EDIT),
+        ("view_document", {"file": "d/a.md"}),
+        ("view_document", {"operations": [{"file": "d/a.md"}, {"file": "README.md"}]}),
+        ("edit_document", {**EDIT, "dry_run": True}),
+        ("edit_document", {"operations": [EDIT, EDIT]}),
+    ]
+    for number, (tool, arguments) in enumerate(calls):
+        edited = server.call(2 * number + 1, "edit_document", EDIT)["result"]
+        prune(repo, edited["structuredContent"]["commit"], *names)
+        answer = server.call(2 * number + 2, tool, arguments)["result"]
+        assert "DAMAGED_REPO" not in str(answer)
+        assert not answer["isError"]
+    server.call(90, "edit_document", EDIT)
+    assert repo.fsck() == ""
+
+
+@pytest.mark.parametrize("branch", ["proposal", "discussion"])
+def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
+    repo: Repo, server: ByHand, branch: str
+) -> None:
+    made = server.call(1, "create_proposal", {"title": "P", "description": "x"})["result"]
+    id = made["structuredContent"]["proposal"]
+    server.call(2, "edit_document", {**EDIT, "proposal": id})
+    server.call(3, "update_proposal", {"proposal": id, "action": "comment", "text": "hm"})
+    refs = repo.git("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads").splitlines()
+    [tip] = [
+        ref.split()[0] for ref in refs if "heads/main" not in ref and (id in ref) == (branch == "proposal")
+    ]
+    loose_path(repo.path / ".git", tip).unlink()
+    comment = {"proposal": id, "action": "comment", "text": "again"}
+    calls = [("edit_document", {**EDIT, "proposal": id}), ("update_proposal", comment)]
+    for number, (tool, arguments) in enumerate(calls):
+        answer = server.call(10 + number, tool, arguments)["result"]
+        assert not answer["isError"], answer
+    assert repo.fsck() == ""

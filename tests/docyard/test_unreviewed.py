@@ -1,0 +1,135 @@
+"""What people and clients are shown of text that an approval does not cover, in every place that shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docyard.cli import main
+from docyard.commands.doctor import check
+from docyard.synced import needs_someone
+from docyard.syncing import Syncing
+from index.service import SearchIndex
+from tests import repositories
+from tests.docyard.web.proposals.pages import Pages, text_of
+from tests.repositories import Repo
+from tests.workspace.proposing.scene import AGENT, Scene
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
+from workspace.edits import MoveDocument
+from workspace.plan import Mode
+from workspace.proposals import Proposal
+from workspace.remotes.credentials import Access
+from workspace.remotes.syncing import sync
+from workspace.workspace import Workspace
+
+RULES = '[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo", RULES)
+
+
+@pytest.fixture
+def proposal(scene: Scene) -> Proposal:
+    """A proposal that moves a document under a rule, approved before the document is edited directly."""
+    move = MoveDocument(file="guide.md", new_path="specs/guide.md")
+    proposed = scene.proposing.propose([move], AGENT, mode=Mode.ALL).proposal
+    assert proposed is not None
+    scene.proposing.submit(proposed.id, AGENT)
+    approved = scene.approve(proposed)
+    scene.write("Nobody has read this.", "guide.md", "use")
+    return approved
+
+
+def findings(folder: Path) -> str:
+    return "\n".join(f"{found.severity} | {found.message} | {found.fix}" for found in check(folder, None))
+
+
+def test_view_proposal_shows_the_difference_and_the_refresh(scene: Scene, proposal: Proposal) -> None:
+    toolbox = Toolbox(scene.workspace, SearchIndex(scene.workspace), TOOLSETS, False)
+    answer = toolbox.call("view_proposal", {"proposal": proposal.id}, client="t")
+    assert [block["code"] for block in answer.data["missing"]][:2] == ["NEEDS_REFRESH", "NEEDS_APPROVAL"]
+    [document] = answer.data["unreviewed"]["documents"]
+    assert document["path"] == "specs/guide.md"
+    assert [change["after"] for change in document["changes"]] == ["Use it.\n\nNobody has read this.\n"]
+    [review] = answer.data["reviews"]
+    assert (review["holds"], review["void"]) == (False, "unseen")
+    assert "Nobody has read this." in str(answer.text)
+    assert 'action="refresh"' in answer.data["next_step"] or "refresh" in answer.data["next_step"]
+    merged = toolbox.call("update_proposal", {"proposal": proposal.id, "action": "merge"}, client="t")
+    assert merged.is_error
+
+
+def test_proposals_show_prints_the_difference(
+    scene: Scene, proposal: Proposal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["proposals", "show", proposal.id, "-C", str(scene.repo.path)]) == 0
+    shown = capsys.readouterr().out
+    assert "What a merge would bring from main that no reviewer has seen" in shown
+    assert "Nobody has read this." in shown
+    assert "the merge would bring changes of main into specs/guide.md, made to guide.md" in shown
+    assert f"next: docyard proposals refresh {proposal.id}" in shown
+    assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["path"] for one in data["unreviewed"]["documents"]] == ["specs/guide.md"]
+    assert main(["proposals", "refresh", proposal.id, "-C", str(scene.repo.path)]) == 0
+    capsys.readouterr()
+    assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
+    assert json.loads(capsys.readouterr().out)["unreviewed"] is None
+
+
+def test_page_of_the_proposal_shows_the_difference(scene: Scene, proposal: Proposal) -> None:
+    page = text_of(Pages(scene).show(proposal))
+    assert "Not reviewed yet" in page
+    assert "Nobody has read this." in page
+    refused = Pages(scene).refused(proposal, "merge", 409, commit=proposal.tip or "")
+    assert "no reviewer of the proposal has seen" in text_of(refused)
+
+
+def test_doctor_lists_approvals_that_are_void(scene: Scene, proposal: Proposal) -> None:
+    found = findings(scene.repo.path)
+    assert "approvals of 1 proposal are void, because a merge would bring changes under a rule" in found
+    assert f"docyard proposals refresh {proposal.id}" in found
+    scene.proposing.refresh(proposal.id, AGENT)
+    assert "are void" not in findings(scene.repo.path)
+
+
+def test_sync_that_would_pass_the_gate_is_reported_everywhere(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server that pushes after each commit, `docyard sync`, and `doctor` name the path and the rule."""
+    scene.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
+    there = repositories.bare(tmp_path / "there.git")
+    scene.repo.git("remote", "add", "origin", str(there.path))
+    scene.repo.git("push", "-q", "--force", "origin", "main")
+    other = Repo(tmp_path / "other")
+    there.git("clone", "-q", str(there.path), str(other.path))
+    other.git("config", "user.name", "Bo")
+    other.git("config", "user.email", "bo@example.org")
+    other.git("mv", "guide.md", "specs/guide.md")
+    other.git("commit", "-qm", "Reviewed elsewhere")
+    other.git("push", "-q")
+    theirs = other.head()
+    scene.write("Nobody has read this.", "guide.md", "use")
+    ours = scene.repo.head()
+    workspace = Workspace.open(scene.repo.path, durable=False)
+    index = SearchIndex(workspace)
+    toolbox = Toolbox(workspace, index, None, False)
+    syncing = Syncing(workspace, Access)
+    syncing._look(is_last=False)
+    reported = toolbox.call("list_documents", {}, client="t").data["sync"]
+    assert reported["state"] == "diverged"
+    assert "specs/guide.md is protected by rule 1" in reported["error"]
+    assert main(["sync", "-C", str(scene.repo.path)]) != 0
+    assert "specs/guide.md is protected by rule 1" in capsys.readouterr().err
+    assert "error | specs/guide.md is protected by rule 1" in findings(scene.repo.path)
+    assert (scene.repo.head(), there.git("rev-parse", "main").strip()) == (ours, theirs)
+    assert main(["sync", "--theirs", "specs/guide.md", "-C", str(scene.repo.path)]) == 0
+    assert "Nobody" not in scene.show("specs/guide.md")
+    assert not needs_someone(sync(Workspace.open(scene.repo.path, durable=False), Access()))
+    assert "protected" not in findings(scene.repo.path)
+    index.close()

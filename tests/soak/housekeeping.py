@@ -1,0 +1,60 @@
+"""Git's housekeeping in loops beside the writers: one thread for each command, until `stop`."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tests.repositories import Repo, environment
+
+COMMANDS: Sequence[Sequence[str]] = (
+    ("gc", "--quiet", "--prune=now"),
+    ("repack", "-adq"),
+    ("maintenance", "run", "--quiet"),
+    ("pack-refs", "--all"),
+)
+
+
+class Housekeeping:
+    """Loops of Git's own commands. `rounds` counts the runs that ended well, `failed` the others.
+
+    Git's commands may refuse to run together, such as two runs of `git gc`; only the writers must not fail.
+    """
+
+    def __init__(self, repo: Repo, commands: Sequence[Sequence[str]] = COMMANDS, pause: float = 0.05) -> None:
+        self.rounds: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self._repo = repo
+        self._pause = pause
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._loop, args=(command,), daemon=True) for command in commands
+        ]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the loops for as long as the block lasts; each command that was begun is waited for."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            for thread in self._threads:
+                thread.join(120)
+
+    def line(self) -> str:
+        """What is printed."""
+        rounds = ", ".join(f"{count} x git {name}" for name, count in sorted(self.rounds.items()))
+        return f"housekeeping: {rounds}; refused by Git itself: {dict(self.failed)}"
+
+    def _loop(self, command: Sequence[str]) -> None:
+        while not self._stop.wait(self._pause):
+            done = subprocess.run(
+                ["git", *command], cwd=self._repo.path, env=environment(), capture_output=True, check=False
+            )
+            counted = self.failed if done.returncode else self.rounds
+            counted[command[0]] += 1

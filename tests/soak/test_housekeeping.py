@@ -1,0 +1,60 @@
+"""Four writers beside `git gc --prune=now`, `repack`, `maintenance` and `pack-refs` in loops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import bare, normal
+from tests.soak import inspection, writer
+from tests.soak.findings import Findings
+from tests.soak.housekeeping import COMMANDS, Housekeeping
+from tests.soak.ledger import Ledger
+from tests.soak.person import Person
+from tests.soak.processes import running, wait
+from tests.soak.writer import Job, shared_documents
+
+SEED = 20_260_119
+WRITERS = 4
+_MANY = 1_000_000
+
+LENGTHS = [
+    pytest.param(15.0, id="15-seconds", marks=pytest.mark.slow),
+    pytest.param(120.0, id="two-minutes", marks=pytest.mark.soak),
+]
+
+
+@pytest.mark.parametrize("seconds", LENGTHS)
+@pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
+def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
+    tmp_path: Path, seconds: float, is_bare: bool, report: Callable[[str], None]
+) -> None:
+    shared = shared_documents(8)
+    repo = (bare if is_bare else normal)(tmp_path / "repo", {"README.md": "# Example\n", **shared})
+    ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(WRITERS)]
+    until = time.time() + seconds
+    jobs = [
+        Job(repo.path, ledger.path, tuple(shared), number, _MANY, SEED, until=until)
+        for number, ledger in enumerate(ledgers)
+    ]
+    housekeeping = Housekeeping(repo)
+    began = time.monotonic()
+    with housekeeping.running(), running(writer.run, jobs) as processes:
+        wait(processes, within=seconds + 120)
+    took = time.monotonic() - began
+    records = [ledger.read() for ledger in ledgers]
+    report(housekeeping.line())
+    failed = [story for record in records for story in record.failed]
+    assert not failed, f"{len(failed)} writers failed: {failed[0]}"
+    found = Findings.of(repo, records, Person(repo, [], seed=SEED))
+    for line in found.lines(took):
+        report(line)
+    assert [asked for record in records for asked in record.unanswered] == []
+    assert found.calls > WRITERS * seconds / 4
+    assert found.problems == {}
+    assert found.refusals == {}
+    assert all(housekeeping.rounds[command[0]] > seconds / 10 for command in COMMANDS)
+    inspection.assert_sound(repo, bare=is_bare)

@@ -1,0 +1,81 @@
+"""A fault at each function that a call enters after its commit, one at a time."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import workspace
+from workspace.after_commit import has_committed
+
+_ROOT = Path(workspace.__file__).parents[1]
+_PACKAGES = tuple(str(_ROOT / name) for name in ("docyard", "tools", "index", "workspace"))
+# The rule itself, and what frees a lock: a fault there is a crash, which tests/faults shows.
+_SPARED = ("workspace/after_commit.py", "tools/after_commit.py", "workspace/publishing/locks.py")
+_SPARED_NAMES = ("__exit__", "__enter__", "_release", "release", "_unlock_worktree", "locked", "exclusive")
+
+FAULTS: tuple[Callable[[], Exception], ...] = (
+    lambda: ImportError("cannot import name 'x' from 'y'", path=str(_ROOT)),
+    lambda: RuntimeError(f"a fault at {_ROOT}"),
+    lambda: OSError(errno.ENOSPC, "No space left on device", str(_ROOT)),
+    MemoryError,
+)
+
+
+def step_of(code: CodeType) -> str | None:
+    """Return the name of a function of ours, as "file:function"; None for all others."""
+    name = code.co_filename
+    if not name.startswith(_PACKAGES):
+        return None
+    file = Path(name).relative_to(_ROOT).as_posix()
+    is_inner = code.co_name.startswith("<")  # a comprehension or lambda fails as the function around it does
+    if is_inner or file in _SPARED or code.co_name in _SPARED_NAMES:
+        return None
+    return f"{file}:{code.co_qualname}"
+
+
+@contextmanager
+def steps_recorded() -> Iterator[list[str]]:
+    """Record the functions that are entered after a commit, each once, in order."""
+    found: dict[str, None] = {}
+    names: dict[CodeType, str | None] = {}
+
+    def trace(frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if code not in names:
+            names[code] = step_of(code)
+        if (name := names[code]) is not None and name not in found and has_committed():
+            found[name] = None
+
+    with _traced(trace):
+        yield (steps := [])
+    steps.extend(found)
+
+
+@contextmanager
+def fault_at(step: str, fault: Callable[[], Exception]) -> Iterator[list[str]]:
+    """Raise a fault once, at the first entry into `step` after a commit; the list names the step then."""
+    struck: list[str] = []
+
+    def trace(frame: FrameType, event: str, argument: Any) -> None:
+        if not struck and step_of(frame.f_code) == step and has_committed():
+            struck.append(step)
+            raise fault()
+
+    with _traced(trace):
+        yield struck
+
+
+@contextmanager
+def _traced(trace: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)

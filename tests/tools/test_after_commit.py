@@ -1,0 +1,180 @@
+"""A call that has committed is answered as a success with its commit, whatever fails after that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo, normal
+from tests.tools.faults_after_commit import FAULTS, fault_at, steps_recorded
+from tests.tools.proposals.conftest import FILES
+from tools.answers import Answer
+from tools.registry import Toolbox
+from tools.toolsets import TOOLSETS
+from workspace.sight import Sight
+from workspace.workspace import Workspace
+
+_SAMPLE = 9  # steps of each call that the quick tests strike at
+
+
+class Server:
+    """A toolbox over a repository whose specs are protected, and the calls that change something there."""
+
+    def __init__(self, path: Path) -> None:
+        self.repo: Repo = normal(path, FILES)
+        workspace = Workspace.open(self.repo.path, durable=False)
+        self.index = SearchIndex(workspace)
+        workspace.inbound = self.index
+        self.toolbox = Toolbox(workspace, self.index, TOOLSETS, False)
+        self._sight = Sight()
+        self._count = 0
+
+    def ask(self, tool: str, **arguments: Any) -> Answer:
+        return self.toolbox.call(tool, arguments, client="test", sight=self._sight)
+
+    def word(self) -> str:
+        """Return a word that no document holds yet."""
+        self._count += 1
+        return f"zebra{self._count}"
+
+    def commits(self) -> int:
+        """Count the commits of all branches."""
+        return int(self.repo.git("rev-list", "--all", "--count"))
+
+    def proposal(self) -> str:
+        answer = self.ask("create_proposal", title=f"About {self.word()}", description="Because.")
+        return str(answer.data["proposal"])
+
+    def written_proposal(self) -> str:
+        proposal = self.proposal()
+        self.ask("edit_document", **self.section("notes/plain.md", self.word()), proposal=proposal)
+        return proposal
+
+    @staticmethod
+    def section(file: str, word: str) -> dict[str, Any]:
+        return {"operation": "add_section", "file": file, "title": f"On {word}", "content": f"Of {word}."}
+
+
+Prepare = Callable[[Server, str], tuple[str, dict[str, Any]]]
+
+
+def _edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "edit_document", server.section("api.md", word)
+
+
+def _create(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "create_document", {"doc_type": "api_spec", "title": f"On {word}"}
+
+
+def _undo(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    server.ask("edit_document", **server.section("notes/plain.md", word))
+    return "restore_document", {"undo": "HEAD"}
+
+
+def _edit_in_proposal(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "edit_document", {**server.section("api.md", word), "proposal": server.proposal()}
+
+
+def _protected(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "edit_document", server.section("specs/limits.md", word)
+
+
+def _open(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "create_proposal", {"title": f"On {word}", "description": "Because.", "submit": True}
+
+
+def _act(action: str, **fields: str) -> Prepare:
+    def prepare(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+        proposal = server.written_proposal()
+        if action == "refresh":
+            server.ask("edit_document", **server.section("api.md", server.word()))
+        return "update_proposal", {"proposal": proposal, "action": action, **fields}
+
+    return prepare
+
+
+CALLS: dict[str, Prepare] = {
+    "edit": _edit,
+    "create": _create,
+    "undo": _undo,
+    "edit in a proposal": _edit_in_proposal,
+    "edit that becomes a proposal": _protected,
+    "create a proposal": _open,
+    "comment": _act("comment", text="Why?"),
+    "submit": _act("submit"),
+    "refresh": _act("refresh"),
+    "merge": _act("merge"),
+    "close": _act("close", text="No."),
+    "edit its words": _act("edit", title="Other words"),
+}
+
+
+def _steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
+    """Return a server, and the functions that a call enters after its commit when nothing fails."""
+    server = Server(path)
+    server.ask("search_docs", query="anything")
+    for _ in range(2):  # the first call makes what later ones find
+        tool, fields = prepare(server, server.word())
+        with steps_recorded() as steps:
+            answer = server.ask(tool, **fields)
+        assert not answer.is_error, answer.data
+    return server, steps
+
+
+def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
+    """Strike at one step, and hold what is promised; False if the call did not come there."""
+    word = server.word()
+    tool, fields = prepare(server, word)
+    fields["idempotency_key"] = f"key-{word}"
+    before = server.commits()
+    with fault_at(step, FAULTS[number % len(FAULTS)]) as struck:
+        answer = server.ask(tool, **fields)
+    if not struck:
+        return False
+    place = (step, answer.data)
+    assert not answer.is_error, place
+    commit = answer.data["commit"]
+    assert server.repo.git("cat-file", "-t", commit).strip() == "commit", place
+    text = json.dumps(answer.data)
+    assert str(server.repo.path) not in text, place
+    assert "Traceback" not in text, place
+    assert "next_step" in answer.data, place
+    after = server.commits()
+    assert after > before, place
+    again = server.ask(tool, **fields)
+    assert not again.is_error, (step, again.data)
+    if fields.get("action") == "refresh" and server.commits() == after + 1:
+        # The retry adds what the first call could not: the words about its merge, once.
+        after += 1
+        again = server.ask(tool, **fields)
+    assert server.commits() == after, (step, again.data)
+    if tool == "edit_document" and "proposal" not in again.data:
+        assert again.data["commit"] == commit, place
+        found = server.ask("search_docs", query=word)
+        assert fields["file"] in [hit["filepath"] for hit in found.data["hits"]], (step, found.data)
+    return True
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
+    name: str, tmp_path: Path
+) -> None:
+    server, steps = _steps(tmp_path / "docs", CALLS[name])
+    chosen = steps[:: max(1, len(steps) // _SAMPLE)]
+    struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(chosen)]
+    assert sum(struck) >= len(chosen) // 2
+    assert server.repo.fsck() == ""
+
+
+@pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
+@pytest.mark.parametrize("name", CALLS)
+def test_a_fault_at_each_step_after_the_commit_leaves_the_answer_a_success(name: str, tmp_path: Path) -> None:
+    server, steps = _steps(tmp_path / "docs", CALLS[name])
+    struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(steps)]
+    assert sum(struck) >= len(steps) // 2
+    assert server.repo.fsck() == ""

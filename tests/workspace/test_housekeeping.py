@@ -1,0 +1,447 @@
+"""Git's housekeeping and a publication: what is written again, what is kept, and what is read again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.edits import AppendContent
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader, GitStore, packing
+from workspace.git.housekeeping import keep_objects, running_gc
+from workspace.git.loose import is_loose, loose_file, loose_path, pack_loose, unpack_loose, write_loose
+from workspace.plan import Mode
+from workspace.publishing import Batch, mend_pruned, publish, recover, refs
+from workspace.publishing.batch_objects import MAX_COPIES, RECENT, copied_objects
+from workspace.workspace import Workspace
+
+WHO = repositories.signature()
+REMOVING = """
+import os, sys
+names = [f"{sys.argv[1]}/{number:02x}" for number in range(256)]
+while True:
+    for name in names:
+        try:
+            os.rmdir(name)
+        except OSError:
+            pass
+"""
+WRITING = """
+import sys
+from pathlib import Path
+from tests.workspace.test_housekeeping import GitStore, WHO, Batch, publish
+store = GitStore(Path(sys.argv[1]))
+publish(store, Batch("main", store.tip("main"), {"new.md": b"# New"}, "Change", WHO), durable=False)
+"""
+NEW = b"# Setup\n\nNew steps.\n"
+SECONDS_OF_13_HOURS = 13 * 60 * 60
+
+
+@pytest.fixture(params=[False, True], ids=["checked-out", "bare"])
+def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repo:
+    make = repositories.bare if request.param else repositories.normal
+    return make(tmp_path / "repo")
+
+
+def git_dir(repo: Repo) -> Path:
+    return Path(repo.git("rev-parse", "--absolute-git-dir").strip())
+
+
+def commit(repo: Repo, data: bytes = NEW, store: GitStore | None = None) -> str:
+    store = store or GitStore(repo.path)
+    batch = Batch("main", store.tip("main"), {"guides/setup.md": data}, "Change", WHO)
+    return publish(store, batch, durable=False)
+
+
+def new_objects(repo: Repo, id: str) -> list[str]:
+    return repo.git("rev-list", "--objects", "--no-object-names", id, f"^{id}^").split()
+
+
+def keeps(repo: Repo) -> list[Path]:
+    return sorted((git_dir(repo) / "objects" / "pack").glob("*.keep"))
+
+
+def before_move(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Do something at the last moment before the branch moves."""
+    move = refs.BranchRef.move
+
+    def moved(self: refs.BranchRef, name: str) -> None:
+        act()
+        move(self, name)
+
+    monkeypatch.setattr(refs.BranchRef, "move", moved)
+
+
+def hold_gc(repo: Repo, *, pid: int | None = None, host: str | None = None, age: float = 0.0) -> Path:
+    """Write the lock of a `git gc`, as builtin/gc.c does."""
+    lock = git_dir(repo) / "gc.pid"
+    lock.write_text(f"{pid or os.getpid()} {host or socket.gethostname()}")
+    os.utime(lock, (time.time() - age,) * 2)
+    return lock
+
+
+@pytest.mark.parametrize("command", [("prune", "--expire=now"), ("gc", "--quiet", "--prune=now")])
+def test_objects_pruned_right_before_the_branch_moves_are_written_again(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    pruned: list[str] = []
+
+    def prune() -> None:
+        before = {path.name for path in (git_dir(repo) / "objects").glob("??/*")}
+        repo.git("pack-refs", "--all", check=False)
+        repo.git(*command, check=False)
+        repo.git("prune", "--expire=now")
+        pruned.extend(before - {path.name for path in (git_dir(repo) / "objects").glob("??/*")})
+
+    before_move(monkeypatch, prune)
+    id = commit(repo)
+    assert id[2:] in pruned
+    assert all(is_loose(git_dir(repo), object) for object in new_objects(repo, id))
+    assert repo.fsck() == ""
+
+
+def test_objects_are_kept_from_a_gc_that_runs_until_it_has_ended(repo: Repo) -> None:
+    repo.git("repack", "-adq")
+    lock = hold_gc(repo)
+    id = commit(repo)
+    [keep] = keeps(repo)
+    for object in new_objects(repo, id):  # as a gc does that read the refs before the branch moved
+        loose_path(git_dir(repo), object).unlink()
+    assert repo.fsck() == ""
+    second = commit(repo, b"# Setup\n\nMore.\n")
+    assert keep in keeps(repo)
+    assert len(keeps(repo)) == 2
+    lock.unlink()
+    commit(repo, b"# Setup\n\nStill more.\n")
+    assert keeps(repo) == []
+    repo.git("gc", "--quiet", "--prune=now")
+    assert len(list(keep.parent.glob("*.pack"))) == 1
+    assert repo.fsck() == ""
+    assert repo.git("rev-list", "main").count("\n") == 4
+    assert second in repo.git("rev-list", "main")
+
+
+def test_gc_that_begins_right_before_the_branch_moves_is_seen_after_it(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before_move(monkeypatch, lambda: (hold_gc(repo), None)[1])
+    id = commit(repo)
+    assert len(keeps(repo)) == 1
+    for object in new_objects(repo, id):
+        loose_path(git_dir(repo), object).unlink()
+    assert repo.fsck() == ""
+
+
+def test_keep_file_of_a_person_stays(repo: Repo) -> None:
+    repo.git("repack", "-adq")
+    [pack] = (git_dir(repo) / "objects" / "pack").glob("*.pack")
+    pack.with_suffix(".keep").write_text("mine\n")
+    commit(repo)
+    assert [keep.read_text() for keep in keeps(repo)] == ["mine\n"]
+
+
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [
+        ({}, True),
+        ({"host": "another.example.org", "pid": 1}, True),
+        ({"pid": 2**22 + 1}, False),
+        ({"age": SECONDS_OF_13_HOURS}, False),
+        ({"host": "another.example.org", "age": SECONDS_OF_13_HOURS}, False),
+    ],
+    ids=["alive", "of another machine", "dead", "old", "of another machine and old"],
+)
+def test_gc_counts_as_running_as_for_git(repo: Repo, options: dict[str, object], counts: bool) -> None:
+    assert running_gc(git_dir(repo)) is None
+    hold_gc(repo, **options)  # type: ignore[arg-type]
+    assert (running_gc(git_dir(repo)) is not None) == counts
+
+
+@pytest.mark.parametrize("text", ["", "junk", "x y\n", "\0\0"])
+def test_lock_of_gc_that_is_torn_counts_as_none(repo: Repo, text: str) -> None:
+    (git_dir(repo) / "gc.pid").write_text(text)
+    assert running_gc(git_dir(repo)) is None
+    commit(repo)
+
+
+def test_object_that_only_an_unreachable_pack_has_is_written_again(repo: Repo) -> None:
+    """Words that were reset away come back: `git repack` drops the pack that has them."""
+    base = repo.head()
+    first = commit(repo)
+    blob, tree = (repo.git("rev-parse", f"{first}{of}").strip() for of in (":guides/setup.md", "^{tree}"))
+    repo.git("repack", "-adq")
+    repo.git("update-ref", "refs/heads/main", base)
+    if git_dir(repo) != repo.path:
+        repo.git("reset", "-q", "--hard")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    store = GitStore(repo.path)
+    assert store.has(blob)
+    second = commit(repo, store=store)
+    assert repo.git("rev-parse", f"{second}^{{tree}}").strip() == tree
+    assert all(is_loose(git_dir(repo), id) for id in (blob, tree, second))
+    for file in (git_dir(repo) / "objects" / "pack").iterdir():
+        file.rename(file.with_suffix(file.suffix + ".away"))
+    assert all(repo.git("cat-file", "-t", id) for id in (blob, tree, second))
+
+
+def test_crash_after_the_branch_moved_to_a_pruned_commit_is_recovered(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        move = refs.BranchRef.move
+
+        def die(self: refs.BranchRef, name: str) -> None:
+            repo.git("prune", "--expire=now")
+            move(self, name)
+            raise KeyboardInterrupt
+
+        patch.setattr(refs.BranchRef, "move", die)
+        with pytest.raises(KeyboardInterrupt):
+            commit(repo)
+    assert repo.git("cat-file", "-t", "main", check=False) == ""
+    assert recover(GitStore(repo.path)).rolled_forward == 1
+    assert repo.fsck() == ""
+    assert "New steps." in repo.git("show", "main:guides/setup.md")
+
+
+@pytest.mark.parametrize("through", ["a publication", "a call"])
+def test_commit_that_was_pruned_after_its_answer_is_restored_by_the_next_write(
+    repo: Repo, through: str
+) -> None:
+    first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    for id in (*new_objects(repo, second), *new_objects(repo, first)):
+        loose_path(git_dir(repo), id).unlink(missing_ok=True)
+    assert repo.git("cat-file", "-t", "main", check=False) == ""
+    if through == "a publication":
+        store = GitStore(repo.path)
+        batch = Batch("main", second, {"guides/new.md": NEW}, "Change", WHO)
+        publish(store, batch, durable=False)
+    else:
+        operation = AppendContent(file="guides/setup.md", slug="_preamble", content="By a call.")
+        workspace = Workspace.open(repo.path, durable=False)
+        assert workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="x").is_committed
+    assert repo.git("rev-parse", "main^").strip() == second
+    assert repo.fsck() == ""
+
+
+def test_copies_of_the_last_publications_are_bounded(repo: Repo) -> None:
+    ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
+    names = sorted(path.name for path in (git_dir(repo) / RECENT).iterdir())
+    assert [name.partition("-")[2] for name in names] == ids[3:]
+    assert set(new_objects(repo, ids[-1])) <= copied_objects(git_dir(repo)).keys()
+
+
+def test_copies_are_not_read_or_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
+    commit(repo)
+    outside = tmp_path / "outside"
+    shutil.move(git_dir(repo) / RECENT, outside)
+    (git_dir(repo) / RECENT).symlink_to(outside)
+    assert copied_objects(git_dir(repo)) == {}
+    commit(repo, b"# Setup\n\nMore.\n")
+    assert len(list(outside.iterdir())) == 1
+
+
+def test_writes_succeed_while_empty_folders_of_objects_are_removed(repo: Repo) -> None:
+    """`git repack` and `git gc` do this; here another process does nothing else."""
+    store = GitStore(repo.path)
+    removing = subprocess.Popen([sys.executable, "-I", "-S", "-c", REMOVING, str(git_dir(repo) / "objects")])
+    try:
+        for number in range(60):
+            commit(repo, b"# Setup\n\n%d\n" % number, store)
+    finally:
+        removing.kill()
+        removing.wait()
+    assert repo.fsck() == ""
+
+
+def test_loose_object_is_one_that_git_reads(repo: Repo) -> None:
+    common_dir, data = git_dir(repo), b"text"
+    file = pack_loose("blob", data)
+    [(id, same, kind, unpacked)] = unpack_loose(file)
+    assert (same, kind, unpacked) == (file, "blob", data)
+    write_loose(common_dir, id, file, durable=True)
+    assert repo.git("cat-file", "blob", id) == "text"
+    assert loose_file(common_dir, id) == file
+    assert [path.name for path in loose_path(common_dir, id).parent.iterdir()] == [id[2:]]
+
+
+def test_loose_objects_that_are_cut_off_end_the_reading(repo: Repo) -> None:
+    files = [pack_loose("blob", b"%d" % number * 100) for number in range(3)]
+    whole = b"".join(files)
+    assert [data for *_, data in unpack_loose(whole)] == [b"%d" % number * 100 for number in range(3)]
+    for end in range(len(whole)):
+        found = [file for _, file, _, _ in unpack_loose(whole[:end])]
+        assert found == files[: len(found)]
+        assert len(b"".join(found)) <= end
+    assert list(unpack_loose(b"junk" + whole)) == []
+
+
+def test_reader_follows_a_repack_that_removes_its_packs(repo: Repo) -> None:
+    repo.git("repack", "-adq")
+    reader = GitReader(repo.path)
+    first = reader.commit(repo.head())
+    pack = next((git_dir(repo) / "objects" / "pack").glob("*.pack"))
+    for number in range(3):
+        commit(repo, b"# Setup\n\n%d\n" % number)
+        repo.git("repack", "-adq")
+        assert reader.commit(repo.head()).parents
+        assert reader.blob(repo.git("rev-parse", "HEAD:guides/setup.md").strip())
+        assert reader.tree(first.tree)
+    assert not pack.exists()
+
+
+def test_missing_object_is_still_an_error(repo: Repo) -> None:
+    reader = GitReader(repo.path)
+    for _ in range(3):
+        with pytest.raises(WorkspaceError, match="missing or broken"):
+            reader.blob("1" * 40)
+
+
+@pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
+def test_any_pruned_object_of_the_last_commits_is_restored(repo: Repo, what: str) -> None:
+    first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
+    store = GitStore(repo.path)
+    for id in (first, second):
+        object = repo.git("rev-parse", f"{id}{name}").strip()
+        store.peeled(object)  # libgit2 has it in its cache, and would answer that it exists
+        loose_path(git_dir(repo), object).unlink()
+    assert mend_pruned(store)
+    assert repo.fsck() == ""
+    assert not mend_pruned(store)
+
+
+@pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
+def test_publication_restores_what_was_pruned_of_the_tip(repo: Repo, what: str) -> None:
+    id = commit(repo)
+    name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
+    loose_path(git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
+    publish(GitStore(repo.path), Batch("main", id, {"new.md": b"# New\n"}, "Change", WHO), durable=False)
+    assert repo.fsck() == ""
+
+
+@pytest.mark.parametrize("mode", [Mode.ALL, Mode.EACH])
+def test_write_restores_a_pruned_blob_of_a_document_that_it_edits(repo: Repo, mode: Mode) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    operation = AppendContent(file="guides/setup.md", slug="_preamble", content="More.")
+    assert workspace.write([operation], mode=mode, tool="edit_document", client="x").is_committed
+    loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
+    workspace = Workspace.open(repo.path, durable=False)
+    written = workspace.write([operation], mode=mode, tool="edit_document", client="x")
+    assert [step.error for step in written.steps] == [None]
+    assert repo.git("show", "main:guides/setup.md").count("More.") == 2
+    assert repo.fsck() == ""
+
+
+def test_operation_on_a_document_that_no_copy_has_fails_alone(repo: Repo) -> None:
+    loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
+    workspace = Workspace.open(repo.path, durable=False)
+    operations = [
+        AppendContent(file="guides/setup.md", slug="_preamble", content="More."),
+        AppendContent(file="README.md", slug="_preamble", content="More."),
+    ]
+    written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="x")
+    codes = [step.error.code if step.error else None for step in written.steps]
+    assert codes == ["DAMAGED_REPO", None]
+    assert written.is_committed
+
+
+@pytest.mark.parametrize("name", ["gc.pid", "objects/pack/pack-1.keep"])
+def test_pipe_in_place_of_a_file_of_git_delays_no_write(repo: Repo, name: str) -> None:
+    path = git_dir(repo) / name
+    os.mkfifo(path)
+    writing = subprocess.run([sys.executable, "-c", WRITING, str(repo.path)], timeout=20, check=False)
+    assert writing.returncode == 0
+    assert path.is_fifo()
+
+
+def test_gc_of_process_0_counts_as_none(repo: Repo) -> None:
+    (git_dir(repo) / "gc.pid").write_text(f"0 {socket.gethostname()}")
+    assert running_gc(git_dir(repo)) is None
+
+
+@pytest.mark.parametrize("suffix", [".keep", ".pack", ".idx"])
+def test_pack_that_cannot_be_placed_leaves_nothing_behind(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    folder = git_dir(repo) / "objects" / "pack"
+    before = sorted(folder.iterdir())
+    replace = os.replace
+
+    def fail(source: Path, target: Path) -> None:
+        if target.suffix == suffix:
+            raise OSError(errno.ENOSPC, "disk full")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        keep_objects(git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_keep_file_that_a_full_disk_cuts_off_is_not_left_behind(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = git_dir(repo) / "objects" / "pack"
+    before = sorted(folder.iterdir())
+    write = packing._write
+
+    def fail(file: Path, data: bytes, durable: bool) -> None:
+        if ".keep" in file.name:
+            write(file, data[:5], durable)
+            raise OSError(errno.ENOSPC, "disk full")
+        write(file, data, durable)
+
+    monkeypatch.setattr(packing, "_write", fail)
+    with pytest.raises(OSError, match="disk full"):
+        keep_objects(git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "age", "is_left"),
+    [
+        ("docyard: while this", 0, False),
+        ("", SECONDS_OF_13_HOURS, False),
+        ("", 0, True),
+        ("fetch-pack 1 on host\n", SECONDS_OF_13_HOURS, True),
+    ],
+    ids=["cut off", "empty and old", "empty", "of git fetch"],
+)
+def test_keep_file_without_a_pack_is_removed_only_if_it_is_left_over(
+    repo: Repo, text: str, age: int, is_left: bool
+) -> None:
+    keep = git_dir(repo) / "objects" / "pack" / "pack-1.keep"
+    keep.write_text(text)
+    os.utime(keep, (time.time() - age,) * 2)
+    commit(repo)
+    assert keep.exists() == is_left
+
+
+def test_packs_of_a_run_that_lasts_long_are_joined(repo: Repo) -> None:
+    repo.git("repack", "-adq")
+    lock = hold_gc(repo, host="another.example.org", pid=1)
+    store = GitStore(repo.path)
+    base = repo.head()
+    for number in range(40):
+        commit(repo, b"# Setup\n\n%d\n" % number, store)
+    assert len(keeps(repo)) < 20
+    for id in repo.git("rev-list", "--objects", "--no-object-names", "main", f"^{base}").split():
+        loose_path(git_dir(repo), id).unlink()
+    assert repo.fsck() == ""
+    assert len(store.blob(repo.git("rev-parse", "main~30:guides/setup.md").strip())) > 0
+    lock.unlink()
+    commit(repo)
+    assert keeps(repo) == []
+    assert repo.fsck() == ""

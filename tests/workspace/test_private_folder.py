@@ -1,0 +1,255 @@
+"""The private folder of a repository is closed to others, who could hold its lock and stop all writes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from docyard.checkup.surroundings import check_surroundings
+from index.service import SearchIndex
+from tests import repositories
+from tests.other_user import another_user
+from tests.repositories import Repo
+from tools.registry import Toolbox
+from workspace.git import GitStore
+from workspace.git.private_folder import make_private_folder, open_lock
+from workspace.git.sharing import shares_with_group
+from workspace.policy.people import Tokens
+from workspace.publishing import Batch, publish
+from workspace.publishing.leftovers import leftovers
+from workspace.publishing.locks import LOCK, AnotherWriter, docyard_lock
+from workspace.remotes import turn as sync_lock
+from workspace.workspace import Workspace
+
+README = "README.md"
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def commit(repo: Repo, text: bytes = b"# Example\n\nOther words.\n") -> str:
+    store = GitStore(repo.path)
+    batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.signature())
+    return publish(store, batch, durable=False)
+
+
+def modes(repo: Repo) -> Mapping[str, int]:
+    """The modes of the private folder, and of each folder and lock that lies in it."""
+    folder = repo.path / ".git" / "docyard"
+    found = {"": folder, **{path.name: path for path in folder.iterdir()}}
+    return {
+        name: stat.S_IMODE(path.stat().st_mode)
+        for name, path in found.items()
+        if path.is_dir() or name.endswith(".lock")
+    }
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return repositories.normal(tmp_path / "repo")
+
+
+@pytest.fixture
+def public_repo() -> Iterator[Repo]:
+    """A repository that every user of the machine can read."""
+    folder = Path(tempfile.mkdtemp(prefix="docyard-public-"))
+    folder.chmod(0o755)
+    yield repositories.normal(folder / "repo")
+    shutil.rmtree(folder)
+
+
+def use_all(repo: Repo) -> None:
+    """Make all that a commit, a synchronisation and an index make in the private folder."""
+    commit(repo)
+    with sync_lock.turn(repo.path / ".git"):
+        pass
+    SearchIndex(Workspace.open(repo.path, durable=False)).follow()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_what_is_made_is_closed_to_other_users(repo: Repo, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        use_all(repo)
+    finally:
+        os.umask(before)
+    assert modes(repo) == {
+        "": 0o700,
+        "pending": 0o700,
+        "recent": 0o700,
+        "index": 0o700,
+        "write.lock": 0o600,
+        "sync.lock": 0o600,
+    }
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_a_shared_repository_is_open_to_its_group_alone(repo: Repo, umask: int) -> None:
+    repo.git("config", "core.sharedRepository", "group")
+    before = os.umask(umask)
+    try:
+        use_all(repo)
+    finally:
+        os.umask(before)
+    assert modes(repo) == {
+        "": 0o2770,
+        "pending": 0o2770,
+        "recent": 0o2770,
+        "index": 0o2770,
+        "write.lock": 0o660,
+        "sync.lock": 0o660,
+    }
+
+
+def test_a_folder_of_an_earlier_version_is_closed_by_the_next_write(repo: Repo) -> None:
+    use_all(repo)
+    for name in modes(repo):
+        (repo.path / ".git" / "docyard" / name).chmod(0o777 if "lock" not in name else 0o666)
+    commit(repo, b"# Example\n\nWords once more.\n")
+    assert set(modes(repo).values()) == {0o700, 0o600}
+
+
+def test_a_folder_follows_the_setting(repo: Repo) -> None:
+    use_all(repo)
+    repo.git("config", "core.sharedRepository", "0660")
+    commit(repo, b"# Example\n\nShared.\n")
+    assert set(modes(repo).values()) == {0o2770, 0o660}
+    repo.git("config", "core.sharedRepository", "umask")
+    commit(repo, b"# Example\n\nPrivate.\n")
+    assert set(modes(repo).values()) == {0o700, 0o600}
+
+
+def test_git_s_own_files_stay_readable(repo: Repo) -> None:
+    before = os.umask(0o022)
+    try:
+        commit(repo)
+    finally:
+        os.umask(before)
+    for name in ("index", "refs/heads/main"):
+        assert stat.S_IMODE((repo.path / ".git" / name).stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(
+    ("value", "is_shared"),
+    [
+        (None, False),
+        ("umask", False),
+        ("false", False),
+        ("0", False),
+        ("group", True),
+        ("true", True),
+        ("1", True),
+        ("all", True),
+        ("world", True),
+        ("Everybody", True),
+        ("2", True),
+        ("0660", True),
+        ("660", True),
+        ("0664", True),
+        ("0666", True),
+        ("0640", False),
+        ("0600", False),
+        ("0060", False),
+        ("nonsense", False),
+    ],
+)
+def test_a_value_of_the_setting(value: str | None, is_shared: bool) -> None:
+    assert shares_with_group(value) == is_shared
+
+
+def test_a_setting_without_a_value_shares_with_the_group(repo: Repo) -> None:
+    with (repo.path / ".git" / "config").open("a") as config:
+        config.write("[core]\n\tsharedRepository\n")
+    commit(repo)
+    assert modes(repo)[""] == 0o2770
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    (repo.path / ".git" / "docyard").symlink_to(elsewhere)
+    with pytest.raises(NotADirectoryError):
+        open_lock(repo.path / ".git", Path(LOCK).name)
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755
+    assert [*elsewhere.iterdir()] == []
+
+
+def test_doctor_closes_an_open_folder(repo: Repo) -> None:
+    common_dir = repo.path / ".git"
+    make_private_folder(common_dir).chmod(0o755)
+    [found] = [one for one in check_surroundings(common_dir, None) if "other users" in one.message]
+    assert found.mend is not None
+    assert found.mend() is not None
+    assert modes(repo)[""] == 0o700
+    assert not [one for one in check_surroundings(common_dir, None) if "other users" in one.message]
+
+
+def hold_locks(common_dir: Path) -> list[str]:
+    """Take each lock of Docyard's that can be opened, and return their names."""
+    held = []
+    for name in ("write.lock", "sync.lock"):
+        for flags in (os.O_RDONLY, os.O_RDWR):
+            with suppress(OSError):
+                fcntl.flock(os.open(common_dir / "docyard" / name, flags), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held.append(name)
+                break
+    return held
+
+
+@as_root
+def test_another_user_holds_a_lock_that_is_open(public_repo: Repo) -> None:
+    """The attack works where the folder is open, so the next test shows something."""
+    common_dir = public_repo.path / ".git"
+    use_all(public_repo)
+    for name in modes(public_repo):
+        (common_dir / "docyard" / name).chmod(0o755 if "lock" not in name else 0o644)
+    with another_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as held:
+        assert held == ["write.lock", "sync.lock"]
+        with pytest.raises(AnotherWriter), docyard_lock(common_dir, patience=0.1):
+            pass
+
+
+@as_root
+def test_another_user_cannot_hold_a_lock(public_repo: Repo) -> None:
+    common_dir = public_repo.path / ".git"
+    use_all(public_repo)
+    # As an earlier version left it: the owner's next write closes it.
+    (common_dir / "docyard").chmod(0o755)
+    commit(public_repo, b"# Example\n\nFirst.\n")
+    with another_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as held:
+        assert held == []
+        commit(public_repo, b"# Example\n\nSecond.\n")
+
+
+@as_root
+def test_another_user_can_serve_it_read_only(public_repo: Repo) -> None:
+    common_dir, home = public_repo.path / ".git", public_repo.path.parent / "home"
+    use_all(public_repo)
+    Tokens(common_dir).add("ana", "Ana", "ana@example.org")
+
+    def search() -> dict[str, object]:
+        workspace = Workspace.open(public_repo.path, read_only=True)
+        toolbox = Toolbox(workspace, SearchIndex(workspace), None, True)
+        answer = toolbox.call("search_docs", {"query": "words"}, client="test")
+        return {
+            "files": [hit["filepath"] for hit in answer.data["hits"]],
+            "tokens": len(Tokens(common_dir).all()),
+            "findings": [one.message for one in check_surroundings(common_dir, None)],
+            "leftovers": leftovers(common_dir).folders,
+        }
+
+    assert search()["tokens"] == 1
+    with another_user(search, home) as found:
+        assert found["files"] == [README]
+        assert found["tokens"] == 0, "nobody is let in by tokens that this user cannot read"
+        assert any("belongs to another user" in message for message in found["findings"])
+        assert found["leftovers"] == []
+        assert [*home.glob("cache/docyard/index/*/*")], "the index is in the user's own cache"

@@ -1,0 +1,40 @@
+"""The answer of a call that has committed, whatever failed after that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tools.answers import Answer, Data, call, visible
+from workspace.after_commit import describe_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workspace.after_commit import CommitRecord
+
+_DONE = "The change is made: do not send this call again"
+
+
+def committed_answer(record: CommitRecord, error: Exception, offers: Callable[[str], bool]) -> Answer:
+    """Return a success with the commit, for a call whose full answer could not be made."""
+    caveat = f"Committed, but the rest of the answer is missing: {describe_failure(error)}"
+    record.caveats.append(caveat)
+    data: Data = {"commit": record.commit}
+    step = _DONE
+    if record.proposal is not None:
+        data["proposal"] = record.proposal
+        if offers("view_proposal"):
+            step += f"; see it with {call('view_proposal', proposal=record.proposal)}"
+    elif offers("list_documents"):
+        step += f"; see what is there now with {call('list_documents')}"
+    return Answer({**data, "next_step": step})
+
+
+def with_caveats(answer: Answer, record: CommitRecord) -> Answer:
+    """Return an answer whose hints begin with what failed after the commit."""
+    if not record.caveats:
+        return answer
+    caveats = [visible(caveat) for caveat in dict.fromkeys(record.caveats)]
+    record.caveats.clear()
+    return replace(answer, data={**answer.data, "hints": [*caveats, *answer.data.get("hints", ())]})

@@ -1,0 +1,34 @@
+"""Calls that a next step names: of the tools that are served, and of no others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tools.answers import call
+from workspace.addresses import read_fragment
+
+if TYPE_CHECKING:
+    from tools.context import Context
+
+
+def view_call(context: Context, file: str, slug: str | None = None) -> str | None:
+    """Return a call that shows a document, a section or a task; None if no tool that is served can."""
+    if context.offers("view_document"):
+        return call("view_document", file=file, **({"slug": slug} if slug else {}))
+    section = read_fragment(slug).section if slug else None
+    if context.offers("read_section") and section:
+        return call("read_section", file_path=file, section_heading=section)
+    if context.offers("smart_read"):
+        return call("smart_read", file_path=file)
+    if context.offers("get_doc"):
+        return call("get_doc", chunk_id=f"{file}#{section}" if section else file)
+    if context.offers("view_history"):
+        return call("view_history", file=file, **({"slug": section} if section else {}))
+    return None
+
+
+def list_call(context: Context, **filters: Any) -> str | None:
+    """Return a call that lists documents, else one that searches; None if no tool that is served can."""
+    if context.offers("list_documents"):
+        return call("list_documents", **filters)
+    return call("search_docs", query="…") if context.offers("search_docs") else None

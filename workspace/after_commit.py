@@ -1,0 +1,122 @@
+"""The rule for a failure after a commit: the call succeeded, and its answer states what is behind.
+
+A client that reads an error sends its call again, and would write twice. So a publication notes its commit in
+the record of the call that made it. From then on `attempt` replaces a failed step by its default, and whoever
+answers the call answers any other failure as a success with that commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from workspace.errors import WorkspaceError
+
+log = logging.getLogger("docyard")
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class CommitRecord:
+    """The last commit that a call made, and a sentence for each step after it that failed.
+
+    `proposal` is the id of the proposal whose discussion that commit is on.
+    """
+
+    commit: str | None = None
+    proposal: str | None = None
+    caveats: list[str] = field(default_factory=list)
+
+
+# A context variable, since a commit is made many calls below the one that answers. A thread starts with none.
+_RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", default=None)
+
+
+@contextmanager
+def record_commits() -> Iterator[CommitRecord]:
+    """Record the commits that are made inside, for the code that answers the call.
+
+    A record around it gets the last commit too, since what happens to an answer can fail as well.
+    """
+    outer = _RECORD.get()
+    token = _RECORD.set(record := CommitRecord())
+    try:
+        yield record
+    finally:
+        _RECORD.reset(token)
+        if outer is not None and record.commit is not None:
+            outer.commit, outer.proposal = record.commit, record.proposal
+
+
+@contextmanager
+def preliminary_commits() -> Iterator[None]:
+    """Record none of the commits that are made inside: without a later one they accomplish nothing.
+
+    A failure between the two is the call's failure. What it leaves shows nowhere in Docyard.
+    """
+    token = _RECORD.set(None)
+    try:
+        yield
+    finally:
+        _RECORD.reset(token)
+
+
+def note_commit(commit: str | None, *, proposal: str | None = None) -> None:
+    """Note that the call has made a commit, or repeats one that made it; None is ignored."""
+    record = _RECORD.get()
+    if record is not None and commit is not None:
+        record.commit, record.proposal = commit, proposal
+
+
+def has_committed() -> bool:
+    """Return True if the call has made a commit, so that no failure may be its answer."""
+    record = _RECORD.get()
+    return record is not None and record.commit is not None
+
+
+def attempt(step: Callable[[], T], default: T, behind: str) -> T:
+    """Run a step; if it fails after a commit, log that, note what is `behind`, and return `default`.
+
+    Before a commit it raises what the step raises.
+    """
+    try:
+        return step()
+    except Exception as error:
+        record = _RECORD.get()
+        if record is None or record.commit is None:
+            raise
+        record.caveats.append(f"Committed, but {behind}: {describe_failure(error)}")
+        return default
+
+
+def describe_failure(error: Exception) -> str:
+    """Return why a step after a commit failed, in plain words, and log what is not expected.
+
+    An expected error has a message for users. Any other is logged with its traceback under a reference.
+    """
+    if isinstance(error, WorkspaceError):
+        log.warning("a step after a commit failed: %s", error.message)
+        return error.message
+    reference = secrets.token_hex(4)
+    log.error("a step after a commit failed, reference %s", reference, exc_info=error)
+    return f"{_reason(error)} (the log has the details under {reference})"
+
+
+def _reason(error: Exception) -> str:
+    # The text of a foreign exception may hold an absolute path, so only its kind is told.
+    match error:
+        case MemoryError():
+            return "there was not enough memory"
+        case OSError(errno=int(number)):
+            return os.strerror(number).lower()
+        case ImportError():
+            return "a part of Docyard could not be loaded"
+        case _:
+            return "a fault in Docyard itself"

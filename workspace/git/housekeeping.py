@@ -1,0 +1,142 @@
+"""Objects that no ref names yet, kept from a `git gc` that runs: packs with a `.keep` file.
+
+`git gc --prune=now` reads the refs first and removes objects later, so it would remove those of a commit that
+a branch came to in between. It removes no pack that has a `.keep` file (git-repack, git-prune); `git fetch`
+and `git receive-pack` keep what they receive in the same way. A pack keeps its file until that run has ended.
+Then it is a pack as any other, which the next `git gc` joins to the rest.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from workspace.git.loose import repeat_while_pruned, unpack_loose
+from workspace.git.packing import DRAFT, KEEP, Packed, read_whole_objects, write_pack
+
+_MARK = "docyard: while this git gc runs: "
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_PACK_INDEXES = ("multi-pack-index", "multi-pack-index.d")  # which may name any of the packs
+_MAX_SMALL_PACKS = 16
+_MAX_SMALL_PACK_BYTES = 1 << 20
+_STALE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
+
+
+def running_gc(common_dir: Path) -> str | None:
+    """Return what identifies the `git gc` that runs, by its lock `gc.pid`; None if none does.
+
+    The lock of a process that died does not count, nor one that is older than twelve hours: Git itself
+    ignores these.
+    """
+    try:
+        text, made = _read_file(common_dir / "gc.pid")
+    except OSError:
+        return None
+    text = text.strip()
+    pid, _, host = text.partition(" ")
+    if made / 1e9 < time.time() - _STALE_S or not pid.isdecimal() or int(pid) == 0:
+        return None
+    return f"{text} {made}" if host != socket.gethostname() or _is_alive(int(pid)) else None
+
+
+def _read_file(path: Path) -> tuple[str, int]:
+    """Return the first 1000 bytes of a file as text, and its time of modification in nanoseconds.
+
+    Raises OSError, for what is not a regular file too: to open a pipe could last for ever.
+    """
+    handle = os.open(path, _OPEN)
+    with open(handle, "rb") as stream:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+        return stream.read(1000).decode("utf-8", "replace"), status.st_mtime_ns
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
+
+
+def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: bool) -> None:
+    """Write objects, given as their loose files, into a pack that this run of `git gc` does not remove.
+
+    The small packs of a run are joined, since a run may last long, or be the stale one of another host, and
+    each publication adds a pack. The caller holds Docyard's lock. Errors: OSError.
+    """
+    files = list(files)
+    folder = common_dir / "objects" / "pack"
+    mark = f"{_MARK}{gc}\n".encode()
+
+    def objects() -> Iterator[Packed]:
+        for file in files:
+            for id, _, kind, data in unpack_loose(file):
+                yield Packed(kind, id, data)
+
+    repeat_while_pruned(lambda: write_pack(folder, objects(), len(files), durable, keep=mark))
+    # The objects are kept by now, in however many packs.
+    with suppress(OSError, ValueError):
+        _join_packs(folder, f"{_MARK}{gc}\n", durable)
+
+
+def _join_packs(folder: Path, mark: str, durable: bool) -> None:
+    """Replace the small packs of a run by one if there are many. Errors: OSError, ValueError."""
+    if any((folder / name).exists() for name in _PACK_INDEXES):
+        return
+    keeps = [folder / name for name in os.listdir(folder) if name.endswith(KEEP)]
+    if len(keeps) < _MAX_SMALL_PACKS:
+        return
+    small = []
+    for keep in keeps:
+        with suppress(OSError):
+            size = keep.with_suffix(".pack").stat().st_size
+            if size <= _MAX_SMALL_PACK_BYTES and _read_file(keep)[0] == mark:
+                small.append(keep)
+    if len(small) < _MAX_SMALL_PACKS:
+        return
+    objects: dict[str, Packed] = {}
+    for keep in small:
+        objects |= {one.id: one for one in read_whole_objects(keep.with_suffix(".pack"))}
+    joined = write_pack(folder, objects.values(), len(objects), durable, keep=mark.encode())
+    for keep in small:
+        if keep.stem != joined:
+            # The index goes first: a pack without one is not used, and one without .keep is Git's to remove.
+            for suffix in (".idx", ".pack", KEEP):
+                keep.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def release_packs(common_dir: Path) -> None:
+    """Remove the `.keep` files of packs for which the run of `git gc` has ended, and drafts of dead writers.
+
+    The caller holds Docyard's lock. What cannot be removed now stays for the next call.
+    """
+    with suppress(OSError):
+        names = os.listdir(common_dir / "objects" / "pack")
+        found = [name for name in names if name.endswith((KEEP, DRAFT))]
+        gc = running_gc(common_dir) if found else None
+        for name in found:
+            path = common_dir / "objects" / "pack" / name
+            with suppress(OSError):  # such as a pipe of this name
+                if name.endswith(DRAFT) or _is_over(path, gc):
+                    path.unlink(missing_ok=True)
+
+
+def _is_over(path: Path, gc: str | None) -> bool:
+    text, made = _read_file(path)
+    if text.startswith(_MARK):
+        return text != f"{_MARK}{gc}\n"
+    # A full disk or a loss of power can cut a mark off. `git fetch`, too, writes its own before the pack, so
+    # an empty file counts as left behind only after a while.
+    if path.with_suffix(".idx").exists() or path.with_suffix(".pack").exists():
+        return False
+    return _MARK.startswith(text) if text else made / 1e9 < time.time() - _STALE_S

@@ -1,0 +1,153 @@
+"""The private folder of a repository: `docyard/` in its Git directory, which other users cannot enter.
+
+Its locks are taken by `flock`, for which a file only has to be opened. Another user who can read the
+repository could hold them for ever and stop all writes. So no other user may reach them, except the group
+with which Git shares the repository (`core.sharedRepository`).
+
+Files that later take a place in Git's own folders have the modes that Git gives them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from workspace.git.sharing import is_group_shared
+
+FOLDER = "docyard"
+
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class Access(NamedTuple):
+    """The modes of the folder, and of a lock in it."""
+
+    folder: int
+    file: int
+
+
+PRIVATE = Access(0o700, 0o600)
+GROUP = Access(0o2770, 0o660)
+
+
+def access_to(common_dir: Path) -> Access:
+    """Return the modes that the private folder of a repository is to have."""
+    return GROUP if is_group_shared(common_dir) else PRIVATE
+
+
+def make_private_folder(common_dir: Path) -> Path:
+    """Return the private folder, made if need be; one that others can enter is closed to them.
+
+    Only its owner can do that, so one of another user stays as it is. Raises OSError, for a link too.
+    """
+    folder, access = common_dir / FOLDER, access_to(common_dir)
+    try:
+        status = folder.lstat()
+    except FileNotFoundError:
+        with suppress(FileExistsError):  # another process was first
+            folder.mkdir(mode=0o700)
+        status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if stat.S_IMODE(status.st_mode) != access.folder and status.st_uid == os.geteuid():
+        _set_modes(common_dir, folder, access)
+    return folder
+
+
+def make_subfolder(common_dir: Path, name: str) -> Path:
+    """Return a folder in the private folder, made if need be. Raises OSError."""
+    path = make_private_folder(common_dir) / name
+    make_shared_folder(path)
+    return path
+
+
+def make_shared_folder(path: Path) -> None:
+    """Make a folder, unless it is there, for this user, and for a group that may write the one above."""
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        if path.is_symlink() or not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
+        return
+    share(path)
+
+
+def share(path: Path) -> None:
+    """Let the group write a new file or folder, if it may write the one above."""
+    above, own = path.parent.stat().st_mode, path.stat().st_mode
+    if not above & stat.S_IWGRP:
+        return
+    mode = own | (above & (0o7777 if stat.S_ISDIR(own) else 0o666))
+    if mode != own:
+        path.chmod(stat.S_IMODE(mode))
+
+
+def open_lock(common_dir: Path, name: str) -> int:
+    """Open a lock in the private folder, made if need be, and return its descriptor. Raises OSError."""
+    file = make_private_folder(common_dir) / name
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    wanted = access_to(common_dir).file
+    status = os.fstat(handle)
+    if stat.S_IMODE(status.st_mode) != wanted and status.st_uid == os.geteuid():
+        with suppress(OSError):  # a file system without modes; the folder above has none either
+            os.fchmod(handle, wanted)
+    return handle
+
+
+def is_open_to_others(common_dir: Path) -> bool:
+    """Return True if users can enter the private folder who should not."""
+    try:
+        mode = stat.S_IMODE((common_dir / FOLDER).lstat().st_mode)
+    except OSError:
+        return False
+    return bool(mode & ~access_to(common_dir).folder & 0o077)
+
+
+def is_closed_to_us(common_dir: Path) -> bool:
+    """Return True if the private folder is another user's, who does not let this process in."""
+    folder = common_dir / FOLDER
+    return folder.is_dir() and not os.access(folder, os.X_OK)
+
+
+def _set_modes(common_dir: Path, folder: Path, access: Access) -> None:
+    """Give the folder its modes, and the folders and locks that lie in it."""
+    group = common_dir.stat().st_gid
+    if access == GROUP and not _give(folder, group):
+        access = PRIVATE  # its group would be another than the one that shares the repository
+    # From outside to inside, so that nobody enters meanwhile; wider only when all inside is ready.
+    _chmod(folder, PRIVATE.folder)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                mode = access.folder
+            elif entry.name.endswith(".lock") and entry.is_file(follow_symlinks=False):
+                mode = access.file
+            else:
+                continue
+            with suppress(OSError):  # it is another user's, or has gone
+                if access == PRIVATE or _give(Path(entry.path), group):
+                    _chmod(Path(entry.path), mode)
+    _chmod(folder, access.folder)
+
+
+def _give(path: Path, group: int) -> bool:
+    """Give a file or folder to the group of the repository; False if this user may not."""
+    with suppress(OSError):
+        if path.lstat().st_gid != group:
+            os.chown(path, -1, group, follow_symlinks=False)
+        return True
+    return False
+
+
+def _chmod(path: Path, mode: int) -> None:
+    """Set the mode of a file or folder, but never of what a link leads to."""
+    handle = os.open(path, _OPEN)
+    try:
+        with suppress(PermissionError):  # a file system without modes refuses
+            os.fchmod(handle, mode)
+    finally:
+        os.close(handle)

@@ -1,0 +1,56 @@
+"""With whom Git shares a repository: the setting `core.sharedRepository`."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import pygit2
+
+_GROUP = ("group", "true", "yes", "on", "1")
+_EVERYBODY = ("all", "world", "everybody", "2")
+_OCTAL = re.compile("[0-7]+")
+_MAY_READ_AND_WRITE = 0o060
+
+
+def is_group_shared(common_dir: Path) -> bool:
+    """Return True if Git lets the group of a repository read and write it.
+
+    The values are those of git-config, "core.sharedRepository": a word, or octal permissions. Permissions by
+    which the group may only read do not share it with a writer. A value that Git refuses shares nothing.
+    """
+    try:
+        status = os.stat(common_dir / "config")
+    except OSError:
+        return False
+    return _is_shared(common_dir, (status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=64)
+def _is_shared(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
+    """Read the setting again only if the repository's configuration is another file."""
+    return shares_with_group(_setting(common_dir))
+
+
+def shares_with_group(value: str | None) -> bool:
+    """Return True if a value of the setting lets the group read and write; None stands for no setting."""
+    if value is None:
+        return False
+    word = value.lower()
+    if word in _GROUP or word in _EVERYBODY:
+        return True
+    if not _OCTAL.fullmatch(word):
+        return False
+    mode = int(word, 8)
+    return mode & 0o600 == 0o600 and mode & _MAY_READ_AND_WRITE == _MAY_READ_AND_WRITE
+
+
+def _setting(common_dir: Path) -> str | None:
+    try:
+        value = pygit2.Repository(str(common_dir)).config["core.sharedRepository"]
+    except (KeyError, ValueError, pygit2.GitError):
+        return None
+    # A name without a value is true (git-config, "boolean"); the library gives None for it.
+    return "true" if value is None else str(value)

@@ -1,0 +1,228 @@
+"""Text that a merge would put under a rule although no rule like it governed the text where it was written.
+
+A merge follows a document that one side moved or gave another type. A direct write of the other side to the
+document at its old path, or under its old type, was allowed; after the merge the same text is governed, and
+no reviewer has seen it. Both kinds of merges are checked: that of a proposal, where theirs is the approved
+commit, and that of a synchronization, where theirs is the remote's tip.
+
+Rules and types are those of the merge's result. What one side brings to a governed path was reviewed if that
+side's own rules govern it at that side's tip; what it removes from one, if they governed the file before.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.config import CONFIG_PATH, InvalidConfig
+from workspace.merging.trees import file_at
+from workspace.objects import blob_id
+from workspace.policy.merged_files import MergedFiles
+from workspace.policy.reach import Reach
+from workspace.policy.rules import Touched, governs, is_settings, types_before
+from workspace.trees import Whole, changes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from workspace.git import Entry
+    from workspace.merging.trees import Merge
+    from workspace.policy.settings import Protection
+    from workspace.snapshot import Snapshot
+
+_MAX_COMMITS = 2_000
+"""Commits that are searched for the one that removed a file; a removal before them counts as unreviewed."""
+
+
+class Unreviewed(NamedTuple):
+    """A path whose change nobody reviewed for a rule, and the path at which that change was made.
+
+    `number` is the rule's, from 1. `is_ours` is True for a change of our side of the merge.
+    """
+
+    path: str
+    source: str
+    number: int
+    is_ours: bool
+
+
+def find_unreviewed(merge: Merge) -> tuple[Unreviewed, ...]:
+    """Return what a merge of theirs, which was reviewed, takes from ours to paths that theirs changes.
+
+    Raises InvalidConfig, LimitExceeded.
+    """
+    return _Search(merge).run(merge.changes, (merge.ours,))
+
+
+def find_unreviewed_of_both(merge: Merge) -> tuple[Unreviewed, ...]:
+    """Return what a merge takes from either side under a rule that did not govern it there.
+
+    Raises InvalidConfig, LimitExceeded.
+    """
+    sides = (merge.ours, merge.theirs)
+    if not any(side.config.protect for side in sides):
+        return ()
+    differing = changes(merge.ours.git, merge.theirs.tree, merge.ours.tree)
+    return _Search(merge).run({*merge.changes, *(change.path for change in differing)}, sides)
+
+
+class _Search:
+    """One merge, and the rules of its result."""
+
+    def __init__(self, merge: Merge) -> None:
+        self._merge = merge
+        self._files = MergedFiles(merge)
+        self._bases = [merge.ours.at(base) for base in merge.bases]
+        self._removals = {side: _Removals(side) for side in (merge.ours, merge.theirs)}
+
+    def run(self, paths: Collection[str], sides: Sequence[Snapshot]) -> tuple[Unreviewed, ...]:
+        """Return each path once for each side that changed it without review."""
+        brought = {side: [path for path in paths if self._contributes(path, side)] for side in sides}
+        found: dict[tuple[str, bool], Unreviewed] = {}
+        for rule, number, governed in self._rules({path for some in brought.values() for path in some}):
+            for side, contributed in brought.items():
+                is_ours = side is self._merge.ours
+                for path in contributed:
+                    if path not in governed or (path, is_ours) in found:
+                        continue
+                    if not self._is_reviewed(path, side, rule):
+                        source = self._merge.source(path, side)
+                        found[path, is_ours] = Unreviewed(path, source, number, is_ours)
+        return tuple(found[key] for key in sorted(found))
+
+    def _contributes(self, path: str, side: Snapshot) -> bool:
+        """Return True if the merge has something of a side at a path: a change, a move or a removal."""
+        made, there = _made_at(self._merge, path), file_at(self._other(side), path)
+        if isinstance(made, bytes):
+            is_like_other = there is not None and blob_id(made) == there.id
+        else:
+            is_like_other = _is_same(made.entry, there)
+        return not is_like_other and not self._is_unchanged(path, side)
+
+    def _is_unchanged(self, path: str, side: Snapshot) -> bool:
+        """Return True if a side has a file where and as every base has it."""
+        sources = self._merge.sources.get(path)
+        base, now = (sources.base, self._merge.source(path, side)) if sources else (path, path)
+        entry = file_at(side, now)
+        return base == now and all(_is_same(file_at(commit, base), entry) for commit in self._bases)
+
+    def _other(self, side: Snapshot) -> Snapshot:
+        return self._merge.theirs if side is self._merge.ours else self._merge.ours
+
+    def _rules(self, paths: Collection[str]) -> Iterator[tuple[Protection, int, frozenset[str]]]:
+        """Yield the rules that hold after the merge, with their numbers and the paths that they may govern.
+
+        All rules govern the settings, and docyard.toml those of either side, too: else a merge could choose
+        the one without rules.
+        """
+        reach = Reach([*paths], self._files.config.root)
+        settings = frozenset(path for path in paths if is_settings(path))
+        for number, rule in enumerate(self._files.config.protect, 1):
+            yield rule, number, reach.of(rule.paths) | settings
+        if CONFIG_PATH in paths:
+            for side in (self._merge.ours, self._merge.theirs):
+                for number, rule in enumerate(side.config.protect, 1):
+                    yield rule, number, frozenset({CONFIG_PATH})
+
+    def _is_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
+        """Return True if a side's change of a path was reviewed, or if the rule does not govern it."""
+        if is_settings(path):
+            commits = [side, *self._bases] if path == CONFIG_PATH else [side]
+            return any(_is_covered(one, rule) for commit in commits for one in _rules_of(commit))
+        is_there = _made_at(self._merge, path) != Whole(None)
+        if is_there and (not rule.types or not self._files.types(path).isdisjoint(rule.types)):
+            return _governs_at(side, rule, self._merge.source(path, side))
+        return self._is_removal_reviewed(path, side, rule)
+
+    def _is_removal_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
+        """Return True unless a side took a file away from a rule under which the other side has it.
+
+        A file that the side moved may have left the rule at its path in the base, or at its path now.
+        """
+        other = self._other(side)
+        types = types_before(other, path) if rule.types else frozenset[str]()
+        is_governed = governs(rule, self._files.config.root, Touched(path, types))
+        if not is_governed or file_at(other, path) is None or not _governs_at(other, rule, path):
+            return True
+        sources = self._merge.sources.get(path)
+        candidates = (path, self._merge.source(path, side), *([sources.base] if sources else []))
+        return any(self._was_taken_away(candidate, side, rule) for candidate in dict.fromkeys(candidates))
+
+    def _was_taken_away(self, path: str, side: Snapshot, rule: Protection) -> bool:
+        """Return True if a side changed a file since a base, and a rule governed it when the side did so."""
+        now = file_at(side, path)
+        changed = [base for base in self._bases if not _is_same(file_at(base, path), now)]
+        if not changed:
+            return False
+        if now is not None:
+            return any(_governs_at(commit, rule, path) for commit in (side, *changed))
+        before = self._removals[side].last_with(path)
+        return before is not None and _governs_at(before, rule, path)
+
+
+class _Removals:
+    """The commits of a side's first-parent history that removed files, searched once for all files."""
+
+    def __init__(self, side: Snapshot) -> None:
+        self._at: Snapshot | None = side
+        self._before: dict[str, Snapshot] = {}
+        self._left = _MAX_COMMITS
+
+    def last_with(self, path: str) -> Snapshot | None:
+        """Return the last commit that has a file which the tip has not; None if it is not found."""
+        while path not in self._before and self._at is not None and self._left:
+            self._left -= 1
+            commit = self._at.commit
+            assert commit is not None
+            parents = self._at.git.commit(commit).parents
+            if not parents or not self._at.git.has(parents[0]):
+                self._at = None
+                break
+            before = self._at.at(parents[0])
+            for change in changes(before.git, before.tree, self._at.tree):
+                if change.new is None:
+                    self._before.setdefault(change.path, before)
+            self._at = before
+        return self._before.get(path)
+
+
+def _governs_at(commit: Snapshot, rule: Protection, path: str) -> bool:
+    """Return True if a commit has a rule for a path that asks for no less than another rule."""
+    for one in _rules_of(commit):
+        if _is_covered(one, rule):
+            types = types_before(commit, path) if one.types else frozenset[str]()
+            if governs(one, commit.config.root, Touched(path, types)):
+                return True
+    return False
+
+
+def _is_covered(one: Protection, rule: Protection) -> bool:
+    """Return True if what one rule lets in may come under another: it asks for no less."""
+    return (
+        one.approvals >= rule.approvals
+        and _is_within(one.approvers, rule.approvers)
+        and _is_within(one.merge, rule.merge)
+    )
+
+
+def _is_within(names: Sequence[str], others: Sequence[str]) -> bool:
+    """Return True if all who may act by one list may act by another; an empty list stands for all."""
+    return not others or (bool(names) and {*names} <= {*others})
+
+
+def _rules_of(commit: Snapshot) -> Sequence[Protection]:
+    """Return the rules of a commit; none where its settings cannot be read."""
+    with suppress(InvalidConfig):
+        return commit.config.protect
+    return ()
+
+
+def _made_at(merge: Merge, path: str) -> bytes | Whole:
+    change = merge.changes.get(path)
+    return Whole(file_at(merge.ours, path)) if change is None else change
+
+
+def _is_same(one: Entry | None, other: Entry | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (one.id, one.mode) == (other.id, other.mode)

@@ -1,0 +1,316 @@
+"""The objects that a publication's commit brings, held in memory until Git's housekeeping cannot remove them.
+
+Until the branch names the commit, `git gc --prune=now` takes its objects for unreachable, and a run that has
+read the refs before removes them also afterwards. So they are looked for right before and right after the
+branch moves, each by the name of its file, and written again where they are missing. While a `git gc` runs
+they are in a pack, too, that it does not remove. A copy in the private folder serves the recovery after a
+crash. The copies of the last publications are preserved for `docyard doctor --fix`, since Git does not look
+there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from workspace.git import DamagedRepository, GitReader, GitStore, ShallowHistory
+from workspace.git.housekeeping import keep_objects, running_gc
+from workspace.git.loose import is_loose, loose_file, pack_loose, unpack_loose, write_loose
+from workspace.git.private_folder import make_shared_folder, share
+from workspace.objects import SUBMODULE_MODE, parse_commit
+from workspace.publishing.batch import Batch
+from workspace.publishing.locks import docyard_lock
+from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
+from workspace.trees import rewrite
+
+COPY = "objects"
+RECENT = "docyard/recent"
+"""Where copies of the objects of the last publications are, within the common Git directory."""
+
+MAX_COPIES = 32
+MAX_COPY_BYTES = 8 << 20
+MAX_COPY_AGE_S = 24 * 60 * 60
+MAX_BROUGHT_OBJECTS = 20_000
+MAX_BROUGHT_BYTES = 64 << 20
+_MAX_QUICK_BYTES = 1 << 16
+_ATTEMPTS = 5
+
+
+class BatchObjects:
+    """The commit of a batch, and the objects that it reaches and the branch does not.
+
+    `files` are their loose files, by id.
+    """
+
+    def __init__(
+        self, store: GitStore, batch: Batch, commit: str, files: dict[str, bytes], *, durable: bool
+    ) -> None:
+        self.commit = commit
+        self.files = files
+        self._store = store
+        self._batch = batch
+        self._others = (batch.commit,) if batch.commit is not None else batch.parents
+        self._durable = durable
+        self._kept_from: str | None = None
+
+    @classmethod
+    def write(cls, store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool) -> BatchObjects:
+        """Write the objects of a batch.
+
+        Raises:
+            PathBlocked: there can be no such file.
+            OSError: the system refused a write.
+        """
+        if batch.commit is not None:
+            return cls(store, batch, batch.commit, {}, durable=durable)
+        commit, files = _write(store, batch, base_tree, durable=durable)
+        return cls(store, batch, commit, files, durable=durable)
+
+    def ensure(self) -> int:
+        """Write the objects that are missing; return how many were. Errors: OSError.
+
+        Those that are in a pack count as missing: `git repack` may be about to remove it.
+        """
+        missing = [id for id in self.files if not is_loose(self._store.common_dir, id)]
+        for id in missing:
+            write_loose(self._store.common_dir, id, self.files[id], durable=self._durable)
+        return len(missing)
+
+    def protect(self) -> None:
+        """Keep the objects from a `git gc` that runs, then write those that are missing.
+
+        The objects of a commit that another branch has are safe there. Where no ref is at that commit now, or
+        a `git gc` may have read the refs before one was, they count as the batch's own.
+
+        Errors: OSError, DamagedRepository.
+        """
+        store = self._store
+        gc = running_gc(store.common_dir)
+        for other in self._others:
+            if other not in self.files and (
+                gc is not None or other not in store.other_tips(self._batch.branch)
+            ):
+                self.files |= _brought(store, other, self._batch.base)
+        if gc is not None and gc != self._kept_from and self.files:
+            keep_objects(store.common_dir, self.files.values(), gc, durable=self._durable)
+            self._kept_from = gc
+        self.ensure()
+
+    def save(self, prepared: Prepared) -> None:
+        """Write the copy for the recovery. It is not waited for: a loss of power prunes nothing."""
+        copy = prepared.folder / COPY
+        copy.write_bytes(b"".join(self.files.values()))
+        share(copy)
+
+    def remember(self, prepared: Prepared) -> None:
+        """Keep the copy after the publication, in place of the oldest; nothing is kept where that fails."""
+        common_dir = self._store.common_dir
+        recent = common_dir / RECENT
+        if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
+            return
+        with suppress(OSError):
+            if is_below_a_link(recent / self.commit, common_dir):
+                return
+            make_shared_folder(recent)
+            os.link(prepared.folder / COPY, recent / f"{time.time_ns():020}-{self.commit}")
+            names = sorted(os.listdir(recent))
+            oldest = f"{time.time_ns() - MAX_COPY_AGE_S * 10**9:020}"
+            for number, name in enumerate(names):
+                if number < len(names) - MAX_COPIES or name < oldest:
+                    (recent / name).unlink(missing_ok=True)
+
+
+class Copied(NamedTuple):
+    """An object in a copy: its loose file, its kind and its data."""
+
+    file: bytes
+    kind: str
+    data: bytes
+
+
+def copied_objects(common_dir: Path) -> dict[str, Copied]:
+    """Return the objects in all copies, by id.
+
+    There is one of each of the last publications, and one of each that a crash cut short.
+    """
+    found: dict[str, Copied] = {}
+    for path in (*(common_dir / RECENT).glob("*"), *(common_dir / PENDING).glob(f"*/{COPY}")):
+        found |= _read_copy(path, common_dir)
+    return found
+
+
+def keep_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
+    """Keep what fetched commits bring from a `git gc` that runs.
+
+    `commits` maps each to the commit whose history is known to be here.
+
+    Raises Locked, DamagedRepository, OSError.
+    """
+    gc = running_gc(store.common_dir)
+    if gc is None:
+        return
+    with docyard_lock(store.common_dir):
+        files: dict[str, bytes] = {}
+        for commit, base in commits.items():
+            files |= _brought(store, commit, base)
+        if files:
+            keep_objects(store.common_dir, files.values(), gc, durable=False)
+
+
+def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
+    """Write the objects of the last publications of branches again where they were pruned; return how many.
+
+    `git prune` takes no lock. A run that read the refs before a branch moved may remove any object of the
+    commit after it was answered, and leave others. So each object is checked that the copy of the tip names,
+    then those of its parents, as far back as there are copies. The caller holds Docyard's lock.
+
+    A branch whose ref is torn is skipped. Errors: OSError, NotARepository, UnsupportedRepository.
+    """
+    waiting: list[str] = []
+    for branch in branches:
+        with suppress(DamagedRepository):
+            waiting.append(store.tip(branch) or "")
+    paths = _recent_copies(store.common_dir)
+    restored, seen = 0, set[str]()
+    while waiting:
+        commit = waiting.pop()
+        if commit in seen or commit not in paths:
+            continue
+        seen.add(commit)
+        objects = _read_copy(paths[commit], store.common_dir)
+        for id in store.missing_on_disk(objects):
+            write_loose(store.common_dir, id, objects[id].file, durable=True)
+            restored += 1
+        for id, copied in objects.items():
+            if copied.kind == "commit":
+                waiting += parse_commit(id, copied.data).parents
+    return restored
+
+
+def restore_pruned_tip(store: GitStore, branch: str) -> int:
+    """Restore a branch as `restore_pruned` does, if its tip is not whole; return how many objects came back.
+
+    Every publication calls this before it writes, so that a loss is repaired while there are copies. It reads
+    the copy of the tip only, and for a copy of over 64 KB it only checks that the commit exists.
+
+    Errors: as for `restore_pruned`, and DamagedRepository.
+    """
+    tip = store.tip(branch)
+    if tip is None:
+        return 0
+    path = _recent_copies(store.common_dir).get(tip)
+    ids = [tip]
+    with suppress(OSError):
+        if path is not None and path.lstat().st_size <= _MAX_QUICK_BYTES:
+            ids += _read_copy(path, store.common_dir)
+    return restore_pruned(store, [branch]) if store.missing_on_disk(ids) else 0
+
+
+def restore_copy(store: GitStore, prepared: Prepared) -> None:
+    """Write the objects of a publication that a crash cut short, where they are missing. Errors: OSError."""
+    for id, copied in _read_copy(prepared.folder / COPY, store.common_dir).items():
+        if not is_loose(store.common_dir, id):
+            write_loose(store.common_dir, id, copied.file, durable=True)
+
+
+def _recent_copies(common_dir: Path) -> dict[str, Path]:
+    """Return the paths of the copies of the last publications, by commit; the youngest of a commit counts."""
+    try:
+        names = sorted(os.listdir(common_dir / RECENT))
+    except OSError:
+        return {}
+    return {name.partition("-")[2]: common_dir / RECENT / name for name in names}
+
+
+def _read_copy(path: Path, common_dir: Path) -> dict[str, Copied]:
+    try:
+        # A repository could come with a link that leads elsewhere, or with a pipe, which never ends.
+        if path.is_symlink() or not path.is_file() or is_below_a_link(path, common_dir):
+            return {}
+        files = path.read_bytes()
+    except OSError:
+        return {}
+    return {id: Copied(file, kind, data) for id, file, kind, data in unpack_loose(files)}
+
+
+def _write(
+    store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
+) -> tuple[str, dict[str, bytes]]:
+    """Write the objects of a batch, again where Git removed one of them before the next named it."""
+    attempt = 0
+    while True:
+        attempt += 1
+        with store.recording(durable=durable) as files:
+            try:
+                return _write_once(store, batch, base_tree), files
+            except (OSError, DamagedRepository) as error:
+                is_gone = isinstance(error, FileNotFoundError)
+                is_gone = is_gone or not all(is_loose(store.common_dir, id) for id in files)
+                if attempt == _ATTEMPTS or not is_gone:
+                    raise
+
+
+def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
+    # Blobs come before the trees that name them, so that a crash leaves nothing that `git fsck` reports.
+    changes = batch.changes.items()
+    blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
+    tree = rewrite(store, base_tree, blobs)
+    parents = (*([batch.base] if batch.base else []), *batch.parents)
+    return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
+
+
+def _brought(git: GitReader, commit: str, base: str | None) -> dict[str, bytes]:
+    """Return the loose files of the objects that a commit reaches and the base does not, within limits.
+
+    Of a longer history the youngest commits come first; what is beyond the limits is left to the refs that
+    name it.
+    """
+    files: dict[str, bytes] = {}
+    size = 0
+    for kind, id in _reached(git, commit, base):
+        if id in files:
+            continue
+        if len(files) == MAX_BROUGHT_OBJECTS or size > MAX_BROUGHT_BYTES:
+            break
+        file = loose_file(git.common_dir, id) or pack_loose(kind, git.data(id, kind))
+        files[id] = file
+        size += len(file)
+    return files
+
+
+def _reached(git: GitReader, commit: str, base: str | None) -> Iterator[tuple[str, str]]:
+    """Yield kind and id of what a commit reaches and a base does not: each commit with its own changes."""
+    seen: set[str] = set()
+    if base is not None:
+        with suppress(ShallowHistory):
+            seen |= {base, *git.merge_bases(base, commit)}
+    else:
+        seen |= set(git.other_tips(""))
+    waiting = [commit]
+    while waiting:
+        id = waiting.pop(0)
+        if id in seen or not git.has(id):  # such as the parents where a shallow clone ends
+            continue
+        seen.add(id)
+        found = git.commit(id)
+        yield "commit", id
+        before = [parent for parent in found.parents if git.has(parent)]
+        yield from _new_in_tree(git, git.commit(before[0]).tree if before else None, found.tree)
+        waiting += found.parents
+
+
+def _new_in_tree(git: GitReader, before: str | None, after: str) -> Iterator[tuple[str, str]]:
+    if before == after:
+        return
+    yield "tree", after
+    old, new = git.differing(before, after)
+    trees = {entry.name: entry.id for entry in old if entry.is_tree}
+    for entry in new:
+        if entry.is_tree:
+            yield from _new_in_tree(git, trees.get(entry.name), entry.id)
+        elif entry.mode != SUBMODULE_MODE:
+            yield "blob", entry.id

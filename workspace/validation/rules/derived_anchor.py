@@ -1,0 +1,51 @@
+"""Headings with two anchors: an author's, and one that Docyard 0.1.0 derived, which did not read the first.
+
+`## First steps { #first-steps } {#first-steps--first-steps-}`: a renderer reads one list and shows the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.anchors import derived_anchor
+from workspace.edits.edit import Splice
+from workspace.headings import inline_span
+from workspace.validation.finding import Severity
+from workspace.validation.rule import Rule, Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.document import Document
+    from workspace.headings import AnchoredHeading
+    from workspace.validation.rule import Subject
+
+
+def _find(subject: Subject) -> Iterator[Spot]:
+    for section in subject.document.sections:
+        heading = section.heading
+        found = derived_anchor(heading.block.source) if heading else None
+        if heading is None or found is None:
+            continue
+        splice = _splice(subject.document, heading, *found[1:])
+        yield Spot(
+            splice.start if splice else section.heading_start,
+            splice.end if splice else section.body,
+            f"the heading carries '{found[0][:200]}', which was derived from its own anchor",
+            f"Keep '{(heading.text.name or '')[:200]}' alone; `docyard fix` does.",
+            (splice,) if splice else (),
+        )
+
+
+def _splice(document: Document, heading: AnchoredHeading, start: int, end: int) -> Splice | None:
+    """Return the splice that takes characters off a heading's inline Markdown; None if it has other bytes."""
+    source = heading.block.source
+    first, last = inline_span(document.lines, heading.block)
+    if document.data[first:last] != source.encode():
+        return None
+    return Splice(first + len(source[:start].encode()), first + len(source[:end].encode()), b"")
+
+
+RULE = Rule(
+    "derived-anchor", Severity.WARNING, "A heading carries an author's anchor and one derived from it.", _find
+)
