@@ -306,6 +306,27 @@ class Clones:
             self.check()
         self.merge(clone, id)
 
+    def race(self, clone: Clone) -> None:
+        """Bring a document under a rule in another clone, and write to it here before that is fetched."""
+        other = self.chance.choice([one for one in self.clones if one is not clone])
+        for one in (other, clone):
+            self.sync(one)
+        documents = other.workspace.snapshot().documents
+        free = [path for path in documents if not path.startswith("specs/")]
+        known = {one.id for one in self.open_of(other)}
+        self.propose(other)
+        for id in [one.id for one in self.open_of(other) if one.id not in known]:
+            self.approve(other, id)
+            self.merge(other, id)
+        self.sync(other)
+        moved = [path for path in free if path not in other.workspace.snapshot().documents]
+        for file in moved or free[:1]:
+            content = f"Text {self.word()}.\n"
+            slug = self.chance.choice(SLUGS)
+            operation = {"operation": "append_content", "file": file, "slug": slug, "content": content}
+            self._call(clone, "edit_document", **operation)
+        self.sync(clone)
+
     def sync(self, clone: Clone) -> None:
         """Synchronize; where that is blocked, sometimes decide it for one side, or by new text."""
         choose = self._chooser({}) if self.chance.random() < 0.5 else None
@@ -353,7 +374,8 @@ class Clones:
             self.review,
             self.close,
             self.sync,
+            self.race,
         ]
-        [act] = self.chance.choices(acts, [8, 6, 3, 6, 2, 2, 2, 6, 1, 5])
+        [act] = self.chance.choices(acts, [8, 6, 3, 6, 2, 2, 2, 6, 1, 5, 2])
         act(self.chance.choice(self.clones))
         self.check()
