@@ -27,7 +27,7 @@ def walk(folder: Path, seed: int, steps: int) -> Clones:
 
 
 def test_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(tmp_path: Path) -> None:
-    walk(tmp_path, 0, 60)
+    walk(tmp_path, 9, 50)
 
 
 @pytest.mark.slow
