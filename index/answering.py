@@ -1,7 +1,6 @@
 """A question is answered: from the branch as it is, which is followed first, or from another commit.
 
-An empty list is explained by asking again, at the same generation. What is asked `at_once` is answered only
-where none of this takes any time.
+An empty list is explained by asking again, at the same generation.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from index.cursors import StaleCursor, stale_cursor
 from index.integrity import IndexDamaged
 from index.port import GenerationGone, NotIndexed
-from workspace.errors import WouldWait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
 
 _TRIES = 2
 """How often a question is asked of an index that others change all the time."""
-
-_FEW = 32
-"""Terms of a query that takes about as long as any other."""
 
 
 class Question(NamedTuple):
@@ -50,22 +45,6 @@ class Answer(NamedTuple):
     results: Results
     hint: Hint | None
     is_stale: bool = False
-
-
-def at_once(live: LiveIndex, question: Question, ref: str | None = None) -> Answer:
-    """Answer a plain question from what is open, if that stands at the tip. Raises WouldWait for all else."""
-    query = question.query
-    followed = live.followed()
-    is_plain = not (ref or query.phrases or query.filters or query.path) and len(query.terms) <= _FEW
-    if followed is None or not is_plain:
-        raise WouldWait
-    try:
-        results = live.search(*question[1:])
-    except (IndexDamaged, GenerationGone, NotIndexed):
-        raise WouldWait from None
-    if not results.hits or results.state.commit != followed.state.commit:
-        raise WouldWait
-    return Answer(results, None)
 
 
 def from_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:

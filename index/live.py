@@ -84,8 +84,9 @@ class LiveIndex:
         If another writer is at work, that is the last commit that was taken in. Raises IndexBusy if there
         is none, IndexUnwritable.
         """
-        if (found := self.followed()) is not None:
-            return found
+        state = self._engine.serving() if self._engine else None
+        if state is not None and self._is_fresh(state):
+            return Followed(state)
         try:
             return Followed(self._bring(progress))
         except IndexBusy:
@@ -93,11 +94,6 @@ class LiveIndex:
             if state is None:
                 raise
             return Followed(state, is_stale=self.is_behind(state))
-
-    def followed(self) -> Followed | None:
-        """Say what the index stands for, if it is open and at the tip of the branch."""
-        state = self._engine.serving() if self._engine else None
-        return Followed(state) if state is not None and self._is_fresh(state) else None
 
     def is_behind(self, state: State) -> bool:
         """Whether a state is that of another commit than the tip."""

@@ -95,7 +95,6 @@ class SearchIndex:
         path: str | None = None,
         ref: str | None = None,
         progress: Progress | None = None,
-        wait: bool = True,
     ) -> SearchPage:
         """Find the sections that answer a query, best first.
 
@@ -104,10 +103,9 @@ class SearchIndex:
         `Workspace.at` reads it; None is the tip of the branch. A cursor goes on at its own commit alone.
 
         Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor; what
-        `Workspace.at` raises; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask. Where
-        none may `wait`, raises WouldWait for all that is more than a look into an index at the branch's tip.
+        `Workspace.at` raises; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
         """
-        from index.answering import Question, at_once, from_branch, from_commit
+        from index.answering import Question, from_branch, from_commit
         from index.cursors import read_cursor, search_digest, write_cursor
         from index.keys import user_key
         from index.query import parse
@@ -118,9 +116,7 @@ class SearchIndex:
         if cursor is not None:
             generation, offset = read_cursor(user_key(), cursor, search=search)
         question = Question(query, parsed, offset, limit, generation)
-        if not wait:
-            results, hint, is_stale = at_once(self._live, question, ref)
-        elif ref is None or not ref.strip():
+        if ref is None or not ref.strip():
             results, hint, is_stale = from_branch(self._live, question, progress)
         else:
             snapshot = self._workspace.at(ref)

@@ -22,8 +22,7 @@ class Context:
     """The workspace and its index, who is asking, where progress is reported, and which tools are offered.
 
     `sight` is the memory of the client that asks; None where clients cannot be told apart. `person` is whose
-    token came with the call: nobody's over stdio, where agent and person look alike. Where it `may_wait` not,
-    WouldWait is raised in place of what takes longer than a look into what is open.
+    token came with the call: nobody's over stdio, where agent and person look alike.
     """
 
     workspace: Workspace
@@ -33,7 +32,6 @@ class Context:
     tools: frozenset[str] = field(default_factory=frozenset)
     sight: Sight | None = None
     person: Person | None = None
-    may_wait: bool = True
     max_text_tokens: int | None = None
 
     @property

@@ -18,7 +18,7 @@ from tools.toolsets import FAMILIES, REVIEW_TOOLSET, all_tools, offered_tools
 from tools.within import keeping_to
 from workspace.addresses import nearest
 from workspace.after_commit import CommitRecord, attempt, record_commits
-from workspace.errors import WorkspaceError, WouldWait
+from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ class Toolbox:
         self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._told: list[dict[str, Any]] = []
-        self._is_followed = False  # what serves may be another at each call, and then has to be opened
         self.wrote: Callable[[], object] = lambda: None
 
     @classmethod
@@ -88,7 +87,6 @@ class Toolbox:
         toolbox = cls((first := latest()).workspace, first, toolsets, True, text_tokens)
         toolbox._current = lambda: _served(current())
         toolbox._latest = lambda: _served(latest())
-        toolbox._is_followed = True
         return toolbox
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -132,13 +130,11 @@ class Toolbox:
         progress: Progress | None = None,
         sight: Sight | None = None,
         person: Person | None = None,
-        may_wait: bool = True,
     ) -> Answer:
         """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised.
 
         `sight` is what the client has seen so far, and is told what this answer shows it. `person` is whose
-        token came with the call. A call that `may_wait` not raises WouldWait where it takes longer than a
-        look into what is open; it is for tools that `answers_at_once` names.
+        token came with the call.
         """
         if name not in self._tools:
             self._grow(self._listed())
@@ -150,7 +146,7 @@ class Toolbox:
         with record_commits() as record:
             try:
                 served = self._current()
-                context = self._context(served, client, progress, sight, person, may_wait)
+                context = self._context(served, client, progress, sight, person)
                 if arguments is not None and not isinstance(arguments, Mapping):
                     raise _not_an_object(tool, arguments)
                 run = partial(_run, tool, context, given)
@@ -163,7 +159,7 @@ class Toolbox:
                 else:
                     raise
             if served is not None:
-                place = partial(with_standing, answer, served.workspace, wait=may_wait)
+                place = partial(with_standing, answer, served.workspace)
                 answer = attempt(place, answer, "how the branch compares with its remote is not known")
             if tool.writes:
                 attempt(self.wrote, None, "it is not sent to the remote yet")
@@ -176,11 +172,6 @@ class Toolbox:
     def names(self) -> frozenset[str]:
         """Return the names of the tools that are offered."""
         return frozenset(self._tools)
-
-    def answers_at_once(self, name: str) -> bool:
-        """Whether a call of this tool may be made that must not wait."""
-        tool = self._tools.get(name)
-        return tool is not None and tool.at_once and not self._is_followed
 
     def context(self, client: str = "") -> Context:
         """What a request reads from that is no call of a tool: whatever serves when it begins.
@@ -240,7 +231,6 @@ class Toolbox:
         progress: Progress | None = None,
         sight: Sight | None = None,
         person: Person | None = None,
-        may_wait: bool = True,
     ) -> Context:
         return Context(
             served.workspace,
@@ -250,7 +240,6 @@ class Toolbox:
             frozenset(self._tools),
             sight,
             person,
-            may_wait,
             self._text_tokens,
         )
 
@@ -262,8 +251,7 @@ def _run(tool: Tool, context: Context, given: Mapping[str, object]) -> Answer:
 def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: CommitRecord) -> Answer:
     """Run a call; if it met an object that `git prune` removed and a copy has, restore it and run it again.
 
-    A call that has committed is not run again, but the objects are restored for the next. Raises WouldWait
-    for a call that may not wait for that.
+    A call that has committed is not run again, but the objects are restored for the next.
     """
     try:
         answer = run()
@@ -277,8 +265,6 @@ def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: 
 
 
 def _restore(context: Context) -> bool:
-    if not context.may_wait:
-        raise WouldWait
     return context.workspace.restore_pruned()
 
 

@@ -24,22 +24,22 @@ _APART = {
 }
 
 
-def with_standing(answer: Answer, workspace: Workspace, *, wait: bool = True) -> Answer:
+def with_standing(answer: Answer, workspace: Workspace) -> Answer:
     """An answer that says also how the served branch stands to its remote, where there is something to say.
 
     `unpushed` is {commits, since}; `sync` is {state, since, error?}, where the branch is apart from the
-    remote's, or the last exchange failed. Raises WouldWait for what is not known yet, where none may `wait`.
+    remote's, or the last exchange failed.
     """
     told: dict[str, Any] = {}
     with suppress(WorkspaceError):  # a branch that is gone, say: the answer itself tells
-        told = standing_of(workspace, wait=wait)
+        told = standing_of(workspace)
     return replace(answer, data={**answer.data, **told}) if told else answer
 
 
-def standing_of(workspace: Workspace, *, wait: bool = True) -> dict[str, Any]:
-    """The fields `unpushed` and `sync`, those of them that there are. Raises DamagedRepository, WouldWait."""
+def standing_of(workspace: Workspace) -> dict[str, Any]:
+    """The fields `unpushed` and `sync`, those of them that there are. Raises DamagedRepository."""
     standing = workspace.standing()
-    seen = standing.look(wait=wait)
+    seen = standing.look()
     told: dict[str, Any] = {}
     if seen is not None and seen.unpushed is not None:
         told["unpushed"] = {"commits": seen.unpushed.commits, "since": _moment(seen.unpushed.since)}

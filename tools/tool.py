@@ -23,8 +23,7 @@ class Tool:
 
     `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the
     registry translates with `usage` (how the tool is called) and `example` (a call that works, with the
-    caller's values; a field that was wrong is empty there). One that may be asked to answer `at_once` raises
-    WouldWait where its context forbids waiting. `correct` mends such an example by what there
+    caller's values; a field that was wrong is empty there). `correct` mends such an example by what there
     is, `shape_error` gives an error the fields that a contract asks for beside our own, and `error_text`
     words one as plain text.
     """
@@ -40,7 +39,6 @@ class Tool:
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
-    at_once: bool = False
     schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
     describe: Callable[[Context], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None

@@ -71,10 +71,6 @@ class Among(NamedTuple):
     slug: str | None = None
 
 
-class WouldWait(Exception):
-    """Raised in place of an answer to who asked for one without waiting: it takes longer."""
-
-
 class WorkspaceError(Exception):
     """An expected failure, with what to do next."""
 

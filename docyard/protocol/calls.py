@@ -1,4 +1,4 @@
-"""One call of a tool: at once, or in a worker to its end, with progress, and with an apology for a bug."""
+"""One call of a tool: in a worker to its end, with progress, and with an apology for a bug."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.after_commit import committed_answer, with_caveats
 from tools.answers import Answer
 from tools.registry import Toolbox, UnknownTool
 from workspace.after_commit import record_commits
-from workspace.errors import WorkspaceError, WouldWait
+from workspace.errors import WorkspaceError
 from workspace.sight import Sight
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ServerClosing(Exception):
 
 
 class Calls:
-    """Runs the calls of one server in its workers, and those that wait for nothing at once.
+    """Runs the calls of one server in its workers.
 
     `sight` is the memory of the one client that a server over stdio has; over HTTP there is none.
     """
@@ -121,22 +121,6 @@ class Calls:
 
         if not self._closing.is_set():
             await anyio.to_thread.run_sync(run)
-
-    def at_once(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The result of a call that waits for nothing, on the event loop; None if it must, or went wrong.
-
-        Only for one client, and while no worker is busy: one may hold a lock and wait for the event loop.
-        """
-        if self._sight is None or not self._workers.is_idle or not self._toolbox.answers_at_once(name):
-            return None
-        try:
-            answer = self._toolbox.call(name, arguments, client="", sight=self._sight, may_wait=False)
-            return None if answer.is_error else result_of(answer)
-        except WouldWait:
-            return None
-        except Exception:
-            log.debug("a call is tried again in a worker", exc_info=True)
-            return None
 
     def _run(
         self,

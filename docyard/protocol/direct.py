@@ -17,7 +17,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 Context = ServerRequestContext[Any, Any]
 Result = dict[str, Any]
 Call = Callable[[Context, str, Mapping[str, Any] | list[Any]], Awaitable[Result]]
-AtOnce = Callable[[str, Mapping[str, Any]], Result | None]
 
 _METHOD = "tools/call"
 _FIELDS = frozenset({"name", "arguments", "_meta"})
@@ -26,13 +25,11 @@ _FIELDS = frozenset({"name", "arguments", "_meta"})
 class DirectCalls:
     """Middleware of a server: `call` answers a call of a tool with a result as it is sent.
 
-    `at_once` does that too where nothing has to be waited for, and gives None where something has. `stamp`
-    gives what the stateless era's results say of the server (MCP 2026-07-28, "Result").
+    `stamp` gives what the stateless era's results say of the server (MCP 2026-07-28, "Result").
     """
 
-    def __init__(self, call: Call, at_once: AtOnce, stamp: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, call: Call, stamp: Callable[[], dict[str, Any]]) -> None:
         self._call = call
-        self._at_once = at_once
         self._stamp = stamp
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -44,9 +41,7 @@ class DirectCalls:
         if ctx.method != _METHOD or params is None or not _is_plain(ctx, params):
             return await call_next(ctx)
         name, arguments = params["name"], params.get("arguments") or {}
-        result = self._at_once(name, arguments)
-        if result is None:
-            result = await self._call(ctx, name, arguments)
+        result = await self._call(ctx, name, arguments)
         return self._stamped(result) if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else result
 
     def _stamped(self, result: Result) -> Result:

@@ -108,12 +108,6 @@ def build_server(
         finally:
             _notify(announcer.ask, watching.ask)
 
-    def at_once(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        result = calls.at_once(name, arguments)
-        if result is not None:
-            _notify(announcer.ask, watching.ask)
-        return result
-
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         return CallToolResult.model_validate(await call(context, params.name, params.arguments or {}))
 
@@ -143,7 +137,7 @@ def build_server(
         on_completion=Completions(requests).complete,
     )
     # The SDK's own makes a span of each message for an exporter, and there is none.
-    server.middleware[:] = [DirectCalls(call, at_once, lambda: server.server_info_stamp)]
+    server.middleware[:] = [DirectCalls(call, lambda: server.server_info_stamp)]
     return server
 
 

@@ -74,7 +74,6 @@ class FrozenIndex(SearchIndex):
         path: str | None = None,
         ref: str | None = None,
         progress: Progress | None = None,
-        wait: bool = True,
     ) -> SearchPage:
         """As every index does; the page names the commit that the documents came from, if there is one.
 
@@ -84,7 +83,7 @@ class FrozenIndex(SearchIndex):
         told = self._told_to(progress)
         try:
             page = super().search(
-                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=told, wait=wait
+                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=told
             )
         except StaleCursor as stale:
             # A cursor knows the tree that it belongs to, which is no commit.

@@ -27,9 +27,6 @@ class OddToolbox:
     def names(self) -> frozenset[str]:
         return frozenset(NAMES)
 
-    def answers_at_once(self, name: str) -> bool:
-        return False
-
     def awaits_taxonomy(self) -> bool:
         return (FOLDER / "awaits").exists()
 

@@ -15,9 +15,6 @@ class FaultyToolbox:
     def names(self) -> frozenset[str]:
         return frozenset(("faulty",))
 
-    def answers_at_once(self, name: str) -> bool:
-        return False
-
     def awaits_taxonomy(self) -> bool:
         return False
 

@@ -67,7 +67,6 @@ def _run(context: Context, given: Given) -> Answer:
         path=asked.path,
         progress=context.progress,
         ref=asked.ref,
-        wait=context.may_wait,
     )
     hint = (
         {
@@ -181,7 +180,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    at_once=True,
     schema=_with_taxonomy,
     describe=_describe,
 )

@@ -11,7 +11,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.errors import WorkspaceError, WouldWait
+from workspace.errors import WorkspaceError
 from workspace.remotes.choosing import NoRemote, UnknownRemote, chosen
 from workspace.remotes.conflicting import Blocked, check_free
 from workspace.remotes.refs import lost_ref, tracking_ref
@@ -65,16 +65,16 @@ class Standing:
         self._blocked: Blocked | None = None
         self.failure: Failure | None = None
 
-    def look(self, *, wait: bool = True) -> Seen | None:
+    def look(self) -> Seen | None:
         """How both sides stand; None without a commit, without a remote, or if it was never seen.
 
         A remote that was never seen counts where it is to be pushed to without being asked.
-        Raises DamagedRepository, ShallowHistory; WouldWait to read history, if none may `wait`.
+        Raises DamagedRepository, ShallowHistory.
         """
         # Asked after every call, and most repositories have no remote.
         if self._alone is not None and self._stamp() == self._alone:
             return None
-        return self._look(self._workspace.snapshot(), wait=wait)
+        return self._look(self._workspace.snapshot())
 
     def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> None:
         """Raises SyncConflict for changes to what both sides changed differently, until that is decided."""
@@ -91,7 +91,7 @@ class Standing:
         """The name of the remote that is meant; None if there is none, or it cannot be told."""
         return self._remote(self._workspace.snapshot(), self._workspace.branch)
 
-    def _look(self, snapshot: Snapshot, *, wait: bool = True) -> Seen | None:
+    def _look(self, snapshot: Snapshot) -> Seen | None:
         branch, ours = self._workspace.branch, snapshot.commit
         name = self._remote(snapshot, branch)
         if branch is None or ours is None or name is None:
@@ -106,8 +106,6 @@ class Standing:
         is_like = last is not None and (last.remote, last.lost, last.stand.theirs) == (name, lost, theirs)
         if is_like and last is not None and last.stand.ours == ours:
             return last
-        if not wait:
-            raise WouldWait
         if is_like and last is not None:
             found = self._carried(last, ours) or self._found(name, ours, theirs, lost)
         else:
