@@ -2,8 +2,8 @@
 
     server.py      a low-level server of a toolbox's tools, for both protocol eras
     instructions.py  the server's instructions: a way through the tools that are served
-    direct.py      calls by the shortest way through the SDK
-    calls.py       one call: at once or in a worker, progress, and what becomes of a bug
+    arrays.py      arrays as arguments, which the SDK refuses
+    calls.py       one call: in a worker, with progress, and what becomes of a bug
     requests.py    one request that is no call; resources.py, prompts.py and completing.py are made of them
     announcing.py  tells of another list of tools, watching.py of resources that changed
     workers.py     threads for what may wait for the disk

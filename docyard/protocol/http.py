@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard.protocol.announcing import Announcer
+from docyard.protocol.arrays import wrap_array
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.requests import Requests
 from docyard.protocol.server import build_server
@@ -46,11 +47,30 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accepted = ",".join(Headers(scope=scope).getlist("accept"))
         app = self._events if _EVENTS in accepted.lower() else self._plain
-        await app(scope, receive, _Explaining(scope, receive, send))
+        await app(scope, _Wrapping(receive), _Explaining(scope, receive, send))
 
     def close(self) -> None:
         """End the streams of those who listen, each with its last message."""
         self._watching.close()
+
+
+class _Wrapping:
+    """Receives a body whole, with an array of arguments as the SDK takes it; then whatever comes."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._is_whole = False
+
+    async def __call__(self) -> Message:
+        if self._is_whole:
+            return await self._receive()
+        body = bytearray()
+        while not self._is_whole:
+            message = await self._receive()
+            body += message.get("body", b"")
+            is_over = not message.get("more_body", False) or len(body) > LIMIT
+            self._is_whole = message["type"] != "http.request" or is_over
+        return {**message, "body": wrap_array(bytes(body))} if message["type"] == "http.request" else message
 
 
 class _Explaining:
@@ -98,7 +118,7 @@ async def serve_http(
         warmed.set()
         announcer.ask()
 
-    with Workers(_WORKERS) as workers:
+    async with Workers(_WORKERS) as workers:
         calls = Calls(toolbox, workers)
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus, is_shared=True)

@@ -28,9 +28,9 @@ from mcp_types import (
 
 from docyard.protocol.announcing import Announcer
 from docyard.protocol.answers import encodable
+from docyard.protocol.arrays import unwrap_array
 from docyard.protocol.calls import Calls, Progress
 from docyard.protocol.completing import Completions
-from docyard.protocol.direct import DirectCalls
 from docyard.protocol.instructions import instructions
 from docyard.protocol.prompts import Prompts
 from docyard.protocol.requests import Requests
@@ -98,23 +98,24 @@ def build_server(
         listed.set()
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
 
-    async def call(context: Context, name: str, arguments: Mapping[str, Any] | list[Any]) -> dict[str, Any]:
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         wanted = context.meta is not None and "progress_token" in context.meta
         reporter = context.session if wanted else None
+        arguments = unwrap_array(params.arguments or {})
         try:
-            return await calls.call(name, arguments, client_name(context), reporter, person_of(context))
+            result = await calls.call(
+                params.name, arguments, client_name(context), reporter, person_of(context)
+            )
+            return CallToolResult.model_validate(result)
         except UnknownTool as error:
             raise unknown_tool(error) from None
         finally:
             _notify(announcer.ask, watching.ask)
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        return CallToolResult.model_validate(await call(context, params.name, params.arguments or {}))
-
     requests = Requests(toolbox, workers)
     resources, prompts = Resources(requests, watching), Prompts(requests)
 
-    server = Server(
+    return Server(
         "docyard",
         version=version,
         instructions=instructions(toolbox.names()),
@@ -136,9 +137,6 @@ def build_server(
         on_get_prompt=prompts.get,
         on_completion=Completions(requests).complete,
     )
-    # The SDK's own makes a span of each message for an exporter, and there is none.
-    server.middleware[:] = [DirectCalls(call, lambda: server.server_info_stamp)]
-    return server
 
 
 def _notify(*askers: Callable[[], None]) -> None:
@@ -233,7 +231,7 @@ async def serve_stdio(
                 workers.close()
                 connection.stop()
 
-    with Workers(_WORKERS) as workers:
+    async with Workers(_WORKERS) as workers:
         calls = Calls(toolbox, workers, Sight())
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus)

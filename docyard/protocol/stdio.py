@@ -50,6 +50,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from docyard.protocol.arrays import wrap_array
 from docyard.stdin import LINE_LIMIT, LineAssembler, Oversized, refuse
 
 REQUEST_LIMIT = 32
@@ -183,7 +184,7 @@ class InputFile(anyio.AsyncFile[str]):
                 if (message := _parse(line)) is not None:
                     if isinstance(message, JSONRPCRequest):
                         await self._requests.add(message.id, len(line))
-                    return line.decode()
+                    return wrap_array(line).decode()
             if refusal := refuse(line):
                 error = ErrorData(code=refusal.code, message=refusal.message)
                 answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)

@@ -1,21 +1,14 @@
-"""Threads for what may wait for the disk, with as little as possible between the event loop and the work.
-
-A call that is answered in half a millisecond would spend a good part of it on the way through anyio's worker
-threads; here the way there and back is one queue and one callback.
-"""
+"""Threads for what may wait for the disk."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
-from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 import anyio
+import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 
@@ -32,91 +25,45 @@ class NotBegun(MCPError):
         )
 
 
-class _Job(NamedTuple, Generic[T]):
-    work: Callable[[], T]
-    outcome: asyncio.Future[T]
-
-
 class Workers:
-    """Up to `size` threads, each started when it is needed: `with Workers(8) as workers: ...`.
-
-    It belongs to one event loop. At its end it waits for what was begun.
-    """
+    """Up to `size` threads: `async with Workers(8) as workers: ...`. The end waits for what was begun."""
 
     def __init__(self, size: int) -> None:
-        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
         self._size = size
-        self._busy = 0
+        self._limiter = anyio.CapacityLimiter(size)
+        self._running = threading.Semaphore(size)
         self._is_closed = False
-        self._free = anyio.Semaphore(size, fast_acquire=True)
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing runs in any of the threads."""
-        return not self._busy
+        self.close()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._wait)
 
     def close(self) -> None:
         """Begin nothing more; what runs ends. From then on `run` raises NotBegun."""
         self._is_closed = True
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do work in a thread and give what it gives, or raise what it raises, or NotBegun.
+        """Do work in a thread and return its result, or raise what it raises, or NotBegun.
 
-        Once begun it runs to its end, and so does the wait for it, even if who waits is cancelled.
+        Once begun it runs to its end, and so does the wait for it, even if the caller is cancelled.
         """
-        loop = asyncio.get_running_loop()
-        async with self._free:
-            if self._is_closed:
-                raise NotBegun
-            if self._busy == len(self._threads):
-                self._start(loop)
-            self._busy += 1
-            outcome: asyncio.Future[T] = loop.create_future()
-            self._jobs.put(_Job(work, outcome))
-            try:
-                with anyio.CancelScope(shield=True):
-                    result = await outcome
-            finally:
-                self._busy -= 1
-            return result
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        name = f"docyard worker {len(self._threads) + 1}"
-        thread = threading.Thread(target=self._serve, args=(loop,), name=name)
-        self._threads.append(thread)
-        thread.start()
+        def begin() -> T:
+            with self._running:
+                if self._is_closed:
+                    raise NotBegun
+                return work()
 
-    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        while (job := self._jobs.get()) is not None:
-            settle = partial(_settle, job.outcome, *_done(job.work))
-            with suppress(RuntimeError):  # the event loop has ended
-                loop.call_soon_threadsafe(settle)
-            del job, settle  # what a call held is not held until the next one
+        return await anyio.to_thread.run_sync(begin, limiter=self._limiter)
 
-
-def _done(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
-    try:
-        return work(), None
-    except BaseException as error:
-        return None, error
-
-
-def _settle(outcome: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
-    if outcome.cancelled():
-        return
-    if error is None:
-        outcome.set_result(result)
-    else:
-        outcome.set_exception(error)
+    def _wait(self) -> None:
+        # Uvicorn cancels tasks of asyncio, which anyio cannot shield: then nobody waits for their threads.
+        for _ in range(self._size):
+            self._running.acquire()
+        self._running.release(self._size)

@@ -109,7 +109,7 @@ def test_array_of_arguments_is_answered_with_the_specification(repo: Repo, era: 
     meta: dict[str, Any] = {} if era == "legacy" else {"_meta": STATELESS}
     server = ByHand(command_of(repo.path), handshake=era == "legacy")
     operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
-    for number in range(3):  # the first call through the SDK, the others by the direct way
+    for number in range(3):  # also after other calls
         answer = server.request(number, "tools/call", name="edit_document", arguments=operations, **meta)
         result = answer["result"]
         assert result["isError"] is True

@@ -95,7 +95,7 @@ async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commi
         return real(answer)
 
     monkeypatch.setattr(calls, "result_of", result_of)
-    with Workers(1) as workers:
+    async with Workers(1) as workers:
         result = await Calls(toolbox, workers).call("edit_document", FIELDS, "tests", None)
     assert not result["isError"]
     data = result["structuredContent"]

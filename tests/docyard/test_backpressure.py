@@ -26,9 +26,8 @@ from mcp_types import CONNECTION_CLOSED
 from docyard.protocol.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
 from docyard.stdin import INVALID_REQUEST, LINE_LIMIT
 from tests import warm
-from tests.docyard.by_hand import INITIALIZE, ROOT, ByHand, environment, serving
+from tests.docyard.by_hand import ENVELOPE, INITIALIZE, ROOT, ByHand, environment, serving
 from tests.docyard.conftest import Git
-from tests.docyard.test_direct import ENVELOPE
 
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
 MEMORY_LIMIT_MB = 200

@@ -51,7 +51,8 @@ async def test_a_report_that_fails_does_not_fail_what_was_committed(
     error: Exception | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     toolbox, reporter = Committing(), Reporter(error)
-    with Workers(1) as workers, caplog.at_level(logging.DEBUG, "docyard"):
+    caplog.set_level(logging.DEBUG, "docyard")
+    async with Workers(1) as workers:
         result = await Calls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
     assert (result["isError"], result["structuredContent"]) == (False, {"committed": 1})
     assert reporter.reports[0] == (1, 3, "Writing")
@@ -88,7 +89,7 @@ class Waking(Reporter):
 
 async def test_a_report_after_one_that_failed_is_sent_too() -> None:
     reporter = Waking()
-    with Workers(1) as workers:
+    async with Workers(1) as workers:
         toolbox = cast(Toolbox, Patient(reporter.arrived))
         result = await Calls(toolbox, workers).call("wait", {}, "tests", reporter)
     assert not result["isError"]

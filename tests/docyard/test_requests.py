@@ -30,13 +30,14 @@ async def refused(toolbox: Toolbox, error: Exception) -> MCPError:
     def fail(context: Context) -> None:
         raise error
 
-    with Workers(1) as workers, pytest.raises(MCPError) as caught:
-        await Requests(toolbox, workers).answer(fail)
+    async with Workers(1) as workers:
+        with pytest.raises(MCPError) as caught:
+            await Requests(toolbox, workers).answer(fail)
     return caught.value
 
 
 async def test_an_answer_is_made_of_what_serves_now(toolbox: Toolbox) -> None:
-    with Workers(1) as workers:
+    async with Workers(1) as workers:
         paths = await Requests(toolbox, workers).answer(lambda context: list(context.snapshot().documents))
     assert paths == ["guide.md"]
 

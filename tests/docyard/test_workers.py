@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import anyio
 import pytest
 
-from docyard.protocol.workers import Workers
+from docyard.protocol.workers import NotBegun, Workers
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_work_is_done_in_another_thread_and_its_result_given() -> None:
-    with Workers(2) as workers:
-        assert await workers.run(threading.get_ident) != threading.get_ident()
-        assert await workers.run(lambda: "done") == "done"
-
-
-async def test_what_it_raises_is_raised() -> None:
-    def fail() -> None:
-        raise KeyError("no such thing")
-
-    with Workers(1) as workers:
-        with pytest.raises(KeyError, match="no such thing"):
-            await workers.run(fail)
-        assert await workers.run(lambda: 1) == 1
-
-
-async def test_a_thread_is_used_again() -> None:
-    with Workers(8) as workers:
-        used = {await workers.run(threading.get_ident) for _ in range(20)}
-    assert len(used) == 1
 
 
 async def test_no_more_are_at_work_than_there_may_be() -> None:
@@ -47,35 +26,66 @@ async def test_no_more_are_at_work_than_there_may_be() -> None:
         with lock:
             at_work -= 1
 
-    with Workers(2) as workers:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(6):
-                tasks.start_soon(workers.run, work)
+    async with Workers(2) as workers, anyio.create_task_group() as tasks:
+        for _ in range(6):
+            tasks.start_soon(workers.run, work)
     assert most == 2
 
 
+class Slow:
+    """Work that is done when it may go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on, self.is_done = threading.Event(), threading.Event(), False
+
+    def __call__(self) -> None:
+        self.begun.set()
+        self.go_on.wait(60)
+        self.is_done = True
+
+    async def wait_begun(self) -> None:
+        while not self.begun.is_set():
+            await anyio.sleep(0.001)
+
+
 async def test_what_was_begun_is_finished_and_what_was_not_never_begins() -> None:
-    begun, go_on, done = threading.Event(), threading.Event(), []
-
-    def slow() -> None:
-        begun.set()
-        go_on.wait(60)
-        done.append("slow")
-
-    with Workers(1) as workers:
+    slow, late = Slow(), Slow()
+    async with Workers(1) as workers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(workers.run, slow)
-            tasks.start_soon(workers.run, lambda: done.append("late"))
-            while not begun.is_set():
-                await anyio.sleep(0.001)
+            tasks.start_soon(workers.run, late)
+            await slow.wait_begun()
             tasks.cancel_scope.cancel()
-            go_on.set()
-        assert done == ["slow"]
-    assert done == ["slow"]
+            slow.go_on.set()
+        assert slow.is_done
+    assert not late.begun.is_set()
 
 
-async def test_its_threads_end_with_it() -> None:
-    with Workers(1) as workers:
-        thread = await workers.run(threading.current_thread)
-        assert thread.is_alive()
-    assert not thread.is_alive()
+async def test_work_that_waits_when_they_close_is_refused() -> None:
+    slow = Slow()
+    async with Workers(1) as workers, anyio.create_task_group() as tasks:
+        tasks.start_soon(workers.run, slow)
+        await slow.wait_begun()
+        workers.close()
+        slow.go_on.set()
+        with pytest.raises(NotBegun):
+            await workers.run(lambda: None)
+    assert slow.is_done
+
+
+async def test_work_of_a_task_that_asyncio_cancelled_is_waited_for() -> None:
+    slow, late = Slow(), Slow()
+    async with Workers(1) as workers:
+        task = asyncio.create_task(workers.run(slow))
+        await slow.wait_begun()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        waiting = asyncio.create_task(workers.run(late))  # the limiter lets it into a thread
+        await anyio.sleep(0.01)
+        threading.Timer(0.05, slow.go_on.set).start()
+        workers.close()
+    assert slow.is_done
+    with pytest.raises(NotBegun):
+        await waiting
+    assert not late.begun.is_set()

@@ -38,7 +38,7 @@ async def test_who_listed_before_a_change_hears_of_it_though_another_lists_after
     bus = InMemorySubscriptionBus()
     bus.subscribe(hear)
     session = cast(ServerSession, NoChannel())
-    with Workers(1) as workers:
+    async with Workers(1) as workers:
         announcer = Announcer(lambda: lists[-1], workers, bus, is_shared=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(announcer.run)
@@ -67,5 +67,6 @@ class Silent:
 
 @pytest.mark.anyio
 async def test_a_tool_that_is_not_there_is_unknown_with_progress_too() -> None:
-    with Workers(1) as workers, pytest.raises(UnknownTool):
-        await Calls(cast(Any, Empty()), workers).call("none", {}, "tester", cast(Any, Silent()))
+    async with Workers(1) as workers:
+        with pytest.raises(UnknownTool):
+            await Calls(cast(Any, Empty()), workers).call("none", {}, "tester", cast(Any, Silent()))

@@ -1,4 +1,4 @@
-"""A call by the shortest way is answered as by the SDK's own, and what that alone can check goes there."""
+"""Requests to call a tool: what the SDK refuses before the tool is asked, and answers read late."""
 
 from __future__ import annotations
 
@@ -8,36 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.docyard.by_hand import ByHand, serving
-
-ENVELOPE = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-CALLS: list[dict[str, Any]] = [
-    {"name": "search_docs", "arguments": {"query": "backoff jitter"}},
-    {"name": "get_doc", "arguments": {"chunk_id": "guide.md#retries"}},
-    {"name": "get_doc", "arguments": {"chunk_id": "guide.md#nothing"}},
-    {"name": "search_docs"},
-    {"name": "view_document", "arguments": {"file": "guide.md"}},
-    {"name": "search_docs", "arguments": {"query": "backoff jitter"}},
-    {"name": "search_docs", "arguments": {"query": "nothing_like_this"}},
-    {"name": "search_docs", "arguments": {"query": "jitter", "limit": 1}},
-]
-
-
-@pytest.mark.parametrize("meta", [{}, {"_meta": ENVELOPE}], ids=["handshake", "stateless"])
-def test_both_ways_give_the_same_result(repo: Path, meta: dict[str, Any]) -> None:
-    server = ByHand(serving(repo), handshake=not meta)
-    for number, call in enumerate(CALLS):
-        # No field of ours: the SDK drops it, but only the SDK knows that it may.
-        roundabout = server.request(2 * number, "tools/call", **call, **meta, unknown=1)
-        direct = server.request(2 * number + 1, "tools/call", **call, **meta)
-        assert direct["result"] == roundabout["result"]
-        assert list(direct) == list(roundabout)
-        assert ("resultType" in direct["result"]) is bool(meta)
-    assert server.end() == ""
+from tests.docyard.by_hand import ENVELOPE, ByHand, serving
 
 
 def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:

@@ -1,0 +1,35 @@
+"""Arrays sent as the arguments of a tool, which the SDK refuses without a word on what to send.
+
+The tool itself answers such a call with its specification. So the array goes through the SDK in an object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+_KEY = "docyard/array"
+_SIGN = re.compile(rb'"arguments"\s*:\s*\[')
+
+
+def wrap_array(message: bytes) -> bytes:
+    """Return a message of JSON whose arguments are an object; anything but a call with an array as it is."""
+    if not _SIGN.search(message):
+        return message
+    try:
+        request = from_json(message)
+    except ValueError:
+        return message
+    match request:
+        case {"method": "tools/call", "params": {"arguments": list(array)} as params}:
+            return to_json({**request, "params": {**params, "arguments": {_KEY: array}}})
+    return message
+
+
+def unwrap_array(arguments: Mapping[str, Any]) -> Mapping[str, Any] | list[Any]:
+    """Return the array that `wrap_array` put into an object; other arguments as they are."""
+    array = arguments.get(_KEY)
+    return array if isinstance(array, list) else arguments

@@ -1,0 +1,40 @@
+"""An array as arguments goes through the SDK in an object, and no other message is touched."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from docyard.protocol.arrays import unwrap_array, wrap_array
+
+
+@pytest.mark.parametrize("array", [[], [{"operation": "add_task", "n": 10**30}], ["é"]])
+def test_array_is_the_same_on_the_other_side(array: list[object]) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": array}}
+    wrapped = json.loads(wrap_array(json.dumps(message).encode()))
+    arguments = wrapped["params"].pop("arguments")
+    assert unwrap_array(arguments) == array
+    assert wrapped == {**message, "params": {"name": "a"}}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b'{"method": "tools/call", "params": {"arguments": {"arguments": [1]}}}',
+        b'{"method": "tools/list", "params": {"arguments": [1]}}',
+        b'{"method": "tools/call", "params": {"arguments": [1]}',
+        b'{"method": "tools/call", "params": {"arguments": ["\\ud800"]}}',
+        b'{"method": "tools/call", "params": {"arguments": ' + b"[" * 100_000,
+        b'[{"method": "tools/call", "params": {"arguments": [1]}}]',
+        b"\xff",
+        b"",
+    ],
+)
+def test_any_other_message_is_left_as_it_is(message: bytes) -> None:
+    assert wrap_array(message) == message
+
+
+@pytest.mark.parametrize("arguments", [{}, {"docyard/array": "text"}, {"arguments": [1]}])
+def test_an_object_is_left_as_it_is(arguments: dict[str, object]) -> None:
+    assert unwrap_array(arguments) is arguments
