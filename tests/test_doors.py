@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +155,15 @@ def test_every_way_around_a_door_is_seen(source: str) -> None:
 )
 def test_what_has_no_door_passes(source: str) -> None:
     assert trespasses("tools/search/example.py", ast.parse(source)) == []
+
+
+def test_no_private_name_of_a_dependency_is_used() -> None:
+    own = {*PACKAGES, *sys.stdlib_module_names}
+    assert [
+        f"{module.relative_to(ROOT)}:{line} uses {name}"
+        for package in ("docyard", "tools")
+        for module in (ROOT / package).rglob("*.py")
+        if re.search(r"\._|import _", source := module.read_text(encoding="utf-8"))
+        for name, line in touched(ast.parse(source))
+        if name.partition(".")[0] not in own and re.search(r"\._(?!_)", name)
+    ] == []

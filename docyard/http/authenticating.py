@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -170,4 +170,4 @@ def came_from_elsewhere(scope: Scope) -> bool:
 
 def cookie_value(scope: Scope, name: str) -> str:
     """The value of a cookie; empty if there is none."""
-    return cookie_parser("; ".join(Headers(scope=scope).getlist("cookie"))).get(name, "")
+    return HTTPConnection(scope).cookies.get(name, "")
