@@ -1,21 +1,42 @@
-"""The SDK's own client of a real server, for tests that run on an event loop, and what it hears."""
+"""Clients of a real server: the SDK's own on an event loop, with what it hears, and one by hand."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Client
 from mcp.shared.subscriptions import ResourceUpdated
-from mcp_types import Implementation, ResourceListChangedNotification, ResourceUpdatedNotification
+from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
 
 from tests import warm
-from tests.acceptance.server import CLIENT, Era, surroundings
+from tests.acceptance.server import CLIENT, surroundings
+from tests.stdio_client import PATIENCE, ByHand, Era, connect
 
-PATIENCE = 60.0  # seconds in which what must come has come
 LIST = "list"
+_PATIENT = str(Path(__file__).with_name("patient_server.py"))
+
+
+def patient_command(repo: Path, *options: str) -> list[str]:
+    """Return the command of a server that is patient with locks that a test holds."""
+    return [*warm.python(), _PATIENT, "serve", "-C", str(repo), "--no-fsync", *options]
+
+
+def patient(repo: Path, home: Path, *options: str) -> ByHand:
+    """Start such a server, and a client that speaks by hand."""
+    home.mkdir(exist_ok=True)
+    return ByHand(patient_command(repo, *options), surroundings(home))
+
+
+def until(is_so: Callable[[], object], what: str) -> None:
+    """Wait for something that must come."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline, f"{what} did not come"
+        time.sleep(0.005)
 
 
 class Heard:
@@ -52,10 +73,8 @@ async def connected(
             heard.hear(LIST)
 
     command = [*warm.python(), "-m", "docyard", "serve", *map(str, options)]
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(surroundings(home)))
-    me = Implementation(name=CLIENT, version="1")
-    handler = receive if era == "legacy" else None
-    async with Client(stdio_client(parameters), mode=era, client_info=me, message_handler=handler) as client:
+    variables = surroundings(home)
+    async with connect(command, era, name=CLIENT, variables=variables, receive=receive) as client:
         yield client
 
 

@@ -7,18 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp_types import Implementation, TextContent
+from mcp import Client
+from mcp_types import TextContent
 
 from tests import warm
+from tests.stdio_client import ROOT, Era, connect
 
-ROOT = Path(__file__).resolve().parents[2]
 CLIENT = "acceptance"
-
-Era = Literal["auto", "legacy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +70,8 @@ def serving_artifact(
 @contextmanager
 def _started(options: Sequence[str], home: Path, era: Era) -> Iterator[Server]:
     command = [*warm.python(), "-m", "docyard", "serve", *options]
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(surroundings(home)))
-    me = Implementation(name=CLIENT, version="1")
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(
-            Client(stdio_client(parameters), mode=era, client_info=me)
-        ) as client,
-    ):
+    connected = connect(command, era, name=CLIENT, variables=surroundings(home))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as client:
         yield Server(portal, client)
 
 

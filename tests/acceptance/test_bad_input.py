@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import warm
 from tests.acceptance.server import Reply, Server, serving, surroundings
 from tests.index.bombs import BOMBS
 from tests.repositories import Repo, normal
+from tests.stdio_client import ByHand
+from tests.stdio_client import serving as stdio_command
 
 SECRET = "xyzzy"
 DOCUMENT = f"""---
@@ -398,44 +397,11 @@ def test_every_nasty_query_is_answered_or_refused(server: Server, size: int) -> 
 
 def test_a_lone_surrogate_is_answered_and_nothing_is_written(repo: Repo, home: Path) -> None:
     before = repo.head()
-    calls = [
-        ("edit_document", edit("append_content", slug="endpoints", content="\ud800")),
-        ("search_docs", {"query": "text"}),
-    ]
-    lines = [
-        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        *(
-            {
-                "jsonrpc": "2.0",
-                "id": i,
-                "method": "tools/call",
-                "params": {"name": tool, "arguments": arguments},
-            }
-            for i, (tool, arguments) in enumerate(calls, 1)
-        ),
-    ]
-    command = [*warm.python(), "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(surroundings(home)), text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for line in lines:
-            process.stdin.write(json.dumps(line) + "\n")
-        process.stdin.flush()
-        answers = {
-            answer["id"]: answer for answer in (json.loads(process.stdout.readline()) for _ in range(3))
-        }
-        process.stdin.close()
-    assert answers[1]["error"]["code"] == -32700
-    assert "surrogate" in answers[1]["error"]["message"]
-    assert answers[2]["result"]["structuredContent"]["hits"]
+    by_hand = ByHand(stdio_command(repo.path), surroundings(home))
+    refused = by_hand.call(1, "edit_document", edit("append_content", slug="endpoints", content="\ud800"))
+    assert refused["error"]["code"] == -32700
+    assert "surrogate" in refused["error"]["message"]
+    found = by_hand.call(2, "search_docs", {"query": "text"})
+    assert found["result"]["structuredContent"]["hits"]
+    assert by_hand.end() == ""
     assert repo.head() == before
-
-
-INITIALIZE = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "by hand", "version": "1"},
-}

@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from index.locking import locked
+from tests.acceptance.clients import patient, patient_command, until
 from tests.acceptance.server import surroundings
-from tests.acceptance.wire import PATIENCE, Message, Wire, handshake, request_line, server_command, until
 from tests.repositories import Repo, normal
 from tests.soak import inspection
+from tests.stdio_client import HANDSHAKE, PATIENCE, ByHand, Message, call_line
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers and clients are sent signals of POSIX")
 
@@ -36,8 +37,8 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def wire(repo: Repo, tmp_path: Path) -> Iterator[Wire]:
-    wire = Wire(repo.path, tmp_path / "home")
+def wire(repo: Repo, tmp_path: Path) -> Iterator[ByHand]:
+    wire = patient(repo.path, tmp_path / "home")
     yield wire
     if wire.process.poll() is None:
         wire.process.kill()
@@ -72,13 +73,13 @@ def assert_whole(repo: Repo, home: Path, answers: list[Message], calls: int = CA
     for answer in answers:
         if "result" in answer:
             assert answer["result"]["structuredContent"]["commit"] == done[answer["id"]]
-    again = Wire(repo.path, home)
+    again = patient(repo.path, home)
     for number in range(calls):
-        told = again.call(number, "edit_document", task(number))
+        told = again.call(number, "edit_document", task(number))["result"]["structuredContent"]
         assert "error" not in told, told
         assert told.get("repeated", False) is (number in done)
         assert told["commit"] == done.get(number, told["commit"])
-    found = again.call(calls, "search_docs", {"query": f"heron {calls - 1}"})
+    found = again.call(calls, "search_docs", {"query": f"heron {calls - 1}"})["result"]["structuredContent"]
     assert found["hits"][0]["chunk_id"] == "tasks.md#tasks"
     assert found["commit"] == found["hits"][0]["source_commit"] == repo.head()
     again.close_input()
@@ -99,14 +100,14 @@ def indexed(repo: Repo, commit: str) -> bool:
 
 
 @contextmanager
-def at_once(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iterator[None]:
+def at_once(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
     """The calls are on the wire."""
     send()
     yield
 
 
 @contextmanager
-def in_the_publication(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iterator[None]:
+def in_the_publication(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
     """One call has prepared its commit and waits for Git's index lock; others wait for Docyard's."""
     lock = repo.path / ".git" / "index.lock"
     lock.touch(exist_ok=False)
@@ -117,10 +118,10 @@ def in_the_publication(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iter
 
 
 @contextmanager
-def after_a_commit(repo: Repo, wire: Wire, send: Callable[[], None]) -> Iterator[None]:
+def after_a_commit(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
     """A call has committed, and cannot bring the index to its commit."""
     before = repo.head()
-    assert wire.call(1000, "search_docs", {"query": "work"})["hits"]
+    assert wire.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
     [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
     with locked(lock, PATIENCE):
         send()
@@ -134,33 +135,34 @@ MOMENTS = (at_once, in_the_publication, after_a_commit)
 # Ways
 
 
-def close_input(wire: Wire) -> None:
+def close_input(wire: ByHand) -> None:
     wire.close_input()
 
 
-def close_output(wire: Wire) -> None:
+def close_output(wire: ByHand) -> None:
     wire.close_output()
 
 
-def close_both(wire: Wire) -> None:
-    wire.close()
+def close_both(wire: ByHand) -> None:
+    wire.close_input()
+    wire.close_output()
 
 
-def terminate(wire: Wire) -> None:
+def terminate(wire: ByHand) -> None:
     wire.process.send_signal(signal.SIGTERM)
 
 
-def interrupt(wire: Wire) -> None:
+def interrupt(wire: ByHand) -> None:
     wire.process.send_signal(signal.SIGINT)
 
 
-def close_and_terminate(wire: Wire) -> None:
+def close_and_terminate(wire: ByHand) -> None:
     """What hosts do to a server that takes its time."""
     wire.close_input()
     wire.process.send_signal(signal.SIGTERM)
 
 
-def cancel_and_close(wire: Wire) -> None:
+def cancel_and_close(wire: ByHand) -> None:
     for number in range(CALLS):
         wire.notify("notifications/cancelled", requestId=number, reason="changed my mind")
     wire.close_input()
@@ -196,11 +198,11 @@ CASES = [
 
 @pytest.mark.parametrize(("way", "moment"), CASES)
 def test_a_hang_up_leaves_each_call_whole_or_not_done(
-    repo: Repo, wire: Wire, tmp_path: Path, way: Callable[[Wire], None], moment: Any
+    repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None], moment: Any
 ) -> None:
     def send() -> None:
         for number in range(CALLS):
-            wire.request(number, "edit_document", task(number), progress=number % 2 == 0)
+            wire.write(call_line(number, "edit_document", task(number), progress=number % 2 == 0))
 
     with moment(repo, wire, send):
         way(wire)
@@ -226,14 +228,14 @@ def test_a_hang_up_leaves_each_call_whole_or_not_done(
 )
 @pytest.mark.parametrize("way", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
 def test_a_hang_up_at_each_report_of_progress(
-    tmp_path: Path, way: Callable[[Wire], None], place: int
+    tmp_path: Path, way: Callable[[ByHand], None], place: int
 ) -> None:
     part = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
     page = "".join(part.format(number, number) for number in range(8))
     pages = {f"pages/{number}.md": f"# Page {number}\n\n{page}" for number in range(200)}
     repo = normal(tmp_path / "docs", {"tasks.md": TASKS, **pages})
-    wire = Wire(repo.path, tmp_path / "home")
-    wire.request(1000, "search_docs", {"query": "otter"}, progress=True)
+    wire = patient(repo.path, tmp_path / "home")
+    wire.write(call_line(1000, "search_docs", {"query": "otter"}, progress=True))
     reports, answers = -1, []
     # A quick machine reports less often; then the search's answer is the last moment.
     while reports < place and not answers:
@@ -244,7 +246,7 @@ def test_a_hang_up_at_each_report_of_progress(
             reports += 1
     assert reports >= 0, "there was no report"
     for number in range(CALLS):
-        wire.request(number, "edit_document", task(number), progress=True)
+        wire.write(call_line(number, "edit_document", task(number), progress=True))
     way(wire)
     if way is close_input:
         answers += [message for message in wire.rest() if "id" in message]
@@ -265,11 +267,11 @@ class Doomed:
         folder.mkdir(exist_ok=True)
         self._log, self._exit_code = folder / "log", folder / "exit"
         lines = folder / "lines"
-        calls = [request_line(number, "edit_document", task(number)) for number in numbers]
-        lines.write_bytes(b"".join([*handshake(), *calls]))
+        calls = [call_line(number, "edit_document", task(number)) for number in numbers]
+        lines.write_bytes(b"".join([*HANDSHAKE, *calls]))
         files = [str(file) for file in (lines, self._log, self._exit_code)]
         self._process = subprocess.Popen(
-            [sys.executable, DOOMED, *files, *server_command(repo.path)],
+            [sys.executable, DOOMED, *files, *patient_command(repo.path)],
             stdout=subprocess.PIPE,
             env=surroundings(folder),
         )
@@ -303,14 +305,14 @@ def test_a_client_that_is_killed(repo: Repo, tmp_path: Path, is_prepared: bool) 
 
 
 @pytest.mark.slow
-def test_two_clients_of_which_one_is_killed(repo: Repo, wire: Wire, tmp_path: Path) -> None:
+def test_two_clients_of_which_one_is_killed(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
     half = CALLS // 2
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     client = Doomed(repo, tmp_path / "doomed", range(half))
     until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     for number in range(half, CALLS):
-        wire.request(number, "edit_document", task(number))
+        wire.write(call_line(number, "edit_document", task(number)))
     client.kill()
     lock.unlink()
     answers = [wire.receive() for _ in range(half, CALLS)]
@@ -326,20 +328,20 @@ def test_two_clients_of_which_one_is_killed(repo: Repo, wire: Wire, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_second_signal_is_a_crash_that_the_next_server_mends(
-    repo: Repo, wire: Wire, tmp_path: Path
+    repo: Repo, wire: ByHand, tmp_path: Path
 ) -> None:
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     for number in range(CALLS):
-        wire.request(number, "edit_document", task(number))
+        wire.write(call_line(number, "edit_document", task(number)))
     until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     wire.process.send_signal(signal.SIGTERM)
     until(lambda: wire.process.poll() is not None or wire.process.send_signal(signal.SIGTERM), "the end")
     lock.unlink()
     wire.ended()
-    again = Wire(repo.path, tmp_path / "home")
+    again = patient(repo.path, tmp_path / "home")
     until(lambda: not inspection.left_behind(repo), "the mending")
-    again.close()
+    again.close_input()
     assert again.ended() == (0, "")
     assert_whole(repo, tmp_path / "home", [])
 
@@ -347,11 +349,11 @@ def test_a_second_signal_is_a_crash_that_the_next_server_mends(
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [close_both, close_input])
 def test_two_hundred_calls_in_flight(
-    repo: Repo, wire: Wire, tmp_path: Path, way: Callable[[Wire], None]
+    repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None]
 ) -> None:
     calls = 200
     for number in range(calls):
-        wire.request(number, "edit_document", task(number))
+        wire.write(call_line(number, "edit_document", task(number)))
     way(wire)
     answers = wire.rest() if way is close_input else []
     assert wire.ended() == (0, "")
@@ -359,9 +361,9 @@ def test_two_hundred_calls_in_flight(
     assert_whole(repo, tmp_path / "home", answers, calls)
 
 
-def test_a_half_written_line_is_not_done(repo: Repo, wire: Wire, tmp_path: Path) -> None:
-    wire.request(0, "edit_document", task(0))
-    wire.write(request_line(1, "edit_document", task(1))[:-30])
+def test_a_half_written_line_is_not_done(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+    wire.write(call_line(0, "edit_document", task(0)))
+    wire.write(call_line(1, "edit_document", task(1))[:-30])
     wire.close_input()
     answers = wire.rest()
     assert wire.ended() == (0, "")
@@ -371,8 +373,8 @@ def test_a_half_written_line_is_not_done(repo: Repo, wire: Wire, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_whole_line_without_its_break_is_done(repo: Repo, wire: Wire, tmp_path: Path) -> None:
-    wire.write(request_line(0, "edit_document", task(0)).rstrip())
+def test_a_whole_line_without_its_break_is_done(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+    wire.write(call_line(0, "edit_document", task(0)).rstrip())
     wire.close_input()
     answers = wire.rest()
     assert wire.ended() == (0, "")
@@ -381,8 +383,8 @@ def test_a_whole_line_without_its_break_is_done(repo: Repo, wire: Wire, tmp_path
 
 
 @pytest.mark.slow
-def test_a_huge_line_without_an_end(repo: Repo, wire: Wire, tmp_path: Path) -> None:
-    wire.request(0, "edit_document", task(0))
+def test_a_huge_line_without_an_end(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+    wire.write(call_line(0, "edit_document", task(0)))
     wire.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
     wire.write(b"x" * 40_000_000)
     wire.close_input()
@@ -395,11 +397,11 @@ def test_a_huge_line_without_an_end(repo: Repo, wire: Wire, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [terminate, close_input])
 def test_a_client_that_reads_no_more_and_does_not_close(
-    repo: Repo, wire: Wire, tmp_path: Path, way: Callable[[Wire], None]
+    repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None]
 ) -> None:
     for number in range(100, 130):  # more answers than a pipe holds, fewer requests than may be unanswered
-        wire.request(number, "edit_document", {})
-    wire.request(0, "edit_document", task(0))
+        wire.write(call_line(number, "edit_document", {}))
+    wire.write(call_line(0, "edit_document", task(0)))
     until(lambda: committed(repo), "the commit")
     way(wire)
     code, log = wire.ended()

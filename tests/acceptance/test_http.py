@@ -23,10 +23,9 @@ from mcp_types import Implementation
 from docyard.cli import main
 from docyard.exits import Exit
 from docyard.http.waiting import BACKLOG, MOST
-from tests.acceptance.clients import Heard, watching
+from tests.acceptance.clients import Heard, until, watching
 from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
 from tests.acceptance.server import CLIENT, Era
-from tests.acceptance.wire import until
 from tests.repositories import Repo, normal
 from workspace.policy.people import Tokens
 from workspace.publishing.locks import docyard_lock

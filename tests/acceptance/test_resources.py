@@ -12,10 +12,10 @@ from mcp import MCPError
 from mcp_types import TextResourceContents
 
 from tests import warm
-from tests.acceptance.clients import LIST, Heard, connected, watching
+from tests.acceptance.clients import LIST, Heard, connected, patient, watching
 from tests.acceptance.server import Era, surroundings
-from tests.acceptance.wire import Wire, line_of
 from tests.repositories import Repo, normal
+from tests.stdio_client import line_of
 from tools.resources.listing import PAGE, TEMPLATES
 
 pytestmark = [
@@ -224,7 +224,7 @@ def build(repo: Repo, home: Path, out: Path) -> None:
 
 
 def test_bytes_that_are_no_text_are_refused(repo: Repo, home: Path) -> None:
-    wire = Wire(repo.path, home / "wire")
+    wire = patient(repo.path, home / "wire")
     wrong: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
     for number, uri in enumerate(wrong):
         wire.write(line_of({"id": number, "method": "resources/read", "params": {"uri": uri}}))
@@ -237,7 +237,7 @@ def test_bytes_that_are_no_text_are_refused(repo: Repo, home: Path) -> None:
 
 
 def test_a_client_that_watches_and_hangs_up_ends_the_server(repo: Repo, home: Path) -> None:
-    wire = Wire(repo.path, home / "watching")
+    wire = patient(repo.path, home / "watching")
     wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
     assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     repo.commit({"guides/setup.md": "# Other\n"})

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 from anyio.from_thread import start_blocking_portal
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp_types import Implementation
 
 from index.locking import locked
 from tests.acceptance.server import CLIENT, Reply, Server, serving, surroundings
 from tests.repositories import Repo, normal
+from tests.stdio_client import connect
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are killed by a signal of POSIX")
 
@@ -43,14 +42,9 @@ def killable(repo: Path, home: Path, pid_file: Path) -> Iterator[Server]:
     """A server that writes down which process it is."""
     serve = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
     script = 'echo $$ > "$0"; exec "$@"'
-    parameters = StdioServerParameters(
-        command="/bin/sh", args=["-c", script, str(pid_file), *serve], env=surroundings(home)
-    )
-    me = Implementation(name=CLIENT, version="1")
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(stdio_client(parameters), client_info=me)) as client,
-    ):
+    command = ["/bin/sh", "-c", script, str(pid_file), *serve]
+    connected = connect(command, name=CLIENT, variables=surroundings(home))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as client:
         yield Server(portal, client)
 
 

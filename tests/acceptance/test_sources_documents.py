@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import Era, Reply, Server, serving
-from tests.docyard.by_hand import ByHand
-from tests.docyard.by_hand import serving as command_of
 from tests.repositories import Repo, normal
+from tests.stdio_client import ByHand
+from tests.stdio_client import serving as command_of
 
 SPEC = "---\ntype: api_spec\n---\n# API\n\nIntroduction.\n\n## Endpoints\n\n### Search\n\nFinds things.\n\n"
 FILES = {

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests import repositories, warm
-from tests.acceptance.wire import Wire, line_of, until
+from tests.acceptance.clients import patient, until
 from tests.repositories import Repo
+from tests.stdio_client import call_line, line_of
 
 
 @pytest.fixture
@@ -197,12 +198,13 @@ def other_pushes(there: Repo, folder: Path, files: dict[str, str]) -> str:
 def test_a_server_fetches_and_tells_who_watches(here: Repo, there: Repo, tmp_path: Path) -> None:
     here.commit({"docyard.toml": '[remote]\nevery = "1h"\npush = "commit"\n'})
     here.git("push", "-q")
-    wire = Wire(here.path, tmp_path / "home")
+    wire = patient(here.path, tmp_path / "home")
     document = "doc:///README.md"
     wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
     assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     theirs = other_pushes(there, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"})
-    wire.request(2, "create_document", {"doc_type": "document", "title": "Ours", "initial_content": "A."})
+    new = {"doc_type": "document", "title": "Ours", "initial_content": "A."}
+    wire.write(call_line(2, "create_document", new))
     while (message := wire.receive()).get("method") != "notifications/resources/updated":
         pass
     assert message["params"] == {"uri": document}
@@ -217,8 +219,8 @@ def test_a_server_fetches_and_tells_who_watches(here: Repo, there: Repo, tmp_pat
 def test_a_server_that_is_told_not_to_sync(here: Repo, there: Repo, tmp_path: Path) -> None:
     before = there.git("rev-parse", "main").strip()
     here.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
-    wire = Wire(here.path, tmp_path / "home", "--no-sync")
-    told = wire.call(1, "list_documents", {})
+    wire = patient(here.path, tmp_path / "home", "--no-sync")
+    told = wire.call(1, "list_documents", {})["result"]["structuredContent"]
     assert told["unpushed"]["commits"] == 1
     wire.close_input()
     assert wire.ended() == (0, "")

@@ -17,9 +17,9 @@ from docyard.protocol.workers import Workers
 from docyard.web.answering import Asked
 from docyard.web.proposals import acting
 from index.service import SearchIndex
-from tests.docyard.by_hand import ByHand
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import pages
+from tests.stdio_client import ByHand
 from tools.registry import Toolbox
 from workspace.proposing.register import Register
 from workspace.workspace import Workspace

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Client
 from mcp.shared.subscriptions import ToolsListChanged
-from mcp_types import Implementation, ToolListChangedNotification
+from mcp_types import ToolListChangedNotification
 
 from tests import warm
 from tests.docyard.conftest import Git
-from tests.docyard.test_stdio import ODD_SERVER, ByHand, Era, client, environment, serving
+from tests.docyard.test_stdio import ODD_SERVER
+from tests.stdio_client import ENVELOPE, ByHand, Era, connect, environment, line_of, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -52,15 +51,7 @@ async def listening(repo: Path, era: Era, *options: str) -> AsyncIterator[tuple[
         if isinstance(message, ToolListChangedNotification):
             listener.hear()
 
-    command = serving(repo, *options)
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment())
-    me = Implementation(name="tester", version="1")
-    async with Client(
-        stdio_client(parameters),
-        mode=era,
-        client_info=me,
-        message_handler=receive if era == "legacy" else None,
-    ) as connected:
+    async with connect(serving(repo, *options), era, receive=receive) as connected:
         if era == "legacy":
             yield connected, listener
             return
@@ -150,7 +141,7 @@ async def test_the_first_list_waits_for_the_values_of_a_declared_key(repo: Path,
     (repo / "more.md").write_text("---\nproduct: rocket\n---\n# More\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
-    async with client(serving(repo), era) as connected:
+    async with connect(serving(repo), era) as connected:
         listed = await connected.list_tools()
         [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
         assert search.input_schema["properties"]["product"] == {
@@ -168,29 +159,15 @@ def test_the_first_list_does_not_wait_for_a_long_index(tmp_path: Path) -> None:
     assert server.end() == ""
 
 
-def _lines(*messages: dict[str, Any]) -> bytes:
-    return b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages)
-
-
-def _modern(number: int, method: str, **params: Any) -> dict[str, Any]:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    return {"id": number, "method": method, "params": {**params, "_meta": meta}}
-
-
 def test_a_client_that_listens_and_hangs_up_ends_the_server(repo: Path) -> None:
-    sent = _lines(
-        _modern(1, "subscriptions/listen", notifications={"toolsListChanged": True}),
-        _modern(2, "tools/call", name="search_docs", arguments={"query": "backoff"}),
-    )
-    done = subprocess.run(
-        serving(repo), input=sent, capture_output=True, env=environment(), timeout=PATIENCE, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    listen = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
+    search = {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": ENVELOPE}
+    server = ByHand(serving(repo), handshake=False)
+    server.write(line_of({"id": 1, "method": "subscriptions/listen", "params": listen}))
+    server.write(line_of({"id": 2, "method": "tools/call", "params": search}))
+    server.close_input()
+    answers = server.rest()
+    assert server.ended() == (0, "")
     methods = [answer.get("method") for answer in answers]
     assert "notifications/subscriptions/acknowledged" in methods
     [found] = [answer for answer in answers if answer.get("id") == 2]

@@ -14,10 +14,9 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -26,17 +25,24 @@ from mcp_types import CONNECTION_CLOSED
 from docyard.protocol.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
 from docyard.stdin import INVALID_REQUEST, LINE_LIMIT
 from tests import warm
-from tests.docyard.by_hand import ENVELOPE, INITIALIZE, ROOT, ByHand, environment, serving
 from tests.docyard.conftest import Git
+from tests.stdio_client import (
+    ENVELOPE,
+    HANDSHAKE,
+    PATIENCE,
+    ROOT,
+    ByHand,
+    Message,
+    environment,
+    line_of,
+    serving,
+)
 
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
 MEMORY_LIMIT_MB = 200
 GROWTH_LIMIT_MB = 40
 END_LIMIT_S = 10.0
 IDLE_END_LIMIT_S = 2.0
-PATIENCE_S = 60.0
-
-Message = dict[str, Any]
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes that are not blocking, and signals")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
@@ -46,10 +52,6 @@ both_versions = pytest.mark.parametrize("is_stateless", [False, True], ids=["202
 def request(identity: int, method: str, is_stateless: bool, **params: object) -> bytes:
     fields = {**params, "_meta": ENVELOPE} if is_stateless else params
     return line_of({"id": identity, "method": method, "params": fields})
-
-
-def line_of(message: Message) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
 def mixed(is_stateless: bool) -> Iterator[bytes]:
@@ -78,7 +80,7 @@ def requests(is_stateless: bool) -> Iterator[bytes]:
 def by_hand(command: Sequence[str], *, handshake: bool) -> Iterator[ByHand]:
     """A server that is killed when it does not answer, so that a test fails rather than waits."""
     server = ByHand(command, handshake=handshake)
-    timer = threading.Timer(PATIENCE_S, server.process.kill)
+    timer = threading.Timer(PATIENCE, server.process.kill)
     timer.start()
     try:
         yield server
@@ -101,8 +103,7 @@ class Flood:
         assert self.process.stdout is not None
         self.stdin = self.process.stdin
         if not is_stateless:
-            self.stdin.write(line_of(INITIALIZE))
-            self.stdin.write(line_of({"method": "notifications/initialized"}))
+            self.stdin.write(b"".join(HANDSHAKE))
         self.stdin.write(request(-1, "tools/list", is_stateless))
         self.stdin.flush()
         while json.loads(self.process.stdout.readline())["id"] != -1:
@@ -139,7 +140,7 @@ class Flood:
         self.peak = max(self.peak, self.memory())
         start = time.monotonic()
         way(self)
-        assert self.process.wait(PATIENCE_S) == 0
+        assert self.process.wait(PATIENCE) == 0
         return time.monotonic() - start
 
 
@@ -240,21 +241,19 @@ def test_client_that_reads_slowly_gets_every_answer(repo: Path, is_stateless: bo
     def send() -> None:
         for number in asked:
             server.send(request(number, "tools/list", is_stateless).rstrip())
-        assert server.process.stdin is not None
-        server.process.stdin.close()
+        server.close_input()
 
     thread = threading.Thread(target=send)
     thread.start()
     answered = []
-    assert server.process.stdout is not None
-    while line := server.process.stdout.readline():
-        message = json.loads(line)
-        assert message["result"]["tools"]
-        answered.append(message["id"])
-        time.sleep(0.01)
-    thread.join(PATIENCE_S)
+    with suppress(EOFError):
+        while message := server.receive():
+            assert message["result"]["tools"]
+            answered.append(message["id"])
+            time.sleep(0.01)
+    thread.join(PATIENCE)
     assert sorted(answered) == asked
-    assert server.process.wait(PATIENCE_S) == 0
+    assert server.process.wait(PATIENCE) == 0
 
 
 @both_versions
@@ -311,7 +310,7 @@ def test_listening_clients_do_not_use_up_the_limit(repo: Path) -> None:
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + PATIENCE
     while not path.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -323,8 +322,7 @@ def test_write_that_runs_when_the_unread_client_closes_is_finished(tmp_path: Pat
     for number in range(1, REQUEST_LIMIT + 1):
         server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
-    assert server.process.stdout is not None
-    server.process.stdout.close()
+    server.close_output()
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(END_LIMIT_S) == 0
     assert (tmp_path / "done").exists()
@@ -343,8 +341,7 @@ def test_running_writes_at_a_signal_are_answered_to_a_reader(repo: Path, git: Gi
         answers = [server.receive()]
         server.process.send_signal(number)
         start = time.monotonic()
-        assert server.process.stdout is not None
-        answers += map(json.loads, server.process.stdout)
+        answers += server.rest()
         assert time.monotonic() - start < END_LIMIT_S
     answers = [answer for answer in answers if "id" in answer]
     done = [answer for answer in answers if "result" in answer]
@@ -369,8 +366,7 @@ def test_running_calls_at_a_signal_end_and_others_are_not_begun(tmp_path: Path, 
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         server.send(request(13, "ping", is_stateless).rstrip())  # behind the signal, so it is not read
-        assert server.process.stdout is not None
-        answers = [json.loads(line) for line in server.process.stdout]
+        answers = server.rest()
     assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 9))
     refused = {answer["id"]: answer["error"]["code"] for answer in answers if "error" in answer}
     assert refused == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
@@ -438,7 +434,7 @@ async def test_large_requests_wait_for_each_other() -> None:
         await requests.add(3, 1)
     assert scope.cancelled_caught
     await requests.remove(1)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         await requests.add(4, LINE_LIMIT - 10)
         for identity in (2, 4, "none"):
             await requests.remove(identity)
@@ -453,7 +449,7 @@ async def test_lines_arrive_whole_and_unreadable_ones_are_answered(ends: tuple[i
     output = OutputFile(answers_end, lambda: None)
     source = InputFile(ours, output, OpenRequests())
     ping = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         os.write(theirs, b"\xef\xbb\xbf" + ping % 1 + b"\r\n\n" + (ping % 2)[:9])
         assert json.loads(await source.readline())["id"] == 1
         os.write(theirs, (ping % 2)[9:] + b"\nodd\n" + ping % 3)
@@ -478,7 +474,7 @@ async def test_request_with_invalid_id_is_answered(ends: tuple[int, int], key: s
     source = InputFile(ours, output, OpenRequests())
     os.write(theirs, f'{{"jsonrpc":"2.0","{key}":{value},"method":"ping"}}\n'.encode())
     os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\u00e9"}}\n')
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         assert "notifications/odd" in await source.readline()
     output.close()
     error = json.loads(os.read(answers, 10_000))
@@ -498,7 +494,7 @@ async def test_closed_input_is_noticed_before_it_is_read(ends: tuple[int, int]) 
     await anyio.sleep(0.05)
     assert not source.closed.is_set()
     os.close(theirs)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         await source.closed.wait()
         for _ in range(9):
             assert await source.readline()
@@ -523,7 +519,7 @@ async def test_cancelled_write_is_finished_before_the_next(ends: tuple[int, int]
     lines: list[bytes] = []
     thread = threading.Thread(target=read)
     thread.start()
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         await output.write("2\n")
     await anyio.to_thread.run_sync(thread.join)
     assert lines == [b"1" * size + b"\n", b"2\n"]
@@ -536,7 +532,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
     broken = anyio.Event()
     output = OutputFile(ours, broken.set)
     os.close(theirs)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         await output.write("x" * 100_000)
         await broken.wait()
         await output.write("later")
@@ -547,7 +543,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
 async def test_output_that_is_not_read_stalls(ends: tuple[int, int]) -> None:
     theirs, ours = ends
     output = OutputFile(ours, lambda: None)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(output.write, "x" * 1_000_000)
             start = time.monotonic()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.docyard.by_hand import ENVELOPE, ByHand, serving
+from tests.stdio_client import ENVELOPE, ByHand, serving
 
 
 def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.docyard.by_hand import ENVELOPE, INITIALIZE, ByHand, serving
+from tests.stdio_client import ENVELOPE, INITIALIZE, ByHand, serving
 
 NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.docyard.by_hand import ByHand, serving
 from tests.repositories import Repo
+from tests.stdio_client import ByHand, serving
 from workspace.git.loose import loose_path
 
 NAMES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}

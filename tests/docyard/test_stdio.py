@@ -7,22 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
-from mcp_types import CallToolResult, Implementation
+from mcp import MCPError
+from mcp_types import CallToolResult
 
 from tests import warm
-from tests.docyard.by_hand import ByHand, environment, serving
 from tests.docyard.conftest import Git
+from tests.stdio_client import ByHand, Era, connect, environment, serving
 
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
 
-Era = Literal["auto", "legacy"]
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 pytestmark = pytest.mark.anyio
@@ -39,14 +36,6 @@ def serving_cold(repo: Path) -> list[str]:
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
-@asynccontextmanager
-async def client(command: Sequence[str], era: Era, name: str = "tester") -> AsyncIterator[Client]:
-    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=environment())
-    me = Implementation(name=name, version="1")
-    async with Client(stdio_client(parameters), mode=era, client_info=me) as connected:
-        yield connected
-
-
 def data_of(result: CallToolResult) -> dict[str, Any]:
     found = result.structured_content
     assert isinstance(found, dict)
@@ -54,7 +43,7 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
 
 
 async def test_a_document_is_written_and_found(repo: Path, git: Git, era: Era) -> None:
-    async with client(serving_cold(repo), era) as connected:
+    async with connect(serving_cold(repo), era) as connected:
         assert connected.protocol_version == VERSIONS[era]
         assert connected.server_info is not None
         assert connected.server_info.name == "docyard"
@@ -82,7 +71,7 @@ async def test_a_document_is_written_and_found(repo: Path, git: Git, era: Era) -
 
 
 async def test_the_list_of_tools_is_stable(repo: Path, era: Era) -> None:
-    async with client(serving(repo), era) as connected:
+    async with connect(serving(repo), era) as connected:
         first = await connected.list_tools(cache_mode="bypass")
         await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
         await connected.call_tool("search_docs", {"query": "guide"})
@@ -96,7 +85,7 @@ async def test_the_list_of_tools_is_stable(repo: Path, era: Era) -> None:
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(repo: Path, era: Era) -> None:
-    async with client(serving(repo), era) as connected:
+    async with connect(serving(repo), era) as connected:
         with pytest.raises(MCPError) as caught:
             await connected.call_tool("create_documents", {})
         assert caught.value.error.code == -32602
@@ -105,7 +94,8 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(repo: Path, era: Era)
 
 async def test_read_only_has_no_writers(repo: Path, git: Git, era: Era) -> None:
     before = git("rev-parse", "HEAD")
-    async with client(serving(repo, "--read-only", "--toolsets", "documents,tasks,search"), era) as connected:
+    command = serving(repo, "--read-only", "--toolsets", "documents,tasks,search")
+    async with connect(command, era) as connected:
         listed = await connected.list_tools()
         for tool in listed.tools:
             assert tool.annotations is not None
@@ -129,12 +119,12 @@ async def test_read_only_has_no_writers(repo: Path, git: Git, era: Era) -> None:
 async def test_the_clients_name_cannot_forge_a_trailer(
     tmp_path: Path, era: Era, name: str, cleaned: str
 ) -> None:
-    async with client([*warm.python(), ODD_SERVER, str(tmp_path)], era, name) as connected:
+    async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era, name=name) as connected:
         assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
 async def test_the_clients_name_stands_in_the_commit(repo: Path, git: Git, era: Era) -> None:
-    async with client(serving(repo), era, "Some Host") as connected:
+    async with connect(serving(repo), era, name="Some Host") as connected:
         await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
     assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
 
@@ -145,7 +135,7 @@ async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
     async def progress(done: float, total: float | None, message: str | None) -> None:
         seen.append((done, total, message))
 
-    async with client([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
+    async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
         assert data_of(result) == {"done": True}
     assert len(seen) > 3
@@ -156,9 +146,8 @@ async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
 async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era: Era) -> None:
     log = tmp_path / "log"
     command = [*warm.python(), ODD_SERVER, str(tmp_path)]
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment())
     with log.open("w") as stream:
-        async with Client(stdio_client(parameters, errlog=stream), mode=era) as connected:
+        async with connect(command, era, log=stream) as connected:
             result = await connected.call_tool("broken", {})
             assert result.is_error
             data = data_of(result)
@@ -172,7 +161,7 @@ async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era:
 
 
 async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era) -> None:
-    async with client([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
+    async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
         result = await connected.call_tool("surrogate", {})
         assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"

@@ -16,14 +16,14 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
-from mcp_types import Implementation
+from mcp import Client, MCPError
 
 from tests.acceptance.server import surroundings
 from tests.repositories import Repo, normal
 from tests.soak import inspection
 from tests.soak.ledger import MARK
 from tests.soak.writer import shared_documents
+from tests.stdio_client import connect
 
 SEED = 20_240_301
 BURST = 24
@@ -144,15 +144,9 @@ async def _serve_once(repo: Repo, folder: Path, story: Story, is_killed: bool, i
 async def _serving(repo: Repo, home: Path, pid_file: Path) -> AsyncIterator[Client]:
     """A server whose process id is in `pid_file`, with the SDK's own client."""
     server = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
-    parameters = StdioServerParameters(
-        command="/bin/sh",
-        args=["-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *server],
-        env=dict(surroundings(home)),
-    )
+    command = ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *server]
     with open(os.devnull, "w") as log:
-        async with Client(
-            stdio_client(parameters, errlog=log), client_info=Implementation(name="soak", version="1")
-        ) as client:
+        async with connect(command, name="soak", variables=surroundings(home), log=log) as client:
             yield client
 
 
