@@ -17,7 +17,7 @@ class Turn:
     def __enter__(self) -> None:
         if not self._lock.acquire(timeout=_PATIENCE):
             # Imported here because a server answers its first questions without it.
-            from workspace.writing import Busy
+            from workspace.publishing.locks import Busy
 
             raise Busy("other calls are being written, one after the other")
 

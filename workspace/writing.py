@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from workspace.after_commit import attempt
 from workspace.edits.edit import Style
@@ -17,7 +17,7 @@ from workspace.objects import Signature
 from workspace.overlay import Overlay
 from workspace.plan import Plan, plan
 from workspace.proof import Proof, known_commit
-from workspace.publishing import Batch, BranchMoved, Publication, WorktreeBusy, mend, mend_pruned
+from workspace.publishing import Batch, WorktreeBusy, mend, mend_pruned, publish_with_retry
 from workspace.worktrees import operation
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from workspace.sight import Sight
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
-
-_ATTEMPTS = 4
-_RETRY_AFTER = 500  # milliseconds
 
 PERSON = "Docyard-Person"
 """The trailer that names the token by which it was known who asked for a commit."""
@@ -56,15 +53,6 @@ class SigningRequired(WorkspaceError):
     """The repository asks for signed commits, which Docyard does not make."""
 
     code = "SIGNING_REQUIRED"
-
-
-class Busy(WorkspaceError):
-    """Other writers were first, again and again. `retry_after_ms` says when to try again."""
-
-    code: ClassVar[str] = "BUSY"
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, fix="Send the same call again.", retry_after_ms=_RETRY_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +137,22 @@ class Call:
             mend(store)
             return written
         first = written.plan.snapshot
-        with Publication(store, branch, durable=self.workspace.durable and first.config.fsync) as publication:
-            for _ in range(_ATTEMPTS):
-                if written.commit != store.tip(branch):
-                    written = self._planned(branch, first)
-                if not written.changes:
-                    return written
-                self._ask(branch, written)
-                try:
-                    commit = publication.publish(self._batch(branch, written))
-                except BranchMoved:
-                    publication.hold()
-                    continue
-                attempt(partial(self._remember, written), None, "what you wrote counts as unread")
-                return Written(commit, True, written.plan)
-        raise Busy(
-            f"other programs moved the branch {_ATTEMPTS} times while this was written; nothing was changed"
-        )
+
+        def build(tip: str | None) -> Batch | None:
+            nonlocal written
+            if written.commit != tip:
+                written = self._planned(branch, first)
+            if not written.changes:
+                return None
+            self._ask(branch, written)
+            return self._batch(branch, written)
+
+        durable = self.workspace.durable and first.config.fsync
+        commit = publish_with_retry(store, branch, build, durable=durable)
+        if commit is None:
+            return written
+        attempt(partial(self._remember, written), None, "what you wrote counts as unread")
+        return Written(commit, True, written.plan)
 
     def _remember(self, written: Written) -> None:
         """Add what the client has written to what it has read."""

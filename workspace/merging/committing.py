@@ -8,7 +8,7 @@ from workspace.errors import WorkspaceError
 from workspace.git import GitStore
 from workspace.merging.trees import merge_commits
 from workspace.presence import BranchNotFound
-from workspace.publishing import Batch, publish_made
+from workspace.publishing import Batch, publish_with_retry
 from workspace.writing import ReadOnly, author_now, check_signing
 
 if TYPE_CHECKING:
@@ -77,31 +77,38 @@ def commit_merge(
     store = workspace.git
     if not isinstance(store, GitStore):
         raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
-    made: list[Merge] = []
 
-    def make(tip: str | None) -> Batch | None:
-        ours = workspace.snapshot(tip or _tip(workspace, branch))
-        merge = merge_commits(ours, workspace.snapshot(theirs), resolutions)
-        made[:] = [merge]
+    def merged(tip: str) -> Merge:
+        merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs), resolutions)
         if merge.is_done:
-            return None
+            return merge
         if merge.conflicts:
-            raise MergeConflict(merge.ours.commit, merge.conflicts, theirs)
+            raise MergeConflict(tip, merge.conflicts, theirs)
         if adjust is not None:
             merge = adjust(merge)
-            made[:] = [merge]
         if check is not None:
             check(merge)
         check_signing(merge.ours)
-        author = author_now(workspace, person)
-        return Batch(branch, merge.ours.commit, merge.changes, message(merge), author, parents=(theirs,))
+        return merge
 
     tip = _tip(workspace, branch)
+    merge = merged(tip)
+
+    def build(now: str | None) -> Batch | None:
+        nonlocal tip, merge
+        if now != tip:
+            tip = now or _tip(workspace, branch)
+            merge = merged(tip)
+            if merge.is_done:
+                return None
+        if confirm is not None:
+            confirm()
+        author = author_now(workspace, person)
+        return Batch(branch, tip, merge.changes, message(merge), author, parents=(theirs,))
+
     durable = workspace.durable and workspace.snapshot(tip).config.fsync
-    commit = publish_made(store, branch, make, durable=durable, confirm=confirm)
-    merge = made[0]
-    assert merge.ours.commit is not None
-    return Merged(commit or merge.ours.commit, merge, commit is not None)
+    commit = None if merge.is_done else publish_with_retry(store, branch, build, durable=durable)
+    return Merged(commit or tip, merge, commit is not None)
 
 
 def _tip(workspace: Workspace, branch: str) -> str:

@@ -25,14 +25,13 @@ from workspace.proposals.room import check_room
 from workspace.proposals.tips import Tips
 from workspace.proposals.union import union
 from workspace.proposals.words import InvalidWords
-from workspace.publishing import Batch, BranchMoved, Publication
+from workspace.publishing import Batch, publish_with_retry
 from workspace.trees import Whole
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
     from workspace.proposals.words import Author, Words
 
-_ATTEMPTS = 4
 _LOOKS = 20  # while others say something during each
 
 T = TypeVar("T")
@@ -155,7 +154,7 @@ class EventLog:
             changes = self._united(None, others) | new
             return Batch(BRANCH, tip, changes, message, signature, parents=others)
 
-        published = self._publish(store, batch)
+        published = publish_with_retry(store, BRANCH, batch, durable=self._durable)
         if isinstance(published, Appended):
             return published
         return Appended(published, tuple(events))
@@ -206,7 +205,7 @@ class EventLog:
             changes = placed(ours, self._united(ours, [theirs]))
             return Batch(BRANCH, ours, changes, message, signature, parents=(theirs,))
 
-        return self._publish(store, batch)
+        return publish_with_retry(store, BRANCH, batch, durable=self._durable)
 
     def _united(self, base: str | None, others: Sequence[str]) -> Changes:
         """What the union with other commits changes in the files of a base."""
@@ -237,24 +236,6 @@ class EventLog:
         discussion = self.read()
         found = tuple(event for event in discussion.of(proposal).events if event.request == key)
         return Appended(discussion.tips[0], found, repeated=True) if found else None
-
-    def _publish(self, store: GitStore, batch: Callable[[str | None], Batch | T]) -> str | T:
-        """Publishes what is made for the branch's tip, again where another writer was first.
-
-        What is made may be no batch, and is then the answer.
-        """
-        with Publication(store, BRANCH, durable=self._durable) as publication:
-            for _ in range(_ATTEMPTS):
-                made = batch(store.tip(BRANCH))
-                if not isinstance(made, Batch):
-                    return made
-                try:
-                    return publication.publish(made)
-                except BranchMoved:
-                    publication.hold()
-        from workspace.writing import Busy
-
-        raise Busy(f"other programs moved the branch {_ATTEMPTS} times; nothing was changed")
 
     def _store(self) -> GitStore:
         if isinstance(self._git, GitStore):

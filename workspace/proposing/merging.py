@@ -16,7 +16,8 @@ from workspace.proposing.actor import Acted
 from workspace.proposing.branches import ProposalEnded, check_alive, store_of, target_tip
 from workspace.proposing.gate import judged
 from workspace.proposing.saying import NeedsPerson, ProposalMoved, needs_person
-from workspace.writing import Busy, trailers_of
+from workspace.publishing import Busy
+from workspace.writing import trailers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,9 +20,9 @@ from workspace.proposing.actor import Acted
 from workspace.proposing.branches import check_alive, local_tip, store_of, target_tip
 from workspace.proposing.decisions import ConflictChanged
 from workspace.proposing.unanswered import DECIDED
-from workspace.publishing import Batch, BranchMoved, publish
+from workspace.publishing import Batch, BranchMoved, Busy, publish
 from workspace.trees import Whole
-from workspace.writing import HAND, Busy, author_now, trailers_of
+from workspace.writing import HAND, author_now, trailers_of
 
 _ATTEMPTS = 4
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
-from workspace.publishing.locks import AnotherWriter, CannotWrite, Locked
-from workspace.publishing.making import Make, publish_made
-from workspace.publishing.publish import BranchMoved, Publication, publish
+from workspace.publishing.locks import AnotherWriter, Busy, CannotWrite, Locked
+from workspace.publishing.publish import BranchMoved, Publication, publish, publish_with_retry
 from workspace.publishing.recovery import Recovered, mend, mend_pruned, recover
 from workspace.publishing.refs import InvalidBranch, RefConflict
 
@@ -14,10 +13,10 @@ __all__ = [
     "AnotherWriter",
     "Batch",
     "BranchMoved",
+    "Busy",
     "CannotWrite",
     "InvalidBranch",
     "Locked",
-    "Make",
     "Publication",
     "Recovered",
     "RefConflict",
@@ -26,6 +25,6 @@ __all__ = [
     "mend",
     "mend_pruned",
     "publish",
-    "publish_made",
+    "publish_with_retry",
     "recover",
 ]

@@ -25,6 +25,7 @@ WORKTREE_LOCKED = ("index", "HEAD")
 _PAUSE_FOR_GIT = 0.008
 _PAUSE_FOR_DOCYARD = 0.002
 _AFTER_GIT = 0.1
+_RETRY_AFTER_MS = 500
 
 
 class Locked(WorkspaceError):
@@ -41,6 +42,15 @@ class Locked(WorkspaceError):
             file=file,
         )
         self.file = file
+
+
+class Busy(WorkspaceError):
+    """Other writers were first, again and again. `retry_after_ms` says when to try again."""
+
+    code: ClassVar[str] = "BUSY"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, fix="Send the same call again.", retry_after_ms=_RETRY_AFTER_MS)
 
 
 class AnotherWriter(Locked):

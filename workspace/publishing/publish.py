@@ -16,7 +16,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from workspace.after_commit import attempt, note_commit
 from workspace.errors import WorkspaceError
@@ -30,6 +30,7 @@ from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConfli
 from workspace.publishing.journal import Journal
 from workspace.publishing.locks import (
     WORKTREE_LOCKED,
+    Busy,
     CannotWrite,
     LinkedLock,
     docyard_lock,
@@ -40,7 +41,10 @@ from workspace.publishing.recovery import Recovered, has_worktrees, index_locks,
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
 from workspace.trees import Whole
 
+T = TypeVar("T")
+
 _ATTEMPTS = 5
+_REBUILDS = 4
 _AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written HEAD
 
 
@@ -324,6 +328,31 @@ def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
     """Publish one batch in a turn of its own. Raises what `Publication` and its `publish` raise."""
     with Publication(store, batch.branch, durable=durable) as publication:
         return publication.publish(batch)
+
+
+def publish_with_retry(
+    store: GitStore, branch: str, build: Callable[[str | None], Batch | T], *, durable: bool
+) -> str | T:
+    """Publish the batch that `build` makes of the branch's tip, and return its commit.
+
+    `build` is called in this writer's turn, with None before the first commit, and again where a person moved
+    the branch meanwhile: then Git's locks are held. What is slow is better prepared before, for the tip as it
+    was. If `build` returns no batch, nothing is published, and that is returned.
+
+    Raises Busy, what `build` raises, and what `Publication` and its `publish` raise.
+    """
+    with Publication(store, branch, durable=durable) as publication:
+        for _ in range(_REBUILDS):
+            built = build(store.tip(branch))
+            if not isinstance(built, Batch):
+                return built
+            try:
+                return publication.publish(built)
+            except BranchMoved:
+                publication.hold()
+    raise Busy(
+        f"other programs moved the branch {_REBUILDS} times while this was written; nothing was changed"
+    )
 
 
 def _protected(objects: BatchObjects) -> bool:

@@ -18,9 +18,9 @@ from workspace.merging.conflict import Choice, Conflict, InvalidResolution
 from workspace.merging.trees import WHOLE, FileConflict, Room, file_at, merge_commits
 from workspace.messages import commit_message
 from workspace.policy.rules import Protected, named
-from workspace.publishing import WorktreeBusy
+from workspace.publishing import Busy, WorktreeBusy
 from workspace.trees import Whole
-from workspace.writing import HAND, Busy, is_for_proposal
+from workspace.writing import HAND, is_for_proposal
 
 if TYPE_CHECKING:
     from workspace.git import Entry, GitReader

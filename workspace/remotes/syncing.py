@@ -18,7 +18,7 @@ from workspace.git.remotes import GitRemotes, RemoteMoved
 from workspace.merging.committing import MergeConflict
 from workspace.merging.trees import UnrelatedHistories
 from workspace.proposals.event_log import EventLog
-from workspace.publishing import BranchMoved, mend
+from workspace.publishing import BranchMoved, Busy, mend
 from workspace.remotes.beside import DISCUSSION, Beside, travelling
 from workspace.remotes.choosing import Chosen, chosen
 from workspace.remotes.exchanging import Exchanging
@@ -27,7 +27,7 @@ from workspace.remotes.joining import join
 from workspace.remotes.states import Stand, State
 from workspace.remotes.turn import turn
 from workspace.remotes.unpushed import Unpushed, ahead
-from workspace.writing import Busy, DetachedHead, ReadOnly, author_now
+from workspace.writing import DetachedHead, ReadOnly, author_now
 
 if TYPE_CHECKING:
     from workspace.git.remote_calls import Progress

@@ -20,9 +20,9 @@ from workspace.merging.trees import WHOLE, Merge
 from workspace.paths import InvalidPath
 from workspace.plan import Mode
 from workspace.presence import BranchNotFound
-from workspace.publishing import Batch, Publication, WorktreeBusy, WorktreeConflict, publish
+from workspace.publishing import Batch, Busy, Publication, WorktreeBusy, WorktreeConflict, publish
 from workspace.workspace import Workspace
-from workspace.writing import Busy, ReadOnly, SigningRequired
+from workspace.writing import ReadOnly, SigningRequired
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
 TWICE, WELL = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")

@@ -21,9 +21,9 @@ from workspace.proposals import told
 from workspace.proposals.discussion import BRANCH, Discussion
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.words import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
-from workspace.publishing import AnotherWriter, BranchMoved, Publication
+from workspace.publishing import AnotherWriter, BranchMoved, Busy, Publication
 from workspace.requests import KeyReused
-from workspace.writing import Busy, ReadOnly
+from workspace.writing import ReadOnly
 
 OTHER_ID = "z0000001"
 
