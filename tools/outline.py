@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workspace.addresses import task_address
+from workspace.section_text import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +84,7 @@ def cut_hint(document: Document) -> str | None:
 
 def first_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
     """Return the first section with text of its own, which says more than a heading; else the first one."""
-    own = (item for item in sections if document.data[item.body : item.end].strip())
+    own = (item for item in sections if own_text(document, item))
     return next(own, sections[0] if sections else None)
 
 

@@ -23,7 +23,7 @@ from workspace.addresses import (
     task_address,
 )
 from workspace.errors import WorkspaceError
-from workspace.lines import BLANK
+from workspace.section_text import own_text, whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -168,10 +168,10 @@ class Twins:
         if len(rest) == len(others) == 1:
             self._twins[rest[0].position] = others[0]
             return
-        for feature in (_title, _own_text, _whole_text):
+        for feature in (_title, own_text, whole_text):
             rest, others = self._pair_unique(rest, others, feature)
-        if rest and [_whole_text(self.old, item) for item in rest] == [
-            _whole_text(self.new, item) for item in others
+        if rest and [whole_text(self.old, item) for item in rest] == [
+            whole_text(self.new, item) for item in others
         ]:
             # They are alike as they were: whichever is meant, the text is the same.
             self._twins.update((item.position, twin) for item, twin in zip(rest, others, strict=True))
@@ -211,14 +211,6 @@ def _title(document: Document, section: Section) -> str:
     return section.title
 
 
-def _own_text(document: Document, section: Section) -> bytes:
-    return document.data[section.body : section.end].strip(BLANK)
-
-
-def _whole_text(document: Document, section: Section) -> bytes:
-    return document.data[section.body : section.tree_end].strip(BLANK)
-
-
 def _gone(document: Document, section: Section) -> SectionNotFound:
     known = [item.key for item in document.sections]
     return SectionNotFound(
@@ -233,7 +225,7 @@ def _gone(document: Document, section: Section) -> SectionNotFound:
 def _same_task(old: Document, section: Section, task: Task, new: Document, twin: Section) -> Task:
     """The task of a section's new version: the same index where nothing changed, else the same title."""
     before, after = old.tasks(section), new.tasks(twin)
-    if _own_text(old, section) == _own_text(new, twin):
+    if own_text(old, section) == own_text(new, twin):
         return next(item for item in after if item.index == task.index)
     name = _titles(before)[task.index]
     alike = sum(titles == name for titles in _titles(before).values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from workspace.addresses import SectionNotFound
 from workspace.carry import Conflict, Twins
-from workspace.lines import BLANK
+from workspace.section_text import own_text, telling_text, whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ class Descent:
             return self._of_the_same_text(section) or self._below_its_parent(section)
 
     def _of_the_same_text(self, section: Section) -> Section | None:
-        for text in (_own_text, _whole_text):
+        for text in (own_text, whole_text):
             words = text(self._old, section)
             if words and sum(text(self._old, item) == words for item in self._old.sections) == 1:
                 same = [item for item in self._new.sections if text(self._new, item) == words]
@@ -82,16 +82,3 @@ def same_name(one: Section, other: Section) -> bool:
 
 def _says(document: Document, words: bytes) -> list[Section]:
     return [item for item in document.sections if telling_text(document, item) == words]
-
-
-def telling_text(document: Document, section: Section) -> bytes:
-    """What a section says itself, without its heading; if that is nothing, what its subsections say too."""
-    return _own_text(document, section) or _whole_text(document, section)
-
-
-def _own_text(document: Document, section: Section) -> bytes:
-    return document.data[section.body : section.end].strip(BLANK)
-
-
-def _whole_text(document: Document, section: Section) -> bytes:
-    return document.data[section.body : section.tree_end].strip(BLANK)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
-from workspace.descent import Descent, elsewhere, telling_text
+from workspace.descent import Descent, elsewhere
 from workspace.renames import Renames
+from workspace.section_text import telling_text
 from workspace.snapshot import NotADocument, check_pointer
 
 if TYPE_CHECKING:

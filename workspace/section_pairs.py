@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workspace.carry import Twins
-from workspace.lines import BLANK
+from workspace.section_text import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,11 +48,6 @@ def _pair_the_last(old: Document, new: Document, pairs: dict[int, int]) -> None:
     for name, positions in come.items():
         if len(positions) == 1 and len(left.get(name, ())) == 1:
             pairs[positions[0]] = left[name][0]
-
-
-def own_text(document: Document, section: Section) -> bytes:
-    """What a section says itself, without its heading and the blank lines around it."""
-    return document.data[section.body : section.end].strip(BLANK)
 
 
 def _by_text(document: Document, sections: Sequence[Section]) -> dict[bytes, int]:

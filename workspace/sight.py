@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.lines import BLANK
+from workspace.section_text import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +25,7 @@ _REMEMBERED = 50_000
 
 def digest(document: Document, section: Section) -> bytes | None:
     """The SHA-256 of a section's own text; None where it says nothing."""
-    text = document.data[section.body : section.end].strip(BLANK)
+    text = own_text(document, section)
     if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
         text = above + b"\n\n" + text
     return hashlib.sha256(text).digest() if text else None

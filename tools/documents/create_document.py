@@ -10,6 +10,7 @@ from tools.answers import Answer, call
 from tools.arguments import InvalidArguments, asked_of, read
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
+from workspace.section_text import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +129,7 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     empty = [
         section.address
         for section in (document.sections if document else ())
-        if not section.is_preamble and document and not document.data[section.body : section.tree_end].strip()
+        if not section.is_preamble and document and not whole_text(document, section)
     ]
     if empty:
         edit = call(

@@ -14,6 +14,7 @@ from tools.targets import target
 from tools.tasks.task_fields import progress_after
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
+from workspace.section_text import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -150,7 +151,7 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
     slug = last.answer.get("slug")
     document = written.document(last.path)
     section = next((item for item in document.sections if item.address == slug), None) if document else None
-    if section and document and not document.data[section.body : section.tree_end].strip():
+    if section and document and not whole_text(document, section):
         edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
         return f"Write it with {edit}"
     named: dict[str, object] = {} if slug is None else {"slug": slug}

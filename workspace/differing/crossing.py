@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.descent import same_name, telling_text
+from workspace.descent import same_name
 from workspace.differing.comparison import kept_changes
 from workspace.history.likeness import DESTINATION
+from workspace.section_text import telling_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -26,7 +26,7 @@ from workspace.edits.named_place import TOP_LEVEL, named_place
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import insert_block
 from workspace.edits.update_content import UpdateContent
-from workspace.lines import BLANK
+from workspace.section_text import whole_text
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
@@ -80,7 +80,7 @@ class AddSection(DocumentOperation):
         """The section of the same title in the same place, if it is empty; one with text is an error."""
         for child in document.children(parent):
             if child.title.casefold() == title.casefold():
-                if not document.data[child.body : child.tree_end].strip(BLANK):
+                if not whole_text(document, child):
                     return child
                 raise SectionExists(
                     f"{document.path} already has the section '{child.address}', and it is not empty",

@@ -12,7 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workspace.carry import Twins
-from workspace.descent import Descent, same_name, telling_text
+from workspace.descent import Descent, same_name
+from workspace.section_text import telling_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,11 +10,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.descent import elsewhere, telling_text
+from workspace.descent import elsewhere
 from workspace.history.likeness import most_alike, origin
 from workspace.history.places import Place, absent, section_of
 from workspace.history.skipping import edit_between
 from workspace.renames import Renames
+from workspace.section_text import telling_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,6 +17,7 @@ from workspace.git import DamagedRepository
 from workspace.lineage import Lineage
 from workspace.lines import BLANK
 from workspace.proposals.words import MAX_QUOTE, InvalidWords, Place
+from workspace.section_text import own_text
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
@@ -147,7 +148,7 @@ def _at(following: Following, tree: str, place: Place) -> Followed | None:
 
 def _text(document: Document, section: Section | None) -> bytes:
     """The text that a comment is about: a section's own, without its heading, so that a rename keeps it."""
-    return document.data if section is None else document.data[section.body : section.end].strip(BLANK)
+    return document.data if section is None else own_text(document, section)
 
 
 def _digest(data: bytes) -> str:
