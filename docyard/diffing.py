@@ -82,7 +82,7 @@ def _before(new: Snapshot) -> Snapshot:
 
 def _parting(old: Snapshot, new: Snapshot) -> Snapshot:
     """Where two commits part: of several such places, the one that shows least of the first's own."""
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
     from workspace.reviewing.bases import Bases
 
     base = Bases(new.git, Graph(new.git)).of(old.commit or "", new.commit or "")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from workspace.git import GitReader
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
     from workspace.workspace import Workspace
 
 MAX_REF = 1_000
@@ -187,7 +187,7 @@ def _proposed(git: GitReader, name: str) -> str | None:
 
 def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
     """The newest of the first parents that was committed at a moment or before it."""
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
 
     graph = Graph(git)
     id, commit = start, graph.node(start)
@@ -208,7 +208,7 @@ def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:
     """The commit that is reached from one by steps such as `~2^`."""
     if not steps:
         return id
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
 
     graph = Graph(git)
     try:

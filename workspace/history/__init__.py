@@ -1,6 +1,5 @@
 """The history of a document or section: which commits changed it, and who wrote each of its lines.
 
-graph.py         commits, and the paths in their trees, as bytes
 places.py        where something stands in one commit
 skipping.py      edits that stand beside a section, told without a parse
 origins.py       where it was in the commit before

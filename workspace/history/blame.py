@@ -15,7 +15,7 @@ from workspace.history.matching import matched
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
     from workspace.history.places import Place, Versions
     from workspace.history.steps import Station, Step, Steps
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from workspace.git import GitReader
+    from workspace.git.ancestry import Graph
     from workspace.history.change import Change
-    from workspace.history.graph import Graph
 
 DISCUSSION = "docyard/discussion"
 """Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""

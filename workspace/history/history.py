@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.addresses import SectionNotFound, read_fragment, resolve_section, section_not_found
 from workspace.errors import WorkspaceError
+from workspace.git.ancestry import Graph
 from workspace.history.blame import Blame, BlamedLine
 from workspace.history.brought import with_proposals
-from workspace.history.graph import Graph
 from workspace.history.places import Place, Versions, absent
 from workspace.history.steps import Station, Steps
 from workspace.history.told import Told, told

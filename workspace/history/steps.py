@@ -16,7 +16,7 @@ from workspace.history.places import absent
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
     from workspace.history.places import Place, Versions
 
 

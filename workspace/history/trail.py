@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workspace.git import GitReader
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
     from workspace.history.places import Versions
     from workspace.history.steps import Step, Steps
 

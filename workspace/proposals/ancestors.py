@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
 
 SLACK = 24 * 60 * 60
 """Seconds by which a commit may claim to be older than its parent."""

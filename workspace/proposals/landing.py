@@ -16,7 +16,7 @@ from workspace.proposals.ancestors import ASTRAY, SLACK, reached
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
 
 TRAILER = "Docyard-Proposal"
 REFRESH = "Docyard-Refresh"

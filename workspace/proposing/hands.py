@@ -12,7 +12,7 @@ from workspace.writing import HAND, PERSON
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
     from workspace.objects import Commit
 
 _CLIENT = "Docyard-Client"

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workspace.after_commit import attempt, note_commit
-from workspace.history.graph import Graph
+from workspace.git.ancestry import Graph
 from workspace.proposals.event_log import Appended, EventLog, check_same
 from workspace.proposals.proposal import Proposal, Proposals
 from workspace.requests import KeyReused

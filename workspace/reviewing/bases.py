@@ -15,7 +15,7 @@ from workspace.proposals.ancestors import SLACK
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
-    from workspace.history.graph import Graph
+    from workspace.git.ancestry import Graph
 
 _MOST = 50_000  # commits of a proposal that are followed one by one
 _TARGETS = 4

@@ -10,8 +10,8 @@ from workspace.proposals.ancestors import reached
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
+    from workspace.git.ancestry import Graph
     from workspace.history import Told
-    from workspace.history.graph import Graph
 
 MOST = 100
 """Commits that are looked at."""

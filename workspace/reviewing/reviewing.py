@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
-from workspace.history.graph import Graph
+from workspace.git.ancestry import Graph
 from workspace.kept import Kept
 from workspace.proposals import State
 from workspace.reviewing.bases import Bases

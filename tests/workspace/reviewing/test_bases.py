@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.workspace.reviewing.scene import Scene
-from workspace.history.graph import Graph
+from workspace.git.ancestry import Graph
 from workspace.reviewing.bases import Bases
 
 PARENTS = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=2, unique=True), min_size=2, max_size=14)

@@ -11,10 +11,10 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 _KEPT = 50_000
 _HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspace.git import DamagedRepository, Entry, Signature
-from workspace.history.graph import find_entry, parse_node, route_of
+from workspace.git.ancestry import find_entry, parse_node, route_of
 from workspace.objects import FILE_MODE, TREE_MODE, commit_bytes, parse_tree, tree_bytes
 
 IDS = st.binary(min_size=20, max_size=20).map(bytes.hex)
