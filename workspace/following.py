@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from workspace.document import Document, Section
     from workspace.git import GitReader
 
+MOST = 1_000
+"""First parents that are looked back on."""
+
 _LOOKED_INTO = 100  # other documents of one step
 
 

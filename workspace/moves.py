@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.addresses import read_fragment, sections_named
-from workspace.following import Following, Place
+from workspace.following import MOST, Following, Place
 from workspace.git import DamagedRepository
-from workspace.lineage import MOST, Lineage
+from workspace.git.ancestry import Graph
 from workspace.renames import Renames
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from workspace.document import Document, Section
     from workspace.git import GitReader
-    from workspace.lineage import State
+    from workspace.git.ancestry import Node
     from workspace.snapshot import Snapshot
 
 _READ = 1_500_000  # bytes of old documents that one answer may read
@@ -46,7 +46,7 @@ class Moves:
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
-        self._lineage = Lineage(git)
+        self._graph = Graph(git)
         self._answers: OrderedDict[tuple[str, str, str | None], Move | None] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -67,8 +67,10 @@ class Moves:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
+        self._graph.look()
         try:
-            found = _Search(self._git, tip, self._lineage.of(tip.commit)).find(path, fragment)
+            states = self._graph.first_parents(tip.commit, most=MOST)
+            found = _Search(self._git, tip, states).find(path, fragment)
         except DamagedRepository:
             found = None
         with self._lock:
@@ -98,7 +100,7 @@ def renamed_documents(tip: Snapshot, most: int = MOST) -> Mapping[str, str]:
     """The old paths of documents that the last commits renamed, each with the path that it has at the tip."""
     if tip.commit is None:
         return {}
-    states = Lineage(tip.git, most).of(tip.commit)
+    states = Graph(tip.git).first_parents(tip.commit, most=most)
     leads: dict[str, str] = {}  # where what stood at a path, before the commit looked at, is at the tip
     moved: dict[str, str] = {}
     for new, old in pairwise(states):
@@ -117,7 +119,7 @@ def renamed_documents(tip: Snapshot, most: int = MOST) -> Mapping[str, str]:
 class _Search:
     """One search along the states of a branch, newest first."""
 
-    def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[State]) -> None:
+    def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[Node]) -> None:
         self._tip, self._states = tip, states
         self._following = Following(git, tip.config.is_document, _READ)
 
@@ -128,13 +130,13 @@ class _Search:
         age, place = origin
         # By an alias, or the slug of a heading, it may stand where it stood: the name alone is gone.
         is_named_otherwise = age > 0 and fragment is not None and place.address != (path, fragment)
-        moved = self._states[age - 1].commit if is_named_otherwise else None
+        moved = self._states[age - 1].id if is_named_otherwise else None
         for newer in range(age - 1, -1, -1):
             later = self._following.step(place, self._states[newer + 1].tree, self._states[newer].tree)
             if later is None:
                 return None
             if later.address != place.address:
-                moved = self._states[newer].commit
+                moved = self._states[newer].id
             place = later
         if moved is None or place.path not in self._tip.documents:
             return None

@@ -187,21 +187,13 @@ def _proposed(git: GitReader, name: str) -> str | None:
 
 def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
     """The newest of the first parents that was committed at a moment or before it."""
-    from workspace.git.ancestry import Graph
+    from workspace.git.ancestry import Graph, first_parents
 
-    graph = Graph(git)
-    id, commit = start, graph.node(start)
-    while commit.time > moment:
-        if not commit.parents:
-            raise _before(git, commit.time, ref, "the first commit is of")
-        id = commit.parents[0]
-        try:
-            commit = graph.node(id)
-        except DamagedRepository:
-            if not git.is_shallow:
-                raise
-            raise _before(git, commit.time, ref, "this clone is shallow and begins at") from None
-    return id
+    for commit in first_parents(Graph(git).node, git.boundary, start):
+        if commit.time <= moment:
+            return commit.id
+    reason = "this clone is shallow and begins at" if commit.parents else "the first commit is of"
+    raise _before(git, commit.time, ref, reason)
 
 
 def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:

@@ -15,11 +15,11 @@ import re
 import threading
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.ancestry import first_parents
 from workspace.messages import read_trailers
 
 if TYPE_CHECKING:
@@ -77,6 +77,14 @@ class Recorded:
     result: Mapping[str, object]
 
 
+class _Seen(NamedTuple):
+    """A commit that was read, and the key of its request."""
+
+    id: str
+    parents: tuple[str, ...]
+    key: str | None
+
+
 class RequestLog:
     """The keyed requests on a branch's way of first parents. Safe in several threads.
 
@@ -86,9 +94,7 @@ class RequestLog:
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
-        self._commits: list[str] = []  # newest first
-        self._before: str | None = None  # the first parent of the last of them
-        self._keys: dict[str, str] = {}  # by commit
+        self._commits: dict[str, _Seen] = {}  # newest first
         self._lock = threading.Lock()
 
     def repeated(self, tip: str | None, request: Request) -> Recorded | None:
@@ -107,48 +113,22 @@ class RequestLog:
         if tip is None:
             return None
         with self._lock:
-            self._follow(tip)
-            for commit in reversed(self._commits):
-                if self._keys.get(commit) == key:
+            walk = first_parents(self._read, self._git.boundary, tip, most=KEPT)
+            self._commits = {seen.id: seen for seen in walk}
+            for commit, seen in reversed(self._commits.items()):
+                if seen.key == key:
                     found = _recorded(commit, self._git.commit(commit).message)
                     if found is not None:
                         return found
         return None
 
-    def _follow(self, tip: str) -> None:
-        """Brings the list to a tip; what both have in common is not read again."""
-        known = {commit: place for place, commit in enumerate(self._commits)}
-        commits: list[str] = []
-        keys = dict(self._keys)
-        at: str | None = tip
-        while at is not None and len(commits) < KEPT:
-            if at in known:
-                old = self._commits[known[at] :]
-                room = KEPT - len(commits)
-                at = old[room] if len(old) > room else self._before
-                commits += old[:room]
-                known = {}
-                continue
-            try:
-                commit = self._git.commit(at)
-            except DamagedRepository:
-                if commits and self._is_boundary(commits[-1]):
-                    break
-                raise
-            commits.append(at)
-            key = read_trailers(commit.message).get(_KEY)
-            if key is not None:
-                keys[at] = key
-            at = commit.parents[0] if commit.parents else None
-        self._commits, self._before = commits, at
-        self._keys = {commit: keys[commit] for commit in commits if commit in keys}
-
-    def _is_boundary(self, commit: str) -> bool:
-        """Whether a commit's parents were left out of a shallow clone (gitformat-shallow)."""
-        try:
-            return commit in (self._git.common_dir / "shallow").read_text("ascii").split()
-        except (FileNotFoundError, UnicodeDecodeError):
-            return False
+    def _read(self, id: str) -> _Seen:
+        """Return what is kept of a commit; what two tips have in common is not read again."""
+        seen = self._commits.get(id)
+        if seen is None:
+            commit = self._git.commit(id)
+            seen = _Seen(id, commit.parents, read_trailers(commit.message).get(_KEY))
+        return seen
 
 
 def check_key(key: str) -> None:

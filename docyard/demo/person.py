@@ -66,13 +66,13 @@ def _commit_without_git(folder: Path, file: str, text: str) -> None:
 
 def _history_without_git(folder: Path) -> str:
     from workspace import trees
+    from workspace.git.ancestry import first_parents
     from workspace.workspace import Workspace
 
     workspace = Workspace.open(folder, read_only=True)
     lines: list[str] = []
-    following = workspace.tip()
-    while following:
-        commit = workspace.git.commit(following)
+    git, tip = workspace.git, workspace.tip()
+    for commit in first_parents(git.commit, git.boundary, tip) if tip is not None else ():
         parent = workspace.git.commit(commit.parents[0]).tree if commit.parents else None
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(commit.author.time))
         lines += [
@@ -87,5 +87,4 @@ def _history_without_git(folder: Path) -> str:
             *(f" {change.path}" for change in trees.changes(workspace.git, parent, commit.tree)),
             "",
         ]
-        following = commit.parents[0] if commit.parents else None
     return "\n".join(lines).rstrip()

@@ -1,13 +1,25 @@
-"""Commits and trees read as bytes, held against the parsers of whole objects."""
+"""Commits and trees read as bytes, held against the parsers of whole objects; walks, held against git."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.git import DamagedRepository, Entry, Signature
-from workspace.git.ancestry import find_entry, parse_node, route_of
+from tests.repositories import Repo
+from workspace.git import DamagedRepository, Entry, GitReader, GitStore, Signature
+from workspace.git.ancestry import (
+    ASTRAY,
+    SLACK,
+    Graph,
+    commits_between,
+    find_entry,
+    first_parents,
+    parse_node,
+    route_of,
+)
 from workspace.objects import FILE_MODE, TREE_MODE, commit_bytes, parse_tree, tree_bytes
 
 IDS = st.binary(min_size=20, max_size=20).map(bytes.hex)
@@ -41,11 +53,71 @@ def test_a_commit_is_its_tree_its_parents_and_its_time(
     tree: str, parents: list[str], time: int, words: str
 ) -> None:
     author, committer = Signature("A > B", "a@example.org", 5), Signature(words, "c@example.org", time, 90)
-    node = parse_node(commit_bytes(tree, parents, author, committer, "tree 0\nparent 1\n"))
-    assert node == (tree, tuple(parents), time)
+    node = parse_node("0" * 40, commit_bytes(tree, parents, author, committer, "tree 0\nparent 1\n"))
+    assert node == ("0" * 40, tree, tuple(parents), time)
 
 
 @pytest.mark.parametrize("data", [b"", b"tree x\n", b"tree " + b"0" * 40 + b"\n"])
 def test_what_is_no_commit_is_damaged(data: bytes) -> None:
     with pytest.raises(DamagedRepository):
-        parse_node(data)
+        parse_node("0" * 40, data)
+
+
+@pytest.fixture
+def line(repo: Repo) -> list[str]:
+    """The commits of a repository whose every third is a merge, newest first on its first parents."""
+    for number in range(6):
+        repo.commit({"a.md": f"# {number}\n"})
+        if number % 3 == 2:
+            repo.git("checkout", "-q", "-b", f"side-{number}", "HEAD~1")
+            repo.commit({f"{number}.md": "# Side\n"})
+            repo.git("checkout", "-q", "main")
+            repo.git("merge", "-q", "--no-ff", "-m", "Merge", f"side-{number}")
+    return repo.git("rev-list", "--first-parent", "HEAD").split()
+
+
+def _walked(git: GitReader, tip: str, most: int | None = None) -> list[str]:
+    return [commit.id for commit in first_parents(git.commit, git.boundary, tip, most=most)]
+
+
+def test_first_parents_are_those_of_git(repo: Repo, line: list[str]) -> None:
+    git = GitReader(repo.path)
+    assert _walked(git, line[0]) == line
+    assert _walked(git, line[0], 3) == line[:3]
+    assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line
+    assert _walked(git, line[0], 0) == []
+
+
+def test_first_parents_end_where_a_shallow_clone_does(repo: Repo, line: list[str], tmp_path: Path) -> None:
+    repo.git("clone", "-q", "--depth", "3", f"file://{repo.path}", str(tmp_path / "clone"))
+    git = GitReader(tmp_path / "clone")
+    assert _walked(git, line[0]) == line[:3]
+    assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line[:3]
+
+
+def test_a_missing_commit_is_an_error_or_the_end(repo: Repo, line: list[str]) -> None:
+    (repo.path / ".git" / "objects" / line[3][:2] / line[3][2:]).unlink()
+    git = GitReader(repo.path)
+    with pytest.raises(DamagedRepository):
+        _walked(git, line[0])
+    assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line[:3]
+
+
+def test_first_parents_end_after_many_that_are_too_old(repo: Repo) -> None:
+    store = GitStore(repo.path)
+    tree, commits = store.put_tree(()), list[str]()
+    for number in range(ASTRAY + 10):
+        time = 1_000 if number < ASTRAY + 5 else 10 * SLACK
+        who = Signature("A", "a@example.org", time)
+        commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
+    found = Graph(store).first_parents(commits[-1], most=1_000, since=10 * SLACK)
+    assert [node.id for node in found] == commits[: -6 - ASTRAY : -1]
+
+
+def test_commits_between_are_those_of_git(repo: Repo, line: list[str]) -> None:
+    graph = Graph(GitReader(repo.path))
+    for base in line[1:]:
+        wanted = set(repo.git("rev-list", line[0], f"^{base}").split())
+        assert commits_between(graph, line[0], base, most=100) == (wanted, False)
+        assert commits_between(graph, base, line[0], most=100) == (frozenset(), False)
+    assert commits_between(graph, line[0], None, most=2)[1]

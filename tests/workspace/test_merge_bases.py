@@ -13,9 +13,14 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.history.streams import Made, history
 from workspace.git import DamagedRepository, GitReader, ShallowHistory
-from workspace.git.merge_bases import Ancestor, Ancestry, best_common_ancestors
+from workspace.git.ancestry import Node
+from workspace.git.merge_bases import Ancestry, best_common_ancestors
 
 FILES = {"a.md": b"# A\n"}
+
+
+def _node(parents: Sequence[str], time: int) -> Node:
+    return Node("", "", tuple(parents), time)
 
 
 def made(parents: Sequence[Sequence[int]], late: Sequence[int] = ()) -> list[Made]:
@@ -56,7 +61,7 @@ def test_in_many_graphs_the_formula_itself_says_the_same() -> None:
             above.append({n}.union(*(above[parent] for parent in these)))
         times = [chosen.randrange(5) for _ in range(size)]
         commits = {
-            str(n): Ancestor([str(parent) for parent in these], times[n]) for n, these in enumerate(parents)
+            str(n): _node([str(parent) for parent in these], times[n]) for n, these in enumerate(parents)
         }
         for one, other in itertools.combinations(range(size), 2):
             common = above[one] & above[other]
@@ -79,11 +84,11 @@ def test_the_table_of_commits_gives_the_same(tmp_path: Path) -> None:
 
 
 def test_only_what_came_since_is_read() -> None:
-    commits = {str(n): Ancestor([str(n - 1)] if n else [], n) for n in range(10_000)}
-    commits |= {"x": Ancestor(["9990"], 10_000), "y": Ancestor(["9995"], 10_001)}
+    commits = {str(n): _node([str(n - 1)] if n else [], n) for n in range(10_000)}
+    commits |= {"x": _node(["9990"], 10_000), "y": _node(["9995"], 10_001)}
     read = []
 
-    def look(id: str) -> Ancestor:
+    def look(id: str) -> Node:
         read.append(id)
         return commits[id]
 
@@ -108,7 +113,7 @@ def test_a_shallow_clone_says_so_where_it_matters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
 def test_where_a_shallow_clone_ends_is_an_ancestor_too(order: tuple[str, str]) -> None:
     # All of one second, so that the walk comes to either end first.
-    commits = {id: Ancestor(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}
+    commits = {id: _node(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}
     ancestry = Ancestry(commits.__getitem__, frozenset({"a"}))
     assert best_common_ancestors(*order, ancestry) == ("a",)
 
@@ -116,7 +121,7 @@ def test_where_a_shallow_clone_ends_is_an_ancestor_too(order: tuple[str, str]) -
 def test_commits_of_one_second_hide_no_ancestor_from_a_shallow_clone() -> None:
     for merged, ours, theirs, base, first in permutations("abcde"):
         parents = {merged: (ours, theirs), ours: (base,), theirs: (base,), base: (first,), first: ("gone",)}
-        commits = {id: Ancestor(found, 5) for id, found in parents.items()}
+        commits = {id: _node(found, 5) for id, found in parents.items()}
         ancestry = Ancestry(commits.__getitem__, frozenset({first}))
         assert best_common_ancestors(merged, theirs, ancestry) == (theirs,)
         assert best_common_ancestors(ours, theirs, ancestry) == (base,)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.repositories import Repo, normal, unborn
 from workspace.addresses import sections_named
 from workspace.document import Document, Section
-from workspace.lineage import Lineage
 from workspace.moves import Move, Moves, renamed_documents
 from workspace.snapshot import Snapshot
 from workspace.workspace import Workspace
@@ -242,17 +241,6 @@ def test_damaged_history_tells_nothing(repo: Repo, kind: str) -> None:
     assert find(repo, "a.md") == Move("b.md", None, repo.head())
     assert find(repo, "retries.md") == (Move("b.md", None, repo.head()) if kind == "blob" else None)
     assert find(repo, "limits.md", "nothing") is None
-
-
-def test_the_way_is_read_on_from_what_is_known(repo: Repo) -> None:
-    git = Workspace.open(repo.path).git
-    lineage = Lineage(git, most=3)
-    ids = [repo.head()]
-    for number in range(4):
-        ids.append(repo.commit({"limits.md": f"{OTHER}\n{number}\n"}))
-        if number != 1:
-            assert [state.commit for state in lineage.of(ids[-1])] == ids[::-1][:3]
-    assert [state.commit for state in lineage.of(ids[1])] == ids[1::-1]
 
 
 def test_moves_of_a_list(repo: Repo) -> None:

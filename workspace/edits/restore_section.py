@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workspace.edits.edit import Style
     from workspace.edits.operation import Taken
     from workspace.following import Place
-    from workspace.lineage import State
+    from workspace.git.ancestry import Node
     from workspace.overlay import Overlay
     from workspace.snapshot import Snapshot
 
@@ -107,7 +107,7 @@ class RestoreSection(DocumentOperation):
         return _Found(document, now, origin.document, origin.section)
 
     def _origin(
-        self, overlay: Overlay, way: Sequence[State], document: Document, now: Section
+        self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
     ) -> Place | None:
         """Where a section stood at the commit; None where that cannot be told."""
         from workspace.descent import Descent
@@ -122,7 +122,7 @@ class RestoreSection(DocumentOperation):
         return Tracing(tip).follow(way, Place(path, committed, section)) if section else None
 
     def _at_ref(
-        self, then: Snapshot, tip: Snapshot, way: Sequence[State], path: str
+        self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
         """The document as it was, and the section of the same address in it. Raises NotAtRef."""
         from workspace.edits.restoring.tracing import Tracing

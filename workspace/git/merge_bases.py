@@ -7,10 +7,11 @@ were merged into each other and went on (a criss-cross).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
+from workspace.git.ancestry import Node, descends
 
 _ONE, _OTHER, _STALE = 1, 2, 4
 _BOTH = _ONE | _OTHER
@@ -28,17 +29,10 @@ class ShallowHistory(WorkspaceError):
         )
 
 
-class Ancestor(NamedTuple):
-    """What is looked at of a commit: its parents, and the committer's time, in seconds since 1970 UTC."""
-
-    parents: Sequence[str]
-    time: int
-
-
 class Ancestry(NamedTuple):
     """Commits that can be read by their ids; those of `boundary` have parents that are not here."""
 
-    read: Callable[[str], Ancestor]
+    read: Callable[[str], Node]
     boundary: frozenset[str]
 
 
@@ -51,7 +45,11 @@ def best_common_ancestors(one: str, other: str, ancestry: Ancestry) -> tuple[str
     if one == other:
         return (one,)
     found = _common(one, other, ancestry)
-    return tuple(id for id in found if not any(_descends(rest, id, ancestry) for rest in found if rest != id))
+
+    def is_older(id: str, rest: str) -> bool:
+        return descends(lambda at: ancestry.read(at).parents, rest, id, ancestry.boundary)
+
+    return tuple(id for id in found if not any(is_older(id, rest) for rest in found if rest != id))
 
 
 def _common(one: str, other: str, ancestry: Ancestry) -> list[str]:
@@ -98,17 +96,3 @@ def _common(one: str, other: str, ancestry: Ancestry) -> list[str]:
         raise ShallowHistory
     best = [id for id in found if not marks[id] & _STALE]
     return sorted(best, key=lambda id: (-found[id], id))
-
-
-def _descends(id: str, ancestor: str, ancestry: Ancestry) -> bool:
-    """Whether a commit has another among its ancestors."""
-    seen: set[str] = set()
-    waiting = [id]
-    while waiting:
-        at = waiting.pop()
-        if at == ancestor:
-            return True
-        if at not in seen and at not in ancestry.boundary:
-            seen.add(at)
-            waiting += ancestry.read(at).parents
-    return False

@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -79,20 +78,6 @@ class ObjectReader:
     def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
         """The entries of each of two trees that the other does not have; None stands for an empty tree."""
         return self._comparison.differing(one, other)
-
-    def descends(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
-        """Whether a commit has another among its ancestors; those of `until` are not looked at."""
-        seen = {until}
-        waiting = [id]
-        while waiting:
-            found = waiting.pop()
-            if found == ancestor:
-                return True
-            if found not in seen:
-                seen.add(found)
-                with suppress(DamagedRepository):  # such as the parents where a shallow clone ends
-                    waiting += self.commit(found).parents
-        return False
 
     def blob(self, id: str) -> bytes:
         """A blob's bytes."""

@@ -12,9 +12,10 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import ReferenceType
 
-from workspace import objects, worktrees
+from workspace import worktrees
+from workspace.git.ancestry import Graph, descends
 from workspace.git.commit_graph import CommitGraph
-from workspace.git.merge_bases import Ancestor, Ancestry, best_common_ancestors
+from workspace.git.merge_bases import Ancestry, best_common_ancestors
 from workspace.git.object_reader import ObjectReader
 from workspace.git.repository import DamagedRepository, open_repository
 from workspace.git.revisions import object_named, short_names
@@ -95,7 +96,11 @@ class GitReader(ObjectReader):
 
         Raises ShallowHistory, DamagedRepository.
         """
-        return best_common_ancestors(one, other, self._ancestry())
+        return best_common_ancestors(one, other, Ancestry(Graph(self).node, self.boundary()))
+
+    def descends(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
+        """Return True if a commit has another among its ancestors, without looking behind `until`."""
+        return descends(Graph(self).parents, id, ancestor, {until})
 
     def is_branch_name(self, branch: str) -> bool:
         """Whether Git accepts this as a branch's name (git-check-ref-format)."""
@@ -103,18 +108,6 @@ class GitReader(ObjectReader):
             return not branch.startswith("-") and pygit2.reference_is_valid_name(_HEADS + branch)
         except ValueError:
             return False
-
-    def _ancestry(self) -> Ancestry:
-        loose, table = self.loose_folders(), self.commit_graph
-
-        def read(id: str) -> Ancestor:
-            row = table.find(id) if table is not None else None
-            if row is not None:
-                return Ancestor(row.parents, row.time)
-            commit = objects.parse_commit(id, self.commit_data(id, loose))
-            return Ancestor(commit.parents, commit.committer.time)
-
-        return Ancestry(read, self.boundary())
 
     def boundary(self) -> frozenset[str]:
         """The commits whose parents a shallow clone left out (gitformat-shallow)."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workspace.git import DamagedRepository
 from workspace.history.told import told
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ DISCUSSION = "docyard/discussion"
 """Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""
 
 _MOST = 20_000  # commits that are looked at; what came before them is not told
-_SLACK = 24 * 60 * 60  # seconds by which a commit may claim to be older than its parent
 
 
 def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip: str) -> tuple[Change, ...]:
@@ -42,29 +40,12 @@ def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip:
 
 def _merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
     """The first merge on the way of first parents that had each of some commits, unless they are on it."""
-    oldest = min(graph.time(commit) for commit in wanted) - _SLACK
-    way: list[str] = []
-    at: str | None = tip
-    while at is not None and len(way) < _MOST and graph.time(at) >= oldest:
-        way.append(at)
-        at = next(iter(_parents(graph, at)), None)
-    seen = {*way}
+    since = min(graph.time(commit) for commit in wanted)
+    line = graph.first_parents(tip, most=_MOST, since=since)
+    seen = {node.id for node in line}
     found: dict[str, str] = {}
-    for merge in reversed(way):
-        waiting = [*_parents(graph, merge)[1:]]
-        while waiting and len(seen) < 2 * _MOST:
-            commit = waiting.pop()
-            if commit in seen or graph.time(commit) < oldest:
-                continue
-            seen.add(commit)
-            if commit in wanted:
-                found[commit] = merge
-            waiting += _parents(graph, commit)
+    for merge in reversed(line):
+        for node in graph.ancestors(merge.parents[1:], seen=seen, since=since, most=2 * _MOST):
+            if node.id in wanted:
+                found[node.id] = merge.id
     return found
-
-
-def _parents(graph: Graph, commit: str) -> tuple[str, ...]:
-    try:
-        return graph.node(commit).parents
-    except DamagedRepository:  # such as the parents where a shallow clone ends
-        return ()

@@ -12,9 +12,11 @@ side's own rules govern it at that side's tip; what it removes from one, if they
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import CONFIG_PATH, InvalidConfig
+from workspace.git.ancestry import Graph
 from workspace.merging.trees import file_at
 from workspace.objects import blob_id
 from workspace.policy.merged_files import MergedFiles
@@ -164,25 +166,18 @@ class _Removals:
     """The commits of a side's first-parent history that removed files, searched once for all files."""
 
     def __init__(self, side: Snapshot) -> None:
-        self._at: Snapshot | None = side
+        assert side.commit is not None
+        self._side = side
         self._before: dict[str, Snapshot] = {}
-        self._left = _MAX_COMMITS
+        self._steps = pairwise(Graph(side.git).first_parents(side.commit, most=_MAX_COMMITS + 1))
 
     def last_with(self, path: str) -> Snapshot | None:
         """Return the last commit that has a file which the tip has not; None if it is not found."""
-        while path not in self._before and self._at is not None and self._left:
-            self._left -= 1
-            commit = self._at.commit
-            assert commit is not None
-            parents = self._at.git.commit(commit).parents
-            if not parents or not self._at.git.has(parents[0]):
-                self._at = None
-                break
-            before = self._at.at(parents[0])
-            for change in changes(before.git, before.tree, self._at.tree):
+        while path not in self._before and (step := next(self._steps, None)) is not None:
+            after, before = step
+            for change in changes(self._side.git, before.tree, after.tree):
                 if change.new is None:
-                    self._before.setdefault(change.path, before)
-            self._at = before
+                    self._before.setdefault(change.path, self._side.at(before.id))
         return self._before.get(path)
 
 

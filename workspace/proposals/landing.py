@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git import DamagedRepository
+from workspace.git.ancestry import reached
 from workspace.messages import read_trailers
-from workspace.proposals.ancestors import ASTRAY, SLACK, reached
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
-    from workspace.git.ancestry import Graph
+    from workspace.git.ancestry import Graph, Node
 
 TRAILER = "Docyard-Proposal"
 REFRESH = "Docyard-Refresh"
@@ -55,16 +55,16 @@ class Landings:
     def find(self, target: str, asked: Mapping[str, Asked]) -> dict[str, Landing]:
         """Those of the proposals that the history of a commit of their target holds, by their ids."""
         oldest = self._oldest(asked)
-        way = self._way(target, oldest)
+        way = self._graph.first_parents(target, most=_MOST, since=oldest)
         found: dict[str, Landing] = {}
         joined: dict[str, str] = {}
         for commit in reversed(way):
-            for other in self._graph.node(commit).parents[1:]:
-                joined.setdefault(other, commit)
-                id = self._proposal(commit)
+            for other in commit.parents[1:]:
+                joined.setdefault(other, commit.id)
+                id = self._proposal(commit.id)
                 if id in asked:
-                    found[id] = Landing(commit, other)
-        on_way = set(way)
+                    found[id] = Landing(commit.id, other)
+        on_way = {commit.id for commit in way}
         if len(found) < len(asked):
             found |= self._found_beside(way, on_way, oldest, {id: asked[id] for id in asked.keys() - found})
         tips = {
@@ -81,10 +81,10 @@ class Landings:
     def _oldest(self, asked: Mapping[str, Asked]) -> int:
         """The time before which none of the proposals was taken in."""
         times = [time for one in asked.values() if (time := self._graph.time(one.base or one.tip or ""))]
-        return min(times, default=0) - SLACK
+        return min(times, default=0)
 
     def _found_beside(
-        self, way: Sequence[str], on_way: Set[str], oldest: int, asked: Mapping[str, Asked]
+        self, way: Sequence[Node], on_way: Set[str], oldest: int, asked: Mapping[str, Asked]
     ) -> dict[str, Landing]:
         """Those of the proposals that were taken in by a merge which came in beside the way itself.
 
@@ -93,8 +93,6 @@ class Landings:
         """
         found: dict[str, Landing] = {}
         for commit in reversed(way):
-            if len(self._graph.node(commit).parents) < 2:
-                continue
             for merge in self._merges_beside(commit, on_way, oldest):
                 one = asked.get(self._proposal(merge))
                 tip = self._graph.node(merge).parents[1]
@@ -102,56 +100,28 @@ class Landings:
                     found[self._proposal(merge)] = Landing(merge, tip)
         return found
 
-    def _merges_beside(self, commit: str, on_way: Set[str], oldest: int) -> tuple[str, ...]:
+    def _merges_beside(self, commit: Node, on_way: Set[str], oldest: int) -> tuple[str, ...]:
         """The merges of proposals that came in by other parents of a commit, the oldest first.
 
         They are those of the commit's history, so they are kept; what is older is not looked at.
         """
-        kept = self._beside.get(commit)
+        if len(commit.parents) < 2:
+            return ()
+        kept = self._beside.get(commit.id)
         if kept is not None and kept[0] <= oldest:
             return kept[1]
-        found: list[tuple[int, str]] = []
-        waiting = [(other, 0) for other in self._graph.node(commit).parents[1:]]
-        seen = {other for other, _ in waiting}
-        while waiting and len(seen) < _MOST:
-            id, below = waiting.pop()
-            if id in on_way:
-                continue
-            try:
-                node = self._graph.node(id)
-            except DamagedRepository:  # such as the parents where a shallow clone ends
-                continue
-            if len(node.parents) > 1 and self._proposal(id):
-                found.append((node.time, id))
-            depth = below + 1 if node.time < oldest else 0
-            if depth <= ASTRAY:
-                waiting += [(parent, depth) for parent in node.parents if parent not in seen]
-                seen.update(node.parents)
+        beside = self._graph.ancestors(
+            commit.parents[1:], seen=set(), since=oldest, most=_MOST, without=on_way
+        )
+        found = [(node.time, node.id) for node in beside if len(node.parents) > 1 and self._proposal(node.id)]
         merges = tuple(id for _, id in sorted(found))
         if len(self._beside) >= _REMEMBERED:
             self._beside.clear()
-        self._beside[commit] = oldest, merges
+        self._beside[commit.id] = oldest, merges
         return merges
 
     def _stands_on(self, tip: str, base: str) -> bool:
         return tip != base and base in reached(self._graph, tip, [base])
-
-    def _way(self, target: str, oldest: int) -> list[str]:
-        """The first parents of a commit, newest first, back to where the oldest proposal was begun."""
-        found: list[str] = []
-        below = 0
-        at: str | None = target
-        while at is not None and len(found) < _MOST:
-            try:
-                node = self._graph.node(at)
-            except DamagedRepository:
-                break
-            below = below + 1 if node.time < oldest else 0
-            if below > ASTRAY:
-                break
-            found.append(at)
-            at = node.parents[0] if node.parents else None
-        return found
 
     def _proposal(self, commit: str) -> str:
         """The proposal that a merge commit says it took in; empty if it says none, or took in its target."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.addresses import nearest
 from workspace.errors import WorkspaceError
-from workspace.git.ancestry import Graph
-from workspace.proposals.ancestors import reached
+from workspace.git.ancestry import Graph, reached
 from workspace.proposals.ids import read_id
 from workspace.proposals.landing import Asked, Landing, Landings
 from workspace.proposals.tips import Tips

@@ -11,10 +11,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.addresses import resolve_section, sections_named
-from workspace.following import Following
+from workspace.following import MOST, Following
 from workspace.following import Place as Followed
 from workspace.git import DamagedRepository
-from workspace.lineage import Lineage
+from workspace.git.ancestry import Graph
 from workspace.lines import BLANK
 from workspace.proposals.words import MAX_QUOTE, InvalidWords, Place
 from workspace.section_text import own_text
@@ -121,8 +121,8 @@ def _followed(place: Place, commit: str | None, tip: Snapshot) -> Followed | Non
 
 def _stepwise(following: Following, start: Followed, commit: str, tip: Snapshot) -> Followed | None:
     """The same, commit by commit: an edit and a move that are two steps are told where one would not be."""
-    states = Lineage(tip.git).of(tip.commit) if tip.commit else ()
-    age = next((age for age, state in enumerate(states) if state.commit == commit), 0)
+    states = Graph(tip.git).first_parents(tip.commit, most=MOST) if tip.commit else []
+    age = next((age for age, state in enumerate(states) if state.id == commit), 0)
     place: Followed | None = start if age else None
     for newer in range(age - 1, -1, -1):
         if place is not None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING
 
-from workspace.git import DamagedRepository
+from workspace.git.ancestry import commits_between
 from workspace.messages import read_trailers
-from workspace.proposals.ancestors import reached
 from workspace.writing import HAND, PERSON
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ def own_hands(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[
     token has proved the author. Who amended it, or took it over with git-rebase, has it in hand.
     """
     found = set()
-    for id in _between(graph, tip, target):
+    for id in commits_between(graph, tip, target, most=_MOST)[0]:
         commit = git.commit(id)
         if not _is_of_client(commit):
             found |= {commit.author.email.casefold(), commit.committer.email.casefold()}
@@ -38,34 +36,3 @@ def _is_of_client(commit: Commit) -> bool:
     trailers = read_trailers(commit.message)
     is_told = _CLIENT in trailers and not {PERSON, HAND} & trailers.keys()
     return is_told and commit.author == commit.committer
-
-
-def _between(graph: Graph, tip: str, target: str) -> set[str]:
-    """The commits that a tip has and a target has not (git-rev-list `tip ^target`)."""
-    theirs = {target}
-    own: set[str] = set()
-    known = {tip, target}
-    waiting = [(-graph.time(id), id) for id in known]
-    heapq.heapify(waiting)
-    open_ends = known - theirs
-    while open_ends and len(own) < _MOST:
-        _, id = heapq.heappop(waiting)
-        open_ends.discard(id)
-        is_theirs = id in theirs
-        if not is_theirs:
-            own.add(id)
-        try:
-            parents = graph.node(id).parents
-        except DamagedRepository:  # such as the parents where a shallow clone ends
-            continue
-        for parent in parents:
-            if is_theirs and parent not in theirs:
-                theirs.add(parent)
-                open_ends.discard(parent)
-            if parent not in known:
-                known.add(parent)
-                heapq.heappush(waiting, (-graph.time(parent), parent))
-                if not is_theirs:
-                    open_ends.add(parent)
-    # A clock that lied may have let one pass before the target's way to it was seen.
-    return own - theirs - reached(graph, target, own)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
+from workspace.git.ancestry import first_parents
 from workspace.messages import read_trailers
 from workspace.proposals.fields import MAX_COMMITS
 from workspace.proposals.landing import REFRESH
@@ -47,8 +48,7 @@ def _words_of(git: GitReader, proposal: Proposal, commit: str, target: str | Non
     """The commit that has the proposal's words as they are at another; None where the target has it."""
     at = commit
     try:
-        for _ in range(_MOST):
-            found = git.commit(at)
+        for found in first_parents(git.commit, git.boundary, commit, most=_MOST):
             trailers = read_trailers(found.message)
             is_plain = trailers.get(REFRESH) == proposal.id and DECIDED not in trailers
             if not is_plain or len(found.parents) < 2:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
+from workspace.git.ancestry import first_parents
 from workspace.remotes.choosing import NoRemote, UnknownRemote, chosen
 from workspace.remotes.conflicting import Blocked, check_free
 from workspace.remotes.refs import lost_ref, tracking_ref
@@ -158,13 +159,15 @@ class Standing:
         if last.stand.ours is None or last.stand.state is State.BEHIND:
             return None
         git = self._workspace.git
-        at, times = ours, list[int]()
-        while at != last.stand.ours:
-            commit = git.commit(at)
-            if len(commit.parents) != 1 or len(times) == _STEPS:
+        times: list[int] = []
+        for commit in first_parents(git.commit, git.boundary, ours, most=_STEPS + 1):
+            if commit.id == last.stand.ours:
+                break
+            if len(commit.parents) != 1:
                 return None
             times.append(commit.committer.time)
-            at = commit.parents[0]
+        else:
+            return None
         state = State.AHEAD if last.stand.state is State.LEVEL else last.stand.state
         before = last.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
         since = min(before.since, datetime.fromtimestamp(min(times), UTC))

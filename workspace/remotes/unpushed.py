@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.git.ancestry import Graph, commits_between
 from workspace.remotes.choosing import NoRemote, UnknownRemote, chosen
 from workspace.remotes.refs import tracking_ref
 
@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 LOOKED_AT = 2_000
-"""Commits that are read at most."""
-
-_CLOCKS = 86_400  # seconds by which the clocks of those who commit may differ
-_OURS, _THEIRS = 1, 2
+"""Commits of the one side that are counted at most."""
 
 
 class Unpushed(NamedTuple):
@@ -47,42 +44,8 @@ def unpushed_of(workspace: Workspace, remote: str | None = None) -> Unpushed | N
 
 
 def ahead(git: GitReader, ours: str, theirs: str | None, *, most: int = LOOKED_AT) -> Unpushed | None:
-    """The commits that one has and another has not; None if there are none.
-
-    The youngest are read first (git: commit-reach.c), and the search ends a day below the last that counts.
-    """
-    if ours == theirs:
-        return None
-    reached: dict[str, int] = {}
-    times: dict[str, int] = {}
-    waiting: list[tuple[int, str]] = []
-
-    def reach(id: str, by: int) -> None:
-        if reached.get(id, 0) | by == reached.get(id, 0):
-            return
-        if id not in times:
-            times[id] = git.commit(id).committer.time
-        reached[id] = reached.get(id, 0) | by
-        heapq.heappush(waiting, (-times[id], id))
-
-    reach(ours, _OURS)
-    if theirs is not None:
-        reach(theirs, _THEIRS)
-    oldest, boundary = times[ours], git.boundary()
-    open_ours = {ours} if reached[ours] == _OURS else set()
-    while waiting and len(times) < most:
-        if not open_ours and -waiting[0][0] < oldest - _CLOCKS:
-            break
-        _, id = heapq.heappop(waiting)
-        open_ours.discard(id)
-        for parent in () if id in boundary else git.commit(id).parents:
-            reach(parent, reached[id])
-            if reached[parent] == _OURS:
-                open_ours.add(parent)
-                oldest = min(oldest, times[parent])
-            else:
-                open_ours.discard(parent)
-    counted = [times[id] for id, by in reached.items() if by == _OURS]
-    if not counted:
-        return None
-    return Unpushed(len(counted), datetime.fromtimestamp(min(counted), UTC), bool(open_ours))
+    """The commits that one has and another has not, so many at most; None if there are none."""
+    graph = Graph(git)
+    found, is_more = commits_between(graph, ours, theirs, most=most)
+    times = [time for id in found if (time := graph.time(id))]  # not those that a shallow clone lacks
+    return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), is_more) if times else None

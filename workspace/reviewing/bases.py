@@ -10,8 +10,7 @@ import heapq
 import threading
 from typing import TYPE_CHECKING
 
-from workspace.git import DamagedRepository
-from workspace.proposals.ancestors import SLACK
+from workspace.git.ancestry import SLACK
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
@@ -36,7 +35,7 @@ class _Held:
         oldest = self._graph.time(commit) - SLACK
         while commit not in self._known and self._waiting and -self._waiting[0][0] >= oldest:
             _, id = heapq.heappop(self._waiting)
-            self._push(parents_of(self._graph, id))
+            self._push(self._graph.parents(id))
         return commit in self._known
 
     def follow(self, tip: str) -> bool:
@@ -54,7 +53,7 @@ class _Held:
             if len(new) >= _MOST:
                 return False
             new.add(id)
-            waiting += parents_of(self._graph, id)
+            waiting += self._graph.parents(id)
         if is_forward:
             self._known |= new
             self.tips[-1] = tip
@@ -113,7 +112,7 @@ class Bases:
 
     def before(self, commit: str) -> str | None:
         """The first parent of a commit; None of one that has none."""
-        return next(iter(parents_of(self._graph, commit)), None)
+        return next(iter(self._graph.parents(commit)), None)
 
     def begun(self, base: str | None, tip: str) -> str | None:
         """Where a proposal was begun whose target is gone: as it says, if that can be; else a commit back."""
@@ -123,12 +122,7 @@ class Bases:
 
     def way(self, tip: str, oldest: int) -> list[str]:
         """The first parents of a commit, newest first, back to a day before a time (seconds since 1970)."""
-        found: list[str] = []
-        at: str | None = tip
-        while at is not None and len(found) < _BEHIND and self._graph.time(at) >= oldest - SLACK:
-            found.append(at)
-            at = self.before(at)
-        return found
+        return [node.id for node in self._graph.first_parents(tip, most=_BEHIND, since=oldest)]
 
     def _of_target(self, target: str) -> _Held:
         for key, held in self._held.items():
@@ -153,16 +147,8 @@ class Bases:
             if held.has(id):
                 ends.append(id)
                 continue
-            for parent in parents_of(self._graph, id):
+            for parent in self._graph.parents(id):
                 if parent not in seen:
                     seen.add(parent)
                     waiting.append(parent)
         return ends if not waiting else []
-
-
-def parents_of(graph: Graph, commit: str) -> tuple[str, ...]:
-    """The parents of a commit; none of one that cannot be read, as where a shallow clone ends."""
-    try:
-        return graph.node(commit).parents
-    except DamagedRepository:
-        return ()

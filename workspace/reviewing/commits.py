@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.git import DamagedRepository
+from workspace.git.ancestry import reached
 from workspace.history.told import told
-from workspace.proposals.ancestors import reached
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
@@ -29,19 +29,7 @@ def own_line(git: GitReader, graph: Graph, base: str | None, tip: str) -> tuple[
 
     Refreshes are among them, and what they took in is not.
     """
-    line: list[tuple[str, bool]] = []
-    at: str | None = tip
-    while at is not None and len(line) < MOST:
-        try:
-            parents = graph.node(at).parents
-        except DamagedRepository:  # such as the parents where a shallow clone ends
-            break
-        line.append((at, len(parents) > 1))
-        at = parents[0] if parents else None
-    had = reached(graph, base, (id for id, _ in line)) if base is not None else frozenset()
-    own = []
-    for id, is_refresh in line:
-        if id in had:
-            break
-        own.append(ProposedCommit(told(git.commit(id)), is_refresh))
-    return tuple(own)
+    line = graph.first_parents(tip, most=MOST)
+    had = reached(graph, base, (node.id for node in line)) if base is not None else frozenset()
+    own = takewhile(lambda node: node.id not in had, line)
+    return tuple(ProposedCommit(told(git.commit(node.id)), len(node.parents) > 1) for node in own)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workspace import trees
 from workspace.git import DamagedRepository
-from workspace.lineage import Lineage
+from workspace.git.ancestry import Graph
 
 if TYPE_CHECKING:
     from workspace.snapshot import Snapshot
@@ -41,20 +41,20 @@ class LastChanges:
 
     def _walked(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
         git = snapshot.git
-        states = Lineage(git, MOST + 1).of(commit)
+        states = Graph(git).first_parents(commit, most=MOST + 1)
         found: dict[str, str] = {}
         for place, state in enumerate(states[:MOST]):
-            if state.commit == self._commit:
+            if state.id == self._commit:
                 return {**self._last, **found}
             try:
                 if place + 1 < len(states):
                     before: str | None = states[place + 1].tree
-                elif git.commit(state.commit).parents:
+                elif state.parents:
                     break  # of a shallow clone, whose earlier commits are elsewhere
                 else:
                     before = None
                 for change in trees.changes(git, before, state.tree):
-                    found.setdefault(change.path, state.commit)
+                    found.setdefault(change.path, state.id)
             except DamagedRepository:
                 break
         return found

@@ -5,33 +5,32 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from workspace.following import Following
-from workspace.lineage import MOST, State
+from workspace.following import MOST, Following
+from workspace.git.ancestry import Graph, first_parents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.following import Place
     from workspace.git import GitReader
+    from workspace.git.ancestry import Node
     from workspace.snapshot import Snapshot
 
 _READ = 30_000_000  # bytes of versions that one answer may read
 
 
-def states_between(git: GitReader, newer: str, older: str) -> Sequence[State]:
-    """The states on the way of first parents from one commit to another, both included.
+def states_between(git: GitReader, newer: str, older: str) -> Sequence[Node]:
+    """Return the first-parent history from one commit back to another, both included.
 
     Only these two where the older one is not on that way, or too far back.
     """
-    found: list[State] = []
-    at: str | None = newer
-    while at is not None and len(found) < MOST:
-        commit = git.commit(at)
-        found.append(State(at, commit.tree))
-        if at == older:
+    graph = Graph(git)
+    found: list[Node] = []
+    for node in first_parents(graph.node, git.boundary, newer, most=MOST):
+        found.append(node)
+        if node.id == older:
             return found
-        at = commit.parents[0] if commit.parents else None
-    return [found[0], State(older, git.commit(older).tree)]
+    return [found[0], graph.node(older)]
 
 
 class Tracing:
@@ -41,7 +40,7 @@ class Tracing:
         self._following = Following(snapshot.git, snapshot.config.is_document, _READ)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
-    def follow(self, way: Sequence[State], place: Place) -> Place | None:
+    def follow(self, way: Sequence[Node], place: Place) -> Place | None:
         """What a place of the first state is in the last; None where it is gone, or cannot be told."""
         for old, new in pairwise(state.tree for state in way):
             later = place if old == new else self._following.step(place, old, new)
@@ -50,7 +49,7 @@ class Tracing:
             place = later
         return place
 
-    def changed_since(self, way: Sequence[State], path: str, key: str | None) -> Sequence[str]:
+    def changed_since(self, way: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
         """The commits of a way, newest first, that changed a document, or the section of a key in it.
 
         They are told for the path that the document has in the first state. Ask one object for one way only.
@@ -58,7 +57,7 @@ class Tracing:
         if path not in self._changes:
             blobs = [self._following.blob(state.tree, path) for state in way]
             self._changes[path] = [
-                (state.commit, now, then)
+                (state.id, now, then)
                 for state, (now, then) in zip(way, pairwise(blobs), strict=False)
                 if now is not None and now != then
             ]

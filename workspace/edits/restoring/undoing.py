@@ -19,7 +19,7 @@ from workspace.snapshot import check_pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workspace.lineage import State
+    from workspace.git.ancestry import Node
     from workspace.links.survival import Offset
     from workspace.objects import Commit
     from workspace.overlay import Overlay
@@ -61,7 +61,7 @@ class Undoing:
         self.clashes: list[Clash] = []
         self.left_alone: list[str] = []
         self.unmoved = NOTHING
-        self._states: Sequence[State] | None = None
+        self._states: Sequence[Node] | None = None
         self._tracing = Tracing(self._tip)
         self._pieces: list[Piece] = []
         self._renamed: dict[Offset, Offset] = {}
@@ -239,7 +239,7 @@ class Undoing:
             return now
         return self._overlay.now_at(now)
 
-    def _way(self) -> Sequence[State]:
+    def _way(self) -> Sequence[Node]:
         if self._states is None:
             self._states = states_between(self._git, str(self._tip.commit), self._commit.id)
         return self._states
