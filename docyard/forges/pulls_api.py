@@ -1,0 +1,141 @@
+"""The REST calls on pull requests that GitHub, Gitea and Forgejo have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal
+from urllib.parse import quote
+
+from docyard.forges.place import ForgePlace
+from docyard.forges.port import (
+    ForgeComment,
+    ForgeReview,
+    NewPullRequest,
+    PullRequest,
+    PullRequestState,
+    ReviewVerdict,
+)
+from docyard.forges.shapes import Fields
+from docyard.forges.transport import ForgeTransport, Patience
+
+
+class PullsApi(ABC):
+    """A repository on such a forge, spoken with by a token.
+
+    `_page` and `_comments_page` are what is asked for of each page of reviews and of comments.
+    """
+
+    _title: ClassVar[str]
+    _page: ClassVar[dict[str, Any]]
+    _comments_page: ClassVar[dict[str, Any]]
+
+    def __init__(self, place: ForgePlace, patience: Patience, marks: dict[str, str]) -> None:
+        self._owner, repo = place.segments[-2], place.segments[-1]
+        self._repo = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
+        self._http = ForgeTransport(self._title, place.api, marks, place.token, patience)
+
+    def end(self) -> None:
+        """Close its connection."""
+        self._http.end()
+
+    def open(self, new: NewPullRequest) -> PullRequest:
+        """Open one. Raises ForgeConflict if the branch has an open one already."""
+        body = {"title": new.title, "body": new.body, "head": new.head_branch, "base": new.target}
+        return self._one(self._http.send("POST", f"{self._repo}/pulls", body))
+
+    def update(
+        self,
+        number: int,
+        *,
+        title: str | None = None,
+        body: str | None = None,
+        state: Literal["open", "closed"] | None = None,
+    ) -> PullRequest:
+        """Change what is given. Raises ForgeRefused if it cannot be reopened."""
+        given = {"title": title, "body": body, "state": state}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return self._one(self._http.send("PATCH", self._path(number), changes, repeats=True))
+
+    def get(self, number: int) -> PullRequest:
+        """One, as it is now. Raises ForgeNotFound."""
+        return self._one(self._http.get(self._path(number)))
+
+    def reviews(self, number: int) -> tuple[ForgeReview, ...]:
+        """What was decided on it; a review of nothing but comments on lines is left out."""
+        found = self._http.pages(f"{self._path(number)}/reviews", **self._page)
+        reviews = (self._review(Fields(self._title, one)) for one in found)
+        return tuple(one for one in reviews if one and (one.text or one.verdict != "commented"))
+
+    def comments(self, number: int) -> tuple[ForgeComment, ...]:
+        """The general comments, the oldest first."""
+        found = self._http.pages(f"{self._repo}/issues/{number}/comments", **self._comments_page)
+        return tuple(_comment(Fields(self._title, one)) for one in found)
+
+    def comment(self, number: int, text: str) -> None:
+        """Say something on it."""
+        self._http.send("POST", f"{self._repo}/issues/{number}/comments", {"body": text})
+
+    def close(self, number: int) -> PullRequest:
+        """Give it up."""
+        return self.update(number, state="closed")
+
+    @abstractmethod
+    def _review(self, fields: Fields) -> ForgeReview | None: ...
+
+    @abstractmethod
+    def _branch(self, head: Fields) -> str: ...
+
+    @abstractmethod
+    def _is_merged(self, fields: Fields) -> bool: ...
+
+    def _path(self, number: int) -> str:
+        return f"{self._repo}/pulls/{number}"
+
+    def _one(self, data: object) -> PullRequest:
+        return self._pull_request(Fields(self._title, data))
+
+    def _pull_request(self, fields: Fields) -> PullRequest:
+        is_merged = self._is_merged(fields)
+        state: PullRequestState = (
+            "merged" if is_merged else "open" if fields.word("state") == "open" else "closed"
+        )
+        head = fields.below("head")
+        return PullRequest(
+            number=fields.number("number"),
+            url=fields.url("html_url"),
+            title=fields.word("title"),
+            body=fields.text("body"),
+            state=state,
+            head_branch=self._branch(head),
+            head_sha=head.sha("sha") or "",
+            target=fields.below("base").word("ref"),
+            # Before the merge, GitHub names here a merge that it has made for trial.
+            merge_sha=fields.sha("merge_commit_sha") if is_merged else None,
+            mergeable=fields.flag("mergeable") if state == "open" else None,
+            author=fields.name_of("user", "login"),
+            updated=fields.time("updated_at"),
+            ended=fields.maybe_time("closed_at"),
+        )
+
+
+def review_of(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
+    """Return a review that was given with this verdict."""
+    return ForgeReview(
+        id=str(fields.number("id")),
+        author=fields.name_of("user", "login"),
+        verdict=verdict,
+        text=fields.text("body"),
+        commit=fields.sha("commit_id"),
+        time=fields.time("submitted_at"),
+        url=fields.url("html_url"),
+    )
+
+
+def _comment(fields: Fields) -> ForgeComment:
+    return ForgeComment(
+        id=str(fields.number("id")),
+        author=fields.name_of("user", "login"),
+        text=fields.text("body"),
+        time=fields.time("created_at"),
+        url=fields.url("html_url"),
+    )
