@@ -25,9 +25,9 @@ import random
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.check_report import CheckReport
 from benchmarks.corpus import Corpus
 from benchmarks.merge_scripts import Drawing, Refused, Step, are_apart, made
 from docyard.console import progress
@@ -37,23 +37,9 @@ from workspace.markdown.nesting import nested_blocks
 from workspace.merging.conflict import MergedDocument
 from workspace.merging.documents import merge_documents
 
-SHOWN = 20
 _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]+")
 _ANCHOR = re.compile(rb"\{#[^}\r\n]{1,200}\}")
 _MOST_STEPS = 4
-
-
-@dataclass
-class Report:
-    """How often each check was made, and what disagreed."""
-
-    tried: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-
-    def add(self, check: str, problem: str | None) -> None:
-        self.tried[check] += 1
-        if problem is not None:
-            self.wrong.append(f"{check}: {problem}")
 
 
 def tree(document: Document) -> dict[str, tuple[object, ...]]:
@@ -143,7 +129,7 @@ def worse(ours: Document, theirs: Document, data: bytes) -> str | None:
     return "a line ends as on neither side" if endings.difference(*had) else None
 
 
-def check_pair(report: Report, base: Document, one: list[Step], other: list[Step]) -> bool:
+def check_pair(report: CheckReport, base: Document, one: list[Step], other: list[Step]) -> bool:
     """Checks two scripts that touch different units; False if they cannot be made in both orders."""
     try:
         ours, theirs = made(base, one, base), made(base, other, base)
@@ -188,7 +174,7 @@ def check_pair(report: Report, base: Document, one: list[Step], other: list[Step
     return True
 
 
-def check_clash(report: Report, base: Document, drawing: Drawing) -> None:
+def check_clash(report: CheckReport, base: Document, drawing: Drawing) -> None:
     """Checks two steps that change one unit differently."""
     drawn = drawing.clash()
     if drawn is None:
@@ -207,9 +193,9 @@ def check_clash(report: Report, base: Document, drawing: Drawing) -> None:
     report.add("lost", problem and f"{base.path} {unit}: {problem}")
 
 
-def check(documents: list[Document], pairs: int, seed: int) -> Report:
+def check(documents: list[Document], pairs: int, seed: int) -> CheckReport:
     """Check so many pairs of scripts, on documents drawn from some."""
-    report = Report()
+    report = CheckReport()
     chance = random.Random(seed)
     done = 0
     with progress("Merging") as show:
@@ -242,13 +228,7 @@ def main() -> int:
     given = parser.parse_args()
     texts = Corpus.read(given.folder).documents
     documents = [Document.parse(data, path) for path, data in texts.items() if len(data) < 100_000]
-    report = check(documents, given.pairs, given.seed)
-    for name, count in report.tried.items():
-        print(f"{name:20} {count:>8,}")
-    for problem in report.wrong[:SHOWN]:
-        print(problem)
-    print(f"{len(report.wrong):,} disagreements")
-    return 1 if report.wrong else 0
+    return check(documents, given.pairs, given.seed).show()
 
 
 if __name__ == "__main__":

@@ -19,13 +19,12 @@ import argparse
 import random
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from benchmarks.census import links, mark_of, marked, texts, whole
+from benchmarks.check_report import CheckReport
 from benchmarks.corpus import BRANCH, Corpus, make_repository
 from docyard.console import progress
 from workspace.document import Document, Section
@@ -44,19 +43,6 @@ class Move(NamedTuple):
 
     made: Operation
     inverse: Callable[[], Operation]
-
-
-@dataclass
-class Report:
-    """How often each check was made, and what disagreed."""
-
-    tried: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-
-    def add(self, check: str, problem: str | None) -> None:
-        self.tried[check] += 1
-        if problem is not None:
-            self.wrong.append(f"{check}: {problem}")
 
 
 class Mover:
@@ -166,7 +152,7 @@ class Mover:
         return Move(made, lambda: MoveDocument(file=new, new_path=path))
 
 
-def compare(report: Report, check: str, first: Mapping[Any, Any], now: Mapping[Any, Any]) -> None:
+def compare(report: CheckReport, check: str, first: Mapping[Any, Any], now: Mapping[Any, Any]) -> None:
     """Hold what is now against what was first, key by key; what was broken at first may be anything."""
     for key, value in first.items():
         if value is None:
@@ -184,9 +170,9 @@ def _difference(first: object, now: object) -> str:
     return f"{first!r} became {now!r}"
 
 
-def check(root: Path, moves: int, seed: int) -> Report:
+def check(root: Path, moves: int, seed: int) -> CheckReport:
     """Make so many moves over a folder, check, take them back, and check again."""
-    report = Report()
+    report = CheckReport()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "repository"
         make_repository(Corpus(marked(Corpus.read(root).documents)), place)
@@ -223,13 +209,7 @@ def main() -> int:
     parser.add_argument("--moves", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    report = check(given.folder, given.moves, given.seed)
-    for name, count in report.tried.items():
-        print(f"{name:20} {count:>8,}")
-    for problem in report.wrong[:SHOWN]:
-        print(problem)
-    print(f"{len(report.wrong):,} disagreements")
-    return 1 if report.wrong else 0
+    return check(given.folder, given.moves, given.seed).show()
 
 
 if __name__ == "__main__":

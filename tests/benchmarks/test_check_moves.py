@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.census import marked
-from benchmarks.check_moves import Report, check, compare
+from benchmarks.check_moves import check, compare
+from benchmarks.check_report import CheckReport
 from workspace.document import Document
 
 DOCUMENTS = 24
@@ -66,7 +67,7 @@ def test_every_link_is_kept_and_all_can_be_taken_back(moves: int, tmp_path: Path
 
 
 def test_what_was_broken_may_be_anything_and_what_was_not_may_not() -> None:
-    report = Report()
+    report = CheckReport()
     compare(report, "links", {1: "a", 2: None, 3: "c"}, {1: "a", 2: "b", 3: "d"})
     assert report.tried["links"] == 2
     assert report.wrong == ["links: 3: 'c' became 'd'"]
