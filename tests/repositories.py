@@ -135,6 +135,15 @@ def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     return Repo(path)
 
 
+def cloned(source: Repo, path: Path) -> Repo:
+    """A clone of a repository in which a person can commit."""
+    source.git("clone", "-q", str(source.path), str(path))
+    repo = Repo(path)
+    repo.git("config", "user.name", NAME)
+    repo.git("config", "user.email", EMAIL)
+    return repo
+
+
 def detached(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """A normal repository whose HEAD stands on the commit itself."""
     repo = normal(path, files)

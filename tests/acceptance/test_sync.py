@@ -25,11 +25,7 @@ def there(tmp_path: Path) -> Repo:
 @pytest.fixture
 def here(there: Repo, tmp_path: Path) -> Repo:
     """A clone of it."""
-    there.git("clone", "-q", str(there.path), str(tmp_path / "here"))
-    repo = Repo(tmp_path / "here")
-    repo.git("config", "user.name", repositories.NAME)
-    repo.git("config", "user.email", repositories.EMAIL)
-    return repo
+    return repositories.cloned(there, tmp_path / "here")
 
 
 def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -41,20 +41,22 @@ def test_the_library_shows_a_task_that_an_agent_completes(story: Story, ana: Pag
     expect(row).to_contain_text("3 of 7")
 
 
+def comment_meanwhile(story: Story, page: Page, text: str) -> None:
+    """Have an agent comment on the proposal of a page, which says then that it has changed."""
+    from playwright.sync_api import expect
+
+    with story.served.agent() as agent:
+        agent.call("update_proposal", proposal=story.proposals["retries"], action="comment", text=text)
+    expect(page.get_by_text("This page has changed.")).to_be_visible()
+
+
 def test_what_somebody_writes_stays(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto(f"/proposals/{story.proposals['retries']}")
     ana.keyboard.press("c")
     ana.get_by_label("Your comment").fill("Half a thou")
-    with story.served.agent() as agent:
-        agent.call(
-            "update_proposal",
-            proposal=story.proposals["retries"],
-            action="comment",
-            text="A word in between.",
-        )
-    expect(ana.get_by_text("This page has changed.")).to_be_visible()
+    comment_meanwhile(story, ana, "A word in between.")
     expect(ana.get_by_label("Your comment")).to_have_value("Half a thou")
 
 
@@ -84,14 +86,7 @@ def test_a_title_that_somebody_edits_stays(story: Story, ana: Page) -> None:
     ana.get_by_text("Edit title and description").click()
     ana.get_by_label("Title").fill("Half a tit")
     ana.get_by_label("Title").blur()
-    with story.served.agent() as agent:
-        agent.call(
-            "update_proposal",
-            proposal=story.proposals["retries"],
-            action="comment",
-            text="Another word in between.",
-        )
-    expect(ana.get_by_text("This page has changed.")).to_be_visible()
+    comment_meanwhile(story, ana, "Another word in between.")
     expect(ana.get_by_label("Title")).to_have_value("Half a tit")
 
 

@@ -7,10 +7,11 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.repositories import Repo
+from tests.repositories import Repo, bare, normal
+from tests.soak.ledger import Ledger
 
 WORD = re.compile(r"«(p\d+)»")
 AUTHOR = "A Person"
@@ -129,3 +130,15 @@ class Person:
             self.failures[arguments[0]] += 1
             return False
         return True
+
+
+def prepare(
+    folder: Path, writers: int, shared: Mapping[str, str], seed: int, *, is_bare: bool
+) -> tuple[Repo, Person, list[Ledger]]:
+    """Make a repository with these documents, a person who works in it, and a ledger for each writer."""
+    make = bare if is_bare else normal
+    repo = make(folder / "repo", {"README.md": "# Example\n", **shared})
+    # Git's own housekeeping belongs to the work, but it must have ended when the work has.
+    repo.git("config", "gc.autoDetach", "false")
+    person = Person(repo, [*shared], seed=seed, clone=folder / "clone" if is_bare else None)
+    return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writers)]

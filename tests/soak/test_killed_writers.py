@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.repositories import bare, normal
 from tests.soak import inspection, writer
 from tests.soak.findings import Findings
-from tests.soak.ledger import Ledger
-from tests.soak.person import Person
+from tests.soak.person import prepare
 from tests.soak.processes import running, start
 from tests.soak.writer import Job, shared_documents
 
@@ -47,11 +45,7 @@ def test_what_was_in_doubt_is_done_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     shared = shared_documents(load.documents)
-    make = bare if is_bare else normal
-    repo = make(tmp_path / "repo", {"README.md": "# Example\n", **shared})
-    repo.git("config", "gc.autoDetach", "false")
-    person = Person(repo, [*shared], seed=SEED, clone=tmp_path / "clone" if is_bare else None)
-    ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(load.writers)]
+    repo, person, ledgers = prepare(tmp_path, load.writers, shared, SEED, is_bare=is_bare)
     jobs = [
         Job(repo.path, ledger.path, tuple(shared), number, load.operations, SEED)
         for number, ledger in enumerate(ledgers)

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.repositories import bare, normal
 from tests.soak import inspection, writer
 from tests.soak.findings import Findings
-from tests.soak.ledger import Ledger
-from tests.soak.person import Person
+from tests.soak.person import prepare
 from tests.soak.processes import running, wait
 from tests.soak.writer import Job, shared_documents
 
@@ -51,12 +49,7 @@ def test_every_acknowledged_word_is_there_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     shared = shared_documents(load.documents)
-    make = bare if is_bare else normal
-    repo = make(tmp_path / "repo", {"README.md": "# Example\n", **shared})
-    # Git's own housekeeping belongs to the loop, but it must have ended when the loop has.
-    repo.git("config", "gc.autoDetach", "false")
-    person = Person(repo, [*shared], seed=SEED, clone=tmp_path / "clone" if is_bare else None)
-    ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(load.writers)]
+    repo, person, ledgers = prepare(tmp_path, load.writers, shared, SEED, is_bare=is_bare)
     jobs = [
         Job(
             repo.path,

@@ -52,6 +52,15 @@ def modes(repo: Repo) -> Mapping[str, int]:
     }
 
 
+def all_modes(*, folder: int, lock: int) -> Mapping[str, int]:
+    """The modes of all that `use_all` makes, where each folder and each lock has the same."""
+    return {
+        **dict.fromkeys(("", "pending", "recent", "index"), folder),
+        "write.lock": lock,
+        "sync.lock": lock,
+    }
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return repositories.normal(tmp_path / "repo")
@@ -81,14 +90,7 @@ def test_what_is_made_is_closed_to_other_users(repo: Repo, umask: int) -> None:
         use_all(repo)
     finally:
         os.umask(before)
-    assert modes(repo) == {
-        "": 0o700,
-        "pending": 0o700,
-        "recent": 0o700,
-        "index": 0o700,
-        "write.lock": 0o600,
-        "sync.lock": 0o600,
-    }
+    assert modes(repo) == all_modes(folder=0o700, lock=0o600)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -99,14 +101,7 @@ def test_a_shared_repository_is_open_to_its_group_alone(repo: Repo, umask: int) 
         use_all(repo)
     finally:
         os.umask(before)
-    assert modes(repo) == {
-        "": 0o2770,
-        "pending": 0o2770,
-        "recent": 0o2770,
-        "index": 0o2770,
-        "write.lock": 0o660,
-        "sync.lock": 0o660,
-    }
+    assert modes(repo) == all_modes(folder=0o2770, lock=0o660)
 
 
 def test_a_folder_of_an_earlier_version_is_closed_by_the_next_write(repo: Repo) -> None:

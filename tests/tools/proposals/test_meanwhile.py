@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextvars import Context
-from typing import Any
-
 import pytest
 
 from index.service import SearchIndex
+from tests.meanwhile import after
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import done
@@ -17,19 +14,6 @@ from workspace.proposing import Proposing
 from workspace.proposing.register import Register
 
 WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}
-
-
-def after(patch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], object]) -> None:
-    """Has something done once, right after a method has answered for the first time."""
-    real, waiting = getattr(owner, name), [act]
-
-    def called(*given: Any, **named: Any) -> object:
-        found = real(*given, **named)
-        while waiting:
-            Context().run(waiting.pop())  # as another caller
-        return found
-
-    patch.setattr(owner, name, called)
 
 
 def test_what_is_searchable_is_not_said_to_wait_where_others_go_on(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.repositories import Repo
+from tests.repositories import Repo, cloned
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
 from workspace.git import GitReader, GitStore
 from workspace.proposals import told
@@ -39,14 +39,6 @@ def commits(repo: Repo, branch: str = BRANCH) -> list[str]:
 
 def paths(repo: Repo, branch: str = BRANCH) -> list[str]:
     return repo.git("ls-tree", "-r", "--name-only", branch).splitlines()
-
-
-def clone(repo: Repo, path: Path) -> Repo:
-    repo.git("clone", "-q", ".", str(path))
-    found = Repo(path)
-    found.git("config", "user.name", repositories.NAME)
-    found.git("config", "user.email", repositories.EMAIL)
-    return found
 
 
 def test_words_are_files_on_a_branch_of_their_own(repo: Repo, speaker: Speaker) -> None:
@@ -177,7 +169,7 @@ def _talk(path: str, name: str) -> None:
 def test_a_fresh_clone_shows_every_word(repo: Repo, speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(opening())
     speaker.say(Commented("Why?"))
-    other = Speaker(clone(repo, tmp_path / "clone").path)
+    other = Speaker(cloned(repo, tmp_path / "clone").path)
     assert other.log.read().proposals == (ID,)
     assert other.said() == speaker.said()
 
@@ -186,7 +178,7 @@ def test_the_first_word_in_a_clone_goes_on_from_what_was_fetched(
     repo: Repo, speaker: Speaker, tmp_path: Path
 ) -> None:
     speaker.say(opening())
-    theirs = clone(repo, tmp_path / "clone")
+    theirs = cloned(repo, tmp_path / "clone")
     other = Speaker(theirs.path)
     other.say(Commented("From the clone"))
     assert theirs.git("log", "--format=%s", BRANCH).splitlines() == commits_of(ID, "Comment on", "Open")
@@ -201,7 +193,7 @@ def commits_of(id: str, *done: str) -> list[str]:
 
 def test_what_was_said_elsewhere_is_taken_in(repo: Repo, speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(opening())
-    theirs = clone(repo, tmp_path / "clone")
+    theirs = cloned(repo, tmp_path / "clone")
     other = Speaker(theirs.path, NOON.replace(hour=13))
     other.say(Commented("From the clone"))
     speaker.say(Commented("From here"))
@@ -223,7 +215,7 @@ def test_what_was_said_elsewhere_is_taken_in(repo: Repo, speaker: Speaker, tmp_p
 
 
 def test_two_clones_that_both_began_the_discussion(repo: Repo, speaker: Speaker, tmp_path: Path) -> None:
-    theirs = clone(repo, tmp_path / "clone")
+    theirs = cloned(repo, tmp_path / "clone")
     other = Speaker(theirs.path)
     speaker.say(opening())
     other.say(opening(id=OTHER_ID), proposal=OTHER_ID)
@@ -235,7 +227,7 @@ def test_two_clones_that_both_began_the_discussion(repo: Repo, speaker: Speaker,
 def test_a_deletion_elsewhere_takes_nothing_away(repo: Repo, speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(opening())
     speaker.say(Commented("Why?"))
-    theirs = clone(repo, tmp_path / "clone")
+    theirs = cloned(repo, tmp_path / "clone")
     theirs.git("checkout", "-q", BRANCH)
     first, second = paths(theirs)
     theirs.git("rm", "-q", second)
@@ -252,7 +244,7 @@ def test_a_folder_in_the_place_of_an_event_takes_nothing_away(
     repo: Repo, speaker: Speaker, tmp_path: Path
 ) -> None:
     speaker.say(opening())
-    theirs = clone(repo, tmp_path / "clone")
+    theirs = cloned(repo, tmp_path / "clone")
     theirs.git("checkout", "-q", BRANCH)
     (path,) = paths(theirs)
     theirs.git("rm", "-q", path)
@@ -269,7 +261,7 @@ def test_a_folder_in_the_place_of_an_event_takes_nothing_away(
 
 def test_a_merge_by_hand_is_as_good(repo: Repo, speaker: Speaker, tmp_path: Path) -> None:
     speaker.say(opening())
-    theirs = clone(repo, tmp_path / "clone")
+    theirs = cloned(repo, tmp_path / "clone")
     Speaker(theirs.path).say(Commented("From the clone"), now=lambda: NOON)
     speaker.say(Commented("From here"))
     theirs.git("checkout", "-q", BRANCH)
@@ -286,13 +278,13 @@ def test_any_interleaving_of_writers_comes_to_the_same(tmp_path: Path) -> None:
         (Edited(title="Another"), Closed()),
         (Commented("Why?"), Submitted(COMMIT)),
     ]
-    clones = [clone(origin, tmp_path / name) for name in ("one", "two", "three")]
+    clones = [cloned(origin, tmp_path / name) for name in ("one", "two", "three")]
     for repo, said in zip(clones, words, strict=True):
         Speaker(repo.path).say(*said)
         origin.git("fetch", "-q", str(repo.path), f"{BRANCH}:refs/talk/{repo.path.name}")
     found = set()
     for number, order in enumerate(permutations(clones)):
-        copy = clone(origin, tmp_path / f"copy-{number}")
+        copy = cloned(origin, tmp_path / f"copy-{number}")
         copy.git("fetch", "-q", "origin", "refs/talk/*:refs/talk/*")
         speaker = Speaker(copy.path)
         for repo in order:

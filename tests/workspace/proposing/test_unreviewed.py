@@ -41,6 +41,15 @@ def lacking(scene: Scene, proposal: Proposal) -> Lacking:
     return scene.proposing.lacking(proposal, scene.workspace.reviewing().preview(proposal))
 
 
+def check_not_merged(scene: Scene, proposal: Proposal) -> None:
+    """Something stands in the way of the proposal, and its merge is refused."""
+    before = scene.repo.head()
+    assert lacking(scene, proposal).blocks != ()
+    with pytest.raises(WorkspaceError):
+        scene.proposing.merge(proposal.id, scene.person())
+    assert scene.repo.head() == before
+
+
 def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
     """The approval does not hold, the difference is shown, and the merge is refused until a new approval."""
     found = lacking(scene, proposal)
@@ -91,11 +100,7 @@ def test_direct_edit_of_a_section_that_the_proposal_moves_under_a_rule_is_not_me
     move = MoveSection(file="guide.md", slug="use", to_file="specs/api.md")
     proposal = approved(scene, move)
     scene.write("Unreviewed.", "guide.md", "use")
-    before = scene.repo.head()
-    assert lacking(scene, proposal).blocks != ()
-    with pytest.raises(WorkspaceError):
-        scene.proposing.merge(proposal.id, scene.person())
-    assert scene.repo.head() == before
+    check_not_merged(scene, proposal)
 
 
 def test_undo_that_brings_a_document_back_under_a_rule_is_held_to_it(scene: Scene) -> None:
@@ -126,11 +131,7 @@ def test_proposal_that_holds_an_old_merge_of_the_target_is_held_to_it(scene: Sce
     scene.repo.git("mv", "specs/guide.md", "guide.md")
     scene.repo.commit({}, "Out again, by hand")
     scene.write("Unreviewed.", "guide.md", "use")
-    before = scene.repo.head()
-    assert lacking(scene, again).blocks != ()
-    with pytest.raises(WorkspaceError):
-        scene.proposing.merge(again.id, scene.person())
-    assert scene.repo.head() == before
+    check_not_merged(scene, again)
 
 
 def test_edit_of_another_governed_document_leaves_the_approval(scene: Scene) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextvars import Context
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from docyard.web import versions
 from tests.docyard.web.proposals.pages import Pages, pages
+from tests.meanwhile import after
 from workspace.proposals import Verdict
 from workspace.proposing import saying
 from workspace.proposing.register import Register
@@ -21,19 +19,6 @@ from workspace.workspace import Workspace
 @pytest.fixture
 def open_pages(tmp_path: Path) -> Pages:
     return pages(tmp_path)
-
-
-def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
-    """Has something done once, right after a function has answered for the first time."""
-    real, waiting = getattr(owner, name), [act]
-
-    def called(*given: Any, **named: Any) -> object:
-        found = real(*given, **named)
-        while waiting:
-            Context().run(waiting.pop())  # as another caller
-        return found
-
-    patch.setattr(owner, name, called)
 
 
 def test_words_that_another_changes_just_now_are_not_replaced(
