@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tools.answers import NextStep
 from tools.targets import target
 from workspace.addresses import read_fragment, sections_named
 from workspace.errors import WorkspaceError
@@ -73,7 +74,7 @@ def told(there: Found, data: dict[str, Any]) -> dict[str, Any]:
     """An answer, in which it is said where what it shows has moved to, if it has."""
     if there.moved_to is None:
         return data
-    step = f"Use '{there.address}' from now on, where this has moved. {data['next_step']}"
+    step = NextStep(f"Use '{there.address}' from now on, where this has moved. ", data["next_step"])
     return {**data, "moved_to": there.moved_to, "next_step": step}
 
 

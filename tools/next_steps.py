@@ -8,10 +8,11 @@ from tools.answers import call
 from workspace.addresses import read_fragment
 
 if TYPE_CHECKING:
+    from tools.answers import Call
     from tools.context import Context
 
 
-def view_call(context: Context, file: str, slug: str | None = None) -> str | None:
+def view_call(context: Context, file: str, slug: str | None = None) -> Call | None:
     """Return a call that shows a document, a section or a task; None if no tool that is served can."""
     if context.offers("view_document"):
         return call("view_document", file=file, **({"slug": slug} if slug else {}))
@@ -27,7 +28,7 @@ def view_call(context: Context, file: str, slug: str | None = None) -> str | Non
     return None
 
 
-def list_call(context: Context, **filters: Any) -> str | None:
+def list_call(context: Context, **filters: Any) -> Call | None:
     """Return a call that lists documents, else one that searches; None if no tool that is served can."""
     if context.offers("list_documents"):
         return call("list_documents", **filters)

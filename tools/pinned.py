@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.answers import Answer, call, pinned
+from tools.answers import Answer, Call, NextStep, call, pinned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,15 +37,15 @@ class Pinned(NamedTuple):
         """Whether a tool that writes may be named: at the tip and in an open proposal, at no other ref."""
         return (self.ref is None or self.proposal is not None) and self.context.offers(tool)
 
-    def change(self, tool: str, **arguments: object) -> str:
+    def change(self, tool: str, **arguments: object) -> Call:
         """A call of a tool that writes, as a next step names it: in the proposal that is read, if any."""
         return call(tool, **arguments, **({"proposal": self.proposal} if self.proposal else {}))
 
-    def call(self, tool: str, **arguments: object) -> str:
+    def call(self, tool: str, **arguments: object) -> Call:
         """A call of a tool that reads, as a next step names it, at the same ref."""
         return call(tool, **arguments, **pinned(self.ref))
 
-    def rest(self, tool: str, **arguments: object) -> str:
+    def rest(self, tool: str, **arguments: object) -> Call:
         """A call for more of a text that was cut: of the same commit, so that no two states are joined."""
         return call(tool, **arguments, **pinned(self.ref or self.snapshot.commit))
 
@@ -56,13 +56,13 @@ class Pinned(NamedTuple):
                 "usage": dict(usage),
                 "documents": list(self.snapshot.documents)[:_SHOWN_PATHS],
                 "commit": self.snapshot.commit,
-                "next_step": "Call with the file of one" + self._listing(),
+                "next_step": NextStep("Call with the file of one", *self._listing()),
             }
         )
 
-    def _listing(self) -> str:
+    def _listing(self) -> tuple[str | Call, ...]:
         offered = self.context.offers("list_documents")
-        return f"; {self.call('list_documents')} shows them all" if offered else ""
+        return ("; ", self.call("list_documents"), " shows them all") if offered else ()
 
 
 def _open_proposal(context: Context, ref: str) -> str | None:

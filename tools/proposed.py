@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.answers import Answer, Data, call, visible
-from tools.within import within
+from tools.answers import Answer, Data, NextStep, call, visible
 from workspace.after_commit import attempt
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Home(NamedTuple):
                 data["next_step"] = looking_back(self.served, self.proposal.id)
         elif not answer.is_error:
             data["overlaps"] = overlaps_of(self.served, self.proposal.id)
-            data["next_step"] = within(str(data["next_step"]), self.proposal.id)
+            data["next_step"] = data["next_step"].within(self.proposal.id)
             if self.protected:
                 data |= self._became(self.proposal)
         return replace(answer, data=data)
@@ -141,31 +140,34 @@ def would_propose(paths: Sequence[str]) -> Data:
     }
 
 
-def beginning(context: Context, proposal: str) -> str:
+def beginning(context: Context, proposal: str) -> NextStep:
     """How a proposal goes on in which nothing was written yet."""
     first = next(iter(context.snapshot().documents), None)
     if context.offers("edit_document") and first is not None:
         fields = {"operation": "add_section", "file": first, "title": "…", "proposal": proposal}
-        return f"Write there, such as {call('edit_document', **fields)}"
-    return f"Give proposal to the tools that write; see it with {call('view_proposal', proposal=proposal)}"
+        return NextStep("Write there, such as ", call("edit_document", **fields))
+    return NextStep(
+        "Give proposal to the tools that write; see it with ", call("view_proposal", proposal=proposal)
+    )
 
 
-def looking_back(context: Context, proposal: str) -> str:
+def looking_back(context: Context, proposal: str) -> NextStep:
     """The next step of a retry whose proposal has ended."""
     ended = "Nothing was done twice; the proposal has ended"
     if not context.offers("view_proposal"):
-        return f"{ended}: docyard proposals show {proposal} shows a person what became of it"
-    return f"{ended}: see what became of it with {call('view_proposal', proposal=proposal)}"
+        return NextStep(f"{ended}: docyard proposals show {proposal} shows a person what became of it")
+    return NextStep(f"{ended}: see what became of it with ", call("view_proposal", proposal=proposal))
 
 
-def submitting(context: Context, proposal: str) -> str:
+def submitting(context: Context, proposal: str) -> NextStep:
     """How a proposal goes on that was written: a call, or the command where the client has no such tool."""
     if context.offers("update_proposal"):
-        edit = "add more by writing with this proposal, or "
         submit = call("update_proposal", proposal=proposal, action="submit")
-        return f"Ask for a review with {submit}; before that, {edit}look at it with view_proposal"
-    seen = f"; see it with {call('list_documents', ref=proposal)}" if context.offers("list_documents") else ""
-    return f"Ask a person to run docyard proposals submit {proposal}{seen}"
+        before = "; before that, add more by writing with this proposal, or look at it with view_proposal"
+        return NextStep("Ask for a review with ", submit, before)
+    is_listed = context.offers("list_documents")
+    seen = ("; see it with ", call("list_documents", ref=proposal)) if is_listed else ()
+    return NextStep(f"Ask a person to run docyard proposals submit {proposal}", *seen)
 
 
 def overlaps_of(context: Context, name: str) -> list[Data]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tools.after_commit import committed_answer, with_caveats
-from tools.answers import Answer, failure, visible
+from tools.answers import Answer, NextStep, failure, visible
 from tools.arguments import OPERATIONS, InvalidArguments
 from tools.context import Context, Progress
 from tools.schema import input_schema
 from tools.standing import with_standing
 from tools.toolsets import FAMILIES, REVIEW_TOOLSET, all_tools, offered_tools
-from tools.within import keeping_to
 from workspace.addresses import nearest
 from workspace.after_commit import CommitRecord, attempt, record_commits
 from workspace.errors import WorkspaceError
@@ -245,7 +244,26 @@ class Toolbox:
 
 
 def _run(tool: Tool, context: Context, given: Mapping[str, object]) -> Answer:
-    return keeping_to(given.get("proposal"), tool, tool.run(context, given))
+    """Run a tool and write out its next step; one that explains how to write, for the caller's proposal."""
+    answer = tool.run(context, given)
+    step: NextStep | None = answer.data.get("next_step")
+    if step is None:
+        return answer
+    proposal = given.get("proposal")
+    if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
+        step = step.within(proposal)
+    return replace(answer, data={**answer.data, "next_step": step.text(_proposal_fields())})
+
+
+@cache
+def _proposal_fields() -> dict[str, str]:
+    """Return by name the field in which each tool takes a proposal: `proposal` of a writer, else `ref`."""
+    return {
+        tool.name: field
+        for tool in all_tools()
+        for field in ("ref", "proposal")
+        if field in tool.arguments.model_fields
+    }
 
 
 def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: CommitRecord) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer
+from tools.answers import Answer, NextStep
 from tools.lists import with_list
 from tools.next_steps import list_call, view_call
 from workspace.plan import Status
@@ -12,7 +12,7 @@ from workspace.plan import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
-    from tools.answers import Data
+    from tools.answers import Call, Data
     from tools.context import Context
     from tools.tool import Given, Tool
     from workspace.plan import Plan, Step
@@ -75,15 +75,15 @@ def repeat(
                 failed += 1
                 entry["usage"] = dict(tool.usage(item))
     look = _look(context, data, items)
-    data["next_step"] = (
-        f"Mend the {failed} that failed, as each one's error says, and send only them, with a new key"
-        if failed
-        else "Nothing was done twice" + (f"; go on from {look}" if look else "")
-    )
+    if failed:
+        words = f"Mend the {failed} that failed, as each one's error says, and send only them, with a new key"
+        data["next_step"] = NextStep(words)
+    else:
+        data["next_step"] = NextStep("Nothing was done twice", *(("; go on from ", look) if look else ()))
     return Answer(data)
 
 
-def _look(context: Context, data: Data, items: Sequence[Given]) -> str | None:
+def _look(context: Context, data: Data, items: Sequence[Given]) -> Call | None:
     """A call that shows what the first one wrote, as far as it still stands."""
     named = [data, *items[::-1]]
     for path in (place.get(field) for place in named for field in ("path", "file")):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, failure
+from tools.answers import Answer, Data, NextStep, failure
 from tools.arguments import (
     OPERATIONS,
     Arguments,
@@ -80,7 +80,7 @@ class Writer:
     tool: Callable[[], Tool]
     build: Callable[[Context, Given], Operation]
     single: Mapping[str, object]
-    next_step: Callable[[Context, Written, Sequence[Step]], str]
+    next_step: Callable[[Context, Written, Sequence[Step]], NextStep]
     enrich: Callable[[Written, Step], Data] | None = None
 
     def run(self, context: Context, given: Given) -> Answer:
@@ -173,7 +173,7 @@ class Writer:
             data["hints"] = hints[:_MAX_HINTS]
         if not is_error:
             data["next_step"] = (
-                "Send the same call without dry_run: nothing was committed"
+                NextStep("Send the same call without dry_run: nothing was committed")
                 if options.dry_run
                 else self.next_step(context, written, done)
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, call
+from tools.answers import Answer, NextStep, call
 from tools.arguments import InvalidArguments, asked_of, read
 from tools.tool import Tool
 from tools.writing import WriteFields, Writer, arguments_of
@@ -79,7 +79,9 @@ def _discovery(context: Context) -> Answer:
         "doc_types": list(known),
         "summaries": {name: found.summary for name, found in known.items()},
         "commit": snapshot.commit,
-        "next_step": f"Call with doc_type for instructions: {call('create_document', doc_type='api_spec')}",
+        "next_step": NextStep(
+            "Call with doc_type for instructions: ", call("create_document", doc_type="api_spec")
+        ),
     }
     broken = [found.message for found in types.values() if not isinstance(found, DocumentType)]
     if broken:
@@ -98,8 +100,10 @@ def _instructions(context: Context, name: str) -> Answer:
             "structure": found.structure,
             "best_practices": list(found.best_practices),
             "commit": snapshot.commit,
-            "next_step": "Call with doc_type, title, and initial_content: "
-            + call("create_document", doc_type=name, title="…", initial_content="…"),
+            "next_step": NextStep(
+                "Call with doc_type, title, and initial_content: ",
+                call("create_document", doc_type=name, title="…", initial_content="…"),
+            ),
         }
     )
 
@@ -121,10 +125,10 @@ def _build(context: Context, item: Given) -> Operation:
     )
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
     outcome = done[-1].outcome if done else None
     if outcome is None:
-        return "Call with {} to list types"
+        return NextStep("Call with {} to list types")
     document = written.document(outcome.path)
     empty = [
         section.address
@@ -135,9 +139,9 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
         edit = call(
             "edit_document", operation="update_content", file=outcome.path, slug=empty[0], content="…"
         )
-        return f"Add content with {edit}, or add_section and add_task"
+        return NextStep("Add content with ", edit, ", or add_section and add_task")
     edit = call("edit_document", operation="add_section", file=outcome.path, title="…", content="…")
-    return f"Add content with {edit}, or tasks with add_task"
+    return NextStep("Add content with ", edit, ", or tasks with add_task")
 
 
 TOOL = Tool(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.answers import Answer, call
+from tools.answers import Answer, NextStep, call
 from tools.arguments import asked_of, read
 from tools.documents import operations
 from tools.documents.placeholders import PLACEHOLDERS, completed, with_words
@@ -98,7 +98,9 @@ def _run(context: Context, given: Given) -> Answer:
                 },
                 "supports_batch": True,
                 "commit": context.workspace.tip(),
-                "next_step": "Call with an operation and its fields, or with several as operations: [...]",
+                "next_step": NextStep(
+                    "Call with an operation and its fields, or with several as operations: [...]"
+                ),
             }
         )
     if set(asked) == {"operation"}:
@@ -109,7 +111,7 @@ def _run(context: Context, given: Given) -> Answer:
                 "fields": operations.specification(operation),
                 "about": (operation.__doc__ or "").strip().split("\n")[0],
                 "commit": context.workspace.tip(),
-                "next_step": f"Call with these fields: {call('edit_document', **_example(asked))}",
+                "next_step": NextStep("Call with these fields: ", call("edit_document", **_example(asked))),
             }
         )
     return WRITER.run(context, given)
@@ -134,28 +136,32 @@ def _enrich(written: Written, step: Step) -> Data:
     return progress_after(written, step) if step.outcome and "task_index" in step.outcome.answer else {}
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
-        return "Mend the operations that failed and send them again"
+        return NextStep("Mend the operations that failed and send them again")
     failed = len(written.steps) - len(done)
     if failed:
-        return f"Mend the {failed} that failed, as each one's error says, and send only them again"
+        return NextStep(f"Mend the {failed} that failed, as each one's error says, and send only them again")
     if last.answer.get("removed") == "task":
-        return f"See what is left with {call('view_document', file=last.path, slug=last.answer['slug'])}"
+        return NextStep(
+            "See what is left with ", call("view_document", file=last.path, slug=last.answer["slug"])
+        )
     task = last.answer.get("task")
     if isinstance(task, str):
         if context.offers("complete_task"):
-            return f"Use {call('complete_task', file=last.path, slug=task)} when its criteria are met"
-        return f"See it with {call('view_document', file=last.path, slug=task)}"
+            return NextStep(
+                "Use ", call("complete_task", file=last.path, slug=task), " when its criteria are met"
+            )
+        return NextStep("See it with ", call("view_document", file=last.path, slug=task))
     slug = last.answer.get("slug")
     document = written.document(last.path)
     section = next((item for item in document.sections if item.address == slug), None) if document else None
     if section and document and not whole_text(document, section):
         edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
-        return f"Write it with {edit}"
+        return NextStep("Write it with ", edit)
     named: dict[str, object] = {} if slug is None else {"slug": slug}
-    return f"Read it with {call('view_document', file=last.path, **named)}, or go on editing"
+    return NextStep("Read it with ", call("view_document", file=last.path, **named), ", or go on editing")
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:

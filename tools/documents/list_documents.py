@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, NextStep, call
 from tools.arguments import REF, Arguments, Boolean, Integer, read
 from tools.bounded import page_after
 from tools.cursors import read_place, write_place
@@ -105,7 +105,7 @@ def _run(context: Context, given: Given) -> Answer:
     step = _next_step(place, found, bool(paths))
     if next_cursor:
         fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
-        step = f"See more with {place.call('list_documents', **fields, cursor=next_cursor)}"
+        step = NextStep("See more with ", place.call("list_documents", **fields, cursor=next_cursor))
     return Answer(told(there, {**data, "next_step": step}))
 
 
@@ -164,14 +164,16 @@ def _entry(document: Document, values: Values) -> Data:
     return data
 
 
-def _next_step(place: Pinned, found: list[Data], has_documents: bool) -> str:
+def _next_step(place: Pinned, found: list[Data], has_documents: bool) -> NextStep:
     if found:
-        return f"Look into one with {place.call('view_document', file=found[0]['path'])}"
+        return NextStep("Look into one with ", place.call("view_document", file=found[0]["path"]))
     if has_documents:
-        return "Nothing matches: leave out type, tag or has_open_tasks"
+        return NextStep("Nothing matches: leave out type, tag or has_open_tasks")
     if place.writes("create_document"):
-        return f"Begin with {place.change('create_document')}"
-    return "Nothing is written here yet" if place.ref is None else "See what there is now: list_documents {}"
+        return NextStep("Begin with ", place.change("create_document"))
+    if place.ref is None:
+        return NextStep("Nothing is written here yet")
+    return NextStep("See what there is now: ", call("list_documents"))
 
 
 TOOL = Tool(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, call
+from tools.answers import Answer, NextStep, call
 from tools.arguments import InvalidArguments, asked_of, read
 from tools.examples import with_removable
 from tools.targets import target
@@ -51,7 +51,7 @@ def _run(context: Context, given: Given) -> Answer:
             {
                 "usage": dict(_usage(given)),
                 "commit": context.workspace.tip(),
-                "next_step": "Call with {path}, or with {file, slug}; dry_run shows what would go",
+                "next_step": NextStep("Call with {path}, or with {file, slug}; dry_run shows what would go"),
             }
         )
     answer = WRITER.run(context, given)
@@ -89,16 +89,17 @@ def _build(context: Context, item: Given) -> Operation:
     return RemoveSection(file=file, slug=slug)
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
-        return "Mend the operations that failed and send them again"
+        return NextStep("Mend the operations that failed and send them again")
     if (broken := last.answer.get("broken_links")) and isinstance(broken, list):
         first = call("view_document", file=broken[0]["file"], slug=broken[0]["slug"])
-        return f"Mend the links that lead nowhere now (broken_links), the first with {first}"
+        return NextStep("Mend the links that lead nowhere now (broken_links), the first with ", first)
     if last.answer.get("removed") == "section":
-        return f"See what is left with {call('view_document', file=last.path)}"
-    return "See what is left with list_documents {}; git revert brings the document back"
+        return NextStep("See what is left with ", call("view_document", file=last.path))
+    listing = call("list_documents")
+    return NextStep("See what is left with ", listing, "; git revert brings the document back")
 
 
 TOOL = Tool(

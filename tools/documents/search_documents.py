@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call, pinned
+from tools.answers import Answer, Data, NextStep, call, pinned
 from tools.arguments import REF, Arguments, Integer, read
 from tools.reservations import reservations
 from tools.tool import Tool
@@ -58,9 +58,9 @@ def _run(context: Context, given: Given) -> Answer:
     at = pinned(asked.ref)
     if matches:
         first = matches[0]
-        step = f"Read it with {call('view_document', file=first['file'], slug=first['slug'], **at)}"
+        step = NextStep("Read it with ", call("view_document", file=first["file"], slug=first["slug"], **at))
     else:
-        step = f"Try other words, or {call('list_documents', **at)} to see what there is"
+        step = NextStep("Try other words, or ", call("list_documents", **at), " to see what there is")
     return Answer({**data, "next_step": step})
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, failure
+from tools.answers import Answer, Data, NextStep, failure
 from tools.arguments import (
     OPERATIONS,
     REF,
@@ -99,21 +99,23 @@ def _batch(place: Pinned, items: list[dict[str, object]]) -> Answer:
             f"over {MAX_VIEWS} views in one call", fix="Ask for fewer at once.", field=OPERATIONS
         )
     results: list[Data] = []
+    step: NextStep | None = None
     for item in items:
         at = place
         try:
             if "ref" in item:
                 at = Pinned.at(place.context, _ref(item))
             own = {"commit": at.snapshot.commit} if at is not place else {}
-            results.append({"success": True, **_view(at, item), **own})
+            seen = _view(at, item)
+            step = seen["next_step"]
+            results.append({"success": True, **seen, "next_step": step.text(), **own})
         except WorkspaceError as error:
             offered = place.context.tools
             results.append({"success": False, **failure(error, TOOL, item, at.snapshot, offered=offered)})
     data: Data = {"batch_results": results, "commit": place.snapshot.commit}
-    seen = [result for result in results if result["success"]]
-    if seen:
-        data["next_step"] = seen[-1]["next_step"]
-    return Answer(data, is_error=not seen)
+    if step is not None:
+        data["next_step"] = step
+    return Answer(data, is_error=step is None)
 
 
 def _view(place: Pinned, item: Given) -> Data:
@@ -170,16 +172,18 @@ def _outline(place: Pinned, document: Document) -> Data:
     )
     if open_task and place.writes("complete_task"):
         view = place.call("view_document", file=document.path, slug=open_task)
-        data["next_step"] = f"Work on {open_task}: {view}"
+        data["next_step"] = NextStep(f"Work on {open_task}: ", view)
     elif first:
-        data["next_step"] = (
-            f"Read a section: {place.call('view_document', file=document.path, slug=first.key)}"
+        data["next_step"] = NextStep(
+            "Read a section: ", place.call("view_document", file=document.path, slug=first.key)
         )
     elif place.writes("edit_document"):
         add = place.change("edit_document", operation="add_section", file=document.path, title="…")
-        data["next_step"] = f"Add a section: {add}"
+        data["next_step"] = NextStep("Add a section: ", add)
     else:
-        data["next_step"] = f"Look at others with {place.call('list_documents')}: this document is empty"
+        data["next_step"] = NextStep(
+            "Look at others with ", place.call("list_documents"), ": this document is empty"
+        )
     return data
 
 
@@ -208,7 +212,7 @@ def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole
     if rest is not None:
         more = {"include_subsections": True} if whole else {}
         view = place.rest("view_document", file=document.path, slug=section.key, offset=rest, **more)
-        step = f"Read the rest with {view}"
+        step = NextStep("Read the rest with ", view)
         return {**data, "truncated": True, "offset": rest, "next_step": step}
     return {**data, "next_step": _after(place, document, section, whole=whole)}
 
@@ -218,23 +222,24 @@ def _relative(parent: Section, child: Section) -> str:
     return child.key.removeprefix(parent.address + "/")
 
 
-def _after(place: Pinned, document: Document, section: Section, *, whole: bool) -> str:
+def _after(place: Pinned, document: Document, section: Section, *, whole: bool) -> NextStep:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
     if open_task and place.writes("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
-        return f"Finish a task: {place.change('complete_task', file=document.path, slug=slug)}"
+        return NextStep("Finish a task: ", place.change("complete_task", file=document.path, slug=slug))
     children = document.children(section) if section.level else ()
     if children and not whole:
         deeper = first_with_text(document, document.descendants(section)) or children[0]
-        return f"Go deeper: {place.call('view_document', file=document.path, slug=deeper.key)}"
+        return NextStep("Go deeper: ", place.call("view_document", file=document.path, slug=deeper.key))
     if place.writes("edit_document"):
-        return "Change it: " + place.change(
+        edit = place.change(
             "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"
         )
+        return NextStep("Change it: ", edit)
     following = next((item for item in document.sections if item.position == section.position + 1), None)
     if following:
-        return f"Read on: {place.call('view_document', file=document.path, slug=following.key)}"
-    return f"Look at other documents with {place.call('list_documents')}"
+        return NextStep("Read on: ", place.call("view_document", file=document.path, slug=following.key))
+    return NextStep("Look at other documents with ", place.call("list_documents"))
 
 
 def _task(place: Pinned, document: Document, slug: str) -> Data:
@@ -247,10 +252,10 @@ def _task(place: Pinned, document: Document, slug: str) -> Data:
     verb = "reopen_task" if task.is_done else "complete_task"
     if not place.writes(verb):
         view = place.call("view_document", file=document.path, slug=section.key)
-        return {**data, "next_step": f"See its section: {view}"}
+        return {**data, "next_step": NextStep("See its section: ", view)}
     address = f"{section.key}[{task.index}]"
     change = place.change(verb, file=document.path, slug=address)
-    step = f"{'Reopen' if task.is_done else 'Finish'} it: {change}"
+    step = NextStep(f"{'Reopen' if task.is_done else 'Finish'} it: ", change)
     return {**data, "next_step": step}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, call
+from tools.answers import Answer, Call, NextStep, call
 from tools.arguments import InvalidArguments, asked_of, read, without_nulls
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
@@ -80,11 +80,12 @@ def _run(context: Context, given: Given) -> Answer:
     fields = without_nulls(given)
     if not asked_of(given):
         history = call("view_history", file="FILE") if context.offers("view_history") else "git log"
+        seen = ", then call with dry_run to see what changes"
         return Answer(
             {
                 "usage": dict(_usage(given)),
                 "commit": context.workspace.tip(),
-                "next_step": f"Find the commit with {history}, then call with dry_run to see what changes",
+                "next_step": NextStep("Find the commit with ", history, seen),
             }
         )
     # Unless the caller says so itself, a commit is taken back as a whole or not at all.
@@ -121,28 +122,29 @@ def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operat
     return RestoreDocument(file=file, commit=commit)
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
     outcomes = [step.outcome for step in reversed(done) if step.outcome]
     last = next((outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None)
     if last is None:
-        return "Mend the operations that failed and send them again"
+        return NextStep("Mend the operations that failed and send them again")
     conflicts = last.answer.get("conflicts")
     if isinstance(conflicts, list) and conflicts:
         first = {name: conflicts[0][name] for name in ("file", "slug") if name in conflicts[0]}
         look = view_call(context, **first) if written.document(first["file"]) is not None else None
         if look is None:
             listing = list_call(context)
-            shows = f"; {listing} shows the documents" if listing else ""
-            return f"See what is left as it was in 'conflicts'{shows}"
-        return f"Look at what others changed since (conflicts), the first with {look}"
+            shows = ("; ", listing, " shows the documents") if listing else ()
+            return NextStep("See what is left as it was in 'conflicts'", *shows)
+        return NextStep("Look at what others changed since (conflicts), the first with ", look)
     look = _view(context, written, last.path, last.answer)
     if not last.is_change:
-        return "Nothing had to be changed" + (f"; see it with {look}" if look else "")
+        return NextStep("Nothing had to be changed", *(("; see it with ", look) if look else ()))
     again = call("restore_document", undo=written.commit)
-    return f"See it with {look}, or take this back with {again}" if look else f"Take this back with {again}"
+    seen = ("See it with ", look, ", or take") if look else ("Take",)
+    return NextStep(*seen, " this back with ", again)
 
 
-def _view(context: Context, written: Written, path: str, answer: Mapping[str, object]) -> str | None:
+def _view(context: Context, written: Written, path: str, answer: Mapping[str, object]) -> Call | None:
     if not path or written.document(path) is None:
         return list_call(context)
     slug = answer.get("slug")

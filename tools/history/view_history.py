@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call
+from tools.answers import Answer, Data, NextStep, call
 from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, without_nulls
 from tools.cursors import read_place, write_place
 from tools.examples import with_sections
@@ -35,7 +35,7 @@ class _Page(NamedTuple):
 
     data: Data
     rest: str | None
-    step: str
+    step: NextStep
 
 
 class ViewHistoryArguments(Arguments):
@@ -85,7 +85,7 @@ def _run(context: Context, given: Given) -> Answer:
     step = page.step
     if cursor:
         fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
-        step = f"See more with {place.call('view_history', **fields, cursor=cursor)}"
+        step = NextStep("See more with ", place.call("view_history", **fields, cursor=cursor))
     data = {**page.data, "next_cursor": cursor, "commit": place.snapshot.commit, "next_step": step}
     return Answer(told(there, data))
 
@@ -156,7 +156,7 @@ def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
     history = place.context.workspace.history()
     lines = history.blame(place.snapshot, there.file, there.slug, progress=place.context.progress)
     data, rest = blame_data(history, lines, int(after or 0), place.context.text_characters // 2)
-    step = f"See how it came to be: {place.call('view_history', **_asked(there))}"
+    step = NextStep("See how it came to be: ", place.call("view_history", **_asked(there)))
     return _Page({**_where(there), **data}, rest, step)
 
 
@@ -170,16 +170,16 @@ def _asked(there: Found) -> Data:
     return {field: value for field, value in _where(there).items() if value is not None}
 
 
-def _after_changes(place: Pinned, there: Found, changes: Sequence[Change]) -> str:
+def _after_changes(place: Pinned, there: Found, changes: Sequence[Change]) -> NextStep:
     newest = changes[0] if changes else None
     if newest is None or newest.old_path is None or newest.parent is None:
-        return f"See who wrote its lines: {place.call('view_history', **_asked(there), blame=True)}"
+        return NextStep("See who wrote its lines: ", place.call("view_history", **_asked(there), blame=True))
     was = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
     if newest.kind == "removed" and place.writes("restore_document"):
-        return f"Bring it back: {place.change('restore_document', **was, ref=newest.parent)}"
+        return NextStep("Bring it back: ", place.change("restore_document", **was, ref=newest.parent))
     if place.context.offers("view_document"):
-        return f"Read it as it was before: {call('view_document', **was, ref=newest.parent)}"
-    return f"See what was before: {call('view_history', **was, ref=newest.parent)}"
+        return NextStep("Read it as it was before: ", call("view_document", **was, ref=newest.parent))
+    return NextStep("See what was before: ", call("view_history", **was, ref=newest.parent))
 
 
 TOOL = Tool(

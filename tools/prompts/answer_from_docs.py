@@ -34,7 +34,7 @@ def _write(context: Context, given: Mapping[str, str]) -> Written:
 
 
 def _section_call() -> str:
-    return call("read_section", file_path="…", section_heading="…")
+    return str(call("read_section", file_path="…", section_heading="…"))
 
 
 PROMPT = Prompt(

@@ -57,7 +57,7 @@ def page_of_all(context: Context, changes: Changes, proposal: str, first: int, r
             break
         entry = _entry(one, data)
         if is_cut:
-            entry |= {"truncated": True, "rest": call("view_proposal", proposal=proposal, file=one.path)}
+            entry |= {"truncated": True, "rest": str(call("view_proposal", proposal=proposal, file=one.path))}
             text += f"\nMore of it: {entry['rest']}\n"
         elif one.kind is DocumentKind.ADDED:
             versions = _versions(context, changes, one, None)
@@ -141,7 +141,7 @@ def _versions(context: Context, changes: Changes, one: DocumentChange, slug: str
             place: Data = {"file": path, **({"slug": slug} if slug else {})}
             if tool == "get_doc":
                 place = {"chunk_id": f"{path}#{slug}" if slug else path}
-            found[f"read_{name}"] = call(tool, **place, ref=ref)
+            found[f"read_{name}"] = str(call(tool, **place, ref=ref))
     return found
 
 

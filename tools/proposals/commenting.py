@@ -105,5 +105,5 @@ def _thread(placed: PlacedThread, proposal: str, room: int) -> Data:
         data["replies"] = fitting(shown, room - size_of(data))
         if more := len(replies) - len(data["replies"]):
             data["more_replies"] = more
-            data["replies_rest"] = call("view_proposal", proposal=proposal, comment=comment.id)
+            data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))
     return data

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call, visible
+from tools.answers import Answer, Data, NextStep, call, visible
 from tools.arguments import Arguments, Boolean, read, without_nulls
 from tools.proposals.announced import announced
 from tools.proposals.telling import commit_of, first_open
@@ -92,7 +92,7 @@ def _explained(context: Context, given: Given, asked: CreateProposalArguments) -
         data |= {"created": False, "missing": missing}
     data["open"] = first_open(context.workspace.proposing().all(), _SHOWN)
     fields = {"title": _TITLE, "description": _DESCRIPTION, **arguments_of(given, ("title", "description"))}
-    step = f"Open one with {call('create_proposal', **fields)}"
+    step = NextStep("Open one with ", call("create_proposal", **fields))
     return Answer({**data, "commit": context.workspace.tip(), "next_step": step})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer, Data, call
+from tools.answers import Answer, Data, NextStep, call
 from tools.arguments import InvalidArguments
 from tools.cursors import read_place, write_place
 from tools.proposals.telling import in_brief
@@ -64,15 +64,15 @@ def _place(proposal: Proposal) -> str:
 
 def _after_list(
     context: Context, page: Sequence[Proposal], cursor: str | None, asked: ViewProposalArguments
-) -> str:
+) -> NextStep:
     if cursor is not None:
         fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"cursor"})
-        return f"See more with {call('view_proposal', **fields, cursor=cursor)}"
+        return NextStep("See more with ", call("view_proposal", **fields, cursor=cursor))
     if page:
         best = next((one for one in page if one.is_open), page[0])
-        return f"Look at one with {call('view_proposal', proposal=best.id)}"
+        return NextStep("Look at one with ", call("view_proposal", proposal=best.id))
     if asked.state is not None and asked.state != "any":
-        return f"None is {asked.state}; see all with {call('view_proposal')}"
+        return NextStep(f"None is {asked.state}; see all with ", call("view_proposal"))
     if context.offers("create_proposal"):
-        return f"None was opened yet; open one with {call('create_proposal')}"
-    return f"None was opened yet; look again with {call('view_proposal')}"
+        return NextStep("None was opened yet; open one with ", call("create_proposal"))
+    return NextStep("None was opened yet; look again with ", call("view_proposal"))

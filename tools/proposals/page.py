@@ -31,7 +31,7 @@ def page_of(data: Data, changes: str) -> str:
         *_commits(data),
         *_changes(data, changes),
         *_comments(data),
-        f"\n---\n\nCommit: {data['commit']}\n\nNext: {data['next_step']}\n",
+        f"\n---\n\nCommit: {data['commit']}\n\nNext: {data['next_step'].text()}\n",
     ]
     return "".join(parts)
 

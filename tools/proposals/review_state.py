@@ -61,7 +61,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
     data["reviews"] = fitting(last_first, _REVIEWS_ROOM)[::-1]
     if len(proposal.reviews) > len(data["reviews"]):
         data["reviews_total"] = len(proposal.reviews)
-        data["reviews_rest"] = call("view_proposal", proposal=proposal.id, reviews=True)
+        data["reviews_rest"] = str(call("view_proposal", proposal=proposal.id, reviews=True))
     return data
 
 

@@ -89,7 +89,7 @@ def shown_words(text: str, proposal: str, id: str) -> Data:
     shown, rest = cut(visible(text), 0, MAX_WORDS)
     if rest is None:
         return {"text": shown}
-    return {"text": shown, "rest": call("view_proposal", proposal=proposal, comment=id, offset=rest)}
+    return {"text": shown, "rest": str(call("view_proposal", proposal=proposal, comment=id, offset=rest))}
 
 
 def date(time: datetime) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call, failure, visible
+from tools.answers import Answer, Data, NextStep, call, failure, visible
 from tools.arguments import Arguments, InvalidArguments, Objects, read, without_nulls
 from tools.following import follow
 from tools.proposals.acting import SEEN, act
@@ -160,22 +160,24 @@ def _answer(context: Context, action: Action, acted: Acted) -> Answer:
     return Answer({**data, "next_step": _next_step(context, action.name, acted)})
 
 
-def _next_step(context: Context, action: str, acted: Acted) -> str:
+def _next_step(context: Context, action: str, acted: Acted) -> NextStep:
     proposal = acted.proposal
     view = call("view_proposal", proposal=proposal.id)
     match action:
         case "merge":
-            return f"Nothing is left to do here; see what else is proposed with {call('view_proposal')}"
+            return NextStep(
+                "Nothing is left to do here; see what else is proposed with ", call("view_proposal")
+            )
         case "close" if proposal.tip is not None:
             again = call("update_proposal", proposal=proposal.id, action="reopen")
-            return f"Take it up again with {again}"
+            return NextStep("Take it up again with ", again)
         case "request_changes" if context.offers("edit_document"):
-            return f"See what stands, with the comments: {view}"
+            return NextStep("See what stands, with the comments: ", view)
         case "refresh" if proposal.words.submitted is None:
             submit = call("update_proposal", proposal=proposal.id, action="submit")
-            return f"Ask for a review with {submit}"
+            return NextStep("Ask for a review with ", submit)
         case _:
-            return f"See where it stands, and what is missing to merge it, with {view}"
+            return NextStep("See where it stands, and what is missing to merge it, with ", view)
 
 
 def _explained(context: Context, proposing: Proposing, given: Given) -> Answer:
@@ -189,7 +191,9 @@ def _explained(context: Context, proposing: Proposing, given: Given) -> Answer:
         "commit": context.workspace.tip(),
     }
     view = call("view_proposal", **({"proposal": found[0]["proposal"]} if found else {}))
-    return Answer({**data, "next_step": f"Look at one with {view}, then call with proposal and action"})
+    return Answer(
+        {**data, "next_step": NextStep("Look at one with ", view, ", then call with proposal and action")}
+    )
 
 
 def _possible(context: Context, proposal: Proposal) -> Answer:
@@ -203,7 +207,7 @@ def _possible(context: Context, proposal: Proposal) -> Answer:
     }
     example = dict.fromkeys(ACTIONS[names[0]].needs, _WORDS)
     step = call("update_proposal", proposal=proposal.id, action=names[0], **example)
-    return Answer({**data, "next_step": f"Call with one of them, such as {step}"})
+    return Answer({**data, "next_step": NextStep("Call with one of them, such as ", step)})
 
 
 def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call, visible
+from tools.answers import Answer, Data, NextStep, call, visible
 from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read
 from tools.bounded import cut
 from tools.cursors import read_place, write_place
@@ -156,7 +156,7 @@ def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
     if first == 0:
         data["description"], rest = cut(visible(proposal.words.description), 0, _DESCRIPTION)
         if rest is not None:
-            data["description_rest"] = call("view_proposal", proposal=proposal.id, offset=rest)
+            data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=rest))
         data |= review_state(context, proposal)
         data["overlaps"] = overlaps_of(context, proposal.id) if proposal.is_open else []
         data |= commits_data(context, proposal)
@@ -165,17 +165,17 @@ def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
         data |= {"comments": said.threads, "comments_total": said.total}
         if said.next is not None:
             after = comments_cursor(proposal, everywhere, said.next)
-            data["comments_rest"] = comments_call(proposal, everywhere, after)
+            data["comments_rest"] = str(comments_call(proposal, everywhere, after))
     page = page_of_all(context, changes, proposal.id, first, _room(context, data))
     cursor = None if page.next is None else write_place(str(page.next), None, search)
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
         data["changes"]["reason"] = visible(changes.reason)
     if cursor is not None:
-        step = f"See more of it with {call('view_proposal', proposal=proposal.id, cursor=cursor)}"
+        step = NextStep("See more of it with ", call("view_proposal", proposal=proposal.id, cursor=cursor))
     elif first > 0:
-        step = (
-            f"These are all changes; see where it stands with {call('view_proposal', proposal=proposal.id)}"
+        step = NextStep(
+            "These are all changes; see where it stands with ", call("view_proposal", proposal=proposal.id)
         )
     else:
         step = _after_one(context, proposal, data)
@@ -198,44 +198,46 @@ def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) ->
     data = {**head(proposal), "file": file, "slug": slug, "comments": said.threads}
     if said.next is not None:
         after = comments_cursor(proposal, place, said.next)
-        data["comments_rest"] = comments_call(proposal, place, after)
+        data["comments_rest"] = str(comments_call(proposal, place, after))
     page = page_of_one(context, changes, file, slug, asked.offset or 0, _room(context, data))
     named = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
     if page.next is not None:
-        step = f"Read on with {call('view_proposal', **named, offset=page.next)}"
+        step = NextStep("Read on with ", call("view_proposal", **named, offset=page.next))
     elif context.offers("update_proposal") and proposal.is_open:
-        step = f"Say what you think of it: {call('update_proposal', action='comment', text='…', **named)}"
+        step = NextStep(
+            "Say what you think of it: ", call("update_proposal", action="comment", text="…", **named)
+        )
     else:
-        step = f"See all of it with {call('view_proposal', proposal=proposal.id)}"
+        step = NextStep("See all of it with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
     data |= {"changes": page.data, "next_offset": page.next, "commit": commit, "next_step": step}
     return Answer(data, text=page_of(data, page.markdown))
 
 
-def _after_one(context: Context, proposal: Proposal, data: Data) -> str:
+def _after_one(context: Context, proposal: Proposal, data: Data) -> NextStep:
     """What follows from how it stands."""
     view = call("view_proposal")
     if not context.offers("update_proposal"):
-        return f"A person acts on it with docyard proposals; see the others with {view}"
+        return NextStep("A person acts on it with docyard proposals; see the others with ", view)
     act: Data = {"proposal": proposal.id}
     if data.get("conflicts"):
         from tools.proposals.conflicts import deciding
 
         seen = {"commit": proposal.tip, "target_commit": data["target_commit"]}
         act |= {"action": "refresh", "resolutions": deciding(data["conflicts"]), **seen}
-        return f"Decide the conflicts with {call('update_proposal', **act)}"
+        return NextStep("Decide the conflicts with ", call("update_proposal", **act))
     missing = data.get("missing", ())
     if any(block["code"] == "NOTHING_PROPOSED" for block in missing):
         return beginning(context, proposal.id)
     if any(block["code"] == "NEEDS_REFRESH" for block in missing):
-        return f"Bring both together with {call('update_proposal', **act, action='refresh')}"
+        return NextStep("Bring both together with ", call("update_proposal", **act, action="refresh"))
     if proposal.state.value == "draft":
-        return f"Ask for a review with {call('update_proposal', **act, action='submit')}"
+        return NextStep("Ask for a review with ", call("update_proposal", **act, action="submit"))
     if proposal.is_open and not missing and not data.get("demands"):
-        return f"Merge it with {call('update_proposal', **act, action='merge', commit=proposal.tip)}"
+        return NextStep("Merge it with ", call("update_proposal", **act, action="merge", commit=proposal.tip))
     if "comment" in possible(proposal) and proposal.state.value != "merged":
-        return f"Say something: {call('update_proposal', **act, action='comment', text='…')}"
-    return f"See the others with {view}"
+        return NextStep("Say something: ", call("update_proposal", **act, action="comment", text="…"))
+    return NextStep("See the others with ", view)
 
 
 TOOL = Tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer, call, visible
+from tools.answers import Answer, Call, NextStep, call, visible
 from tools.bounded import cut
 from tools.cursors import read_place, write_place
 from tools.proposals.commenting import (
@@ -47,14 +47,14 @@ def view_comments(
     said = comments_page(context, proposal, first, limit, place)
     after = comments_cursor(proposal, place, said.next)
     if after is not None:
-        step = f"See more with {comments_call(proposal, place, after, limit=limit)}"
+        step = NextStep("See more with ", comments_call(proposal, place, after, limit=limit))
     else:
         step = _answering(context, proposal, said.threads[-1]["comment"] if said.threads else None)
     data: Data = {"comments": said.threads, "comments_total": said.total, "next_cursor": after}
     return _answer(context, proposal, data, step)
 
 
-def comments_call(proposal: Proposal, place: Place, cursor: str | None = None, **fields: object) -> str:
+def comments_call(proposal: Proposal, place: Place, cursor: str | None = None, **fields: object) -> Call:
     """The call for the threads of a place, or all of them."""
     named = zip(("file", "slug"), place, strict=True)
     given: Data = {name: value for name, value in named if value is not None}
@@ -73,7 +73,7 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
     after = write_place(str(end), None, search) if end < len(proposal.reviews) else None
     if after is not None:
         again: Data = {"reviews": True, "limit": limit, "cursor": after}
-        step = f"See more with {call('view_proposal', proposal=proposal.id, **again)}"
+        step = NextStep("See more with ", call("view_proposal", proposal=proposal.id, **again))
     else:
         step = _viewing(proposal)
     data: Data = {"reviews": shown, "reviews_total": len(proposal.reviews), "next_cursor": after}
@@ -113,7 +113,7 @@ def view_description(context: Context, proposal: Proposal, offset: int) -> Answe
     """The description from a character on."""
     text, after = cut(visible(proposal.words.description), offset, _WHOLE)
     read_on = call("view_proposal", proposal=proposal.id, offset=after)
-    step = f"Read on with {read_on}" if after is not None else _viewing(proposal)
+    step = NextStep("Read on with ", read_on) if after is not None else _viewing(proposal)
     return _answer(context, proposal, {"description": text, "next_offset": after}, step)
 
 
@@ -139,7 +139,7 @@ def _view_thread(
         step = _reading_on(proposal, comment.id, next_offset)
     elif after is not None:
         again: Data = {"comment": comment.id, "limit": limit, "cursor": after}
-        step = f"See more answers with {call('view_proposal', proposal=proposal.id, **again)}"
+        step = NextStep("See more answers with ", call("view_proposal", proposal=proposal.id, **again))
     else:
         step = _answering(context, proposal, comment.id)
     return _answer(context, proposal, data, step)
@@ -165,20 +165,20 @@ def _uncut(told: Data) -> Data:
     return {name: value for name, value in told.items() if name != "rest"}
 
 
-def _reading_on(proposal: Proposal, id: str, offset: int) -> str:
-    return f"Read on with {call('view_proposal', proposal=proposal.id, comment=id, offset=offset)}"
+def _reading_on(proposal: Proposal, id: str, offset: int) -> NextStep:
+    return NextStep("Read on with ", call("view_proposal", proposal=proposal.id, comment=id, offset=offset))
 
 
-def _answering(context: Context, proposal: Proposal, id: str | None) -> str:
+def _answering(context: Context, proposal: Proposal, id: str | None) -> NextStep:
     if not context.offers("update_proposal"):
-        return f"See what it changes with {call('view_proposal', proposal=proposal.id)}"
+        return NextStep("See what it changes with ", call("view_proposal", proposal=proposal.id))
     answer = {"reply_to": id} if id is not None else {}
     fields = {"proposal": proposal.id, "action": "comment", "text": "…", **answer}
-    return f"Say something: {call('update_proposal', **fields)}"
+    return NextStep("Say something: ", call("update_proposal", **fields))
 
 
-def _viewing(proposal: Proposal) -> str:
-    return f"See all of it with {call('view_proposal', proposal=proposal.id)}"
+def _viewing(proposal: Proposal) -> NextStep:
+    return NextStep("See all of it with ", call("view_proposal", proposal=proposal.id))
 
 
 def _ids(proposal: Proposal) -> Iterator[str]:
@@ -188,6 +188,6 @@ def _ids(proposal: Proposal) -> Iterator[str]:
         yield from (comment.id for comment in (thread.comment, *thread.replies))
 
 
-def _answer(context: Context, proposal: Proposal, data: Data, step: str) -> Answer:
+def _answer(context: Context, proposal: Proposal, data: Data, step: NextStep) -> Answer:
     commit = proposal.tip or context.workspace.tip()
     return Answer({**head(proposal), **data, "commit": commit, "next_step": step})

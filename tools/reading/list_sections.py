@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, NextStep
 from tools.arguments import REF, Arguments, Integer, read
 from tools.bounded import shown_title
 from tools.pinned import Pinned
@@ -104,15 +104,19 @@ def _note(count: int, first: int, last: int) -> str:
 
 def _next_step(
     place: Pinned, text: TextFile, page: Sequence[Entry], asked: ListSectionsArguments, cursor: str | None
-) -> str:
+) -> NextStep:
     if cursor:
         limit = {} if asked.limit == MAX_LISTED else {"limit": asked.limit}
         more = place.call("list_sections", file_path=asked.file_path, **limit, cursor=cursor)
-        return f"List the next sections with {more}"
+        return NextStep("List the next sections with ", more)
     if not page:
-        return f"Read it with {place.call('smart_read', file_path=text.path)}: it has no sections"
+        return NextStep(
+            "Read it with ", place.call("smart_read", file_path=text.path), ": it has no sections"
+        )
     first = next((entry for entry in page if entry.level), page[0])
-    return f"Read one: {place.call('read_section', file_path=text.path, section_heading=name_of(first))}"
+    return NextStep(
+        "Read one: ", place.call("read_section", file_path=text.path, section_heading=name_of(first))
+    )
 
 
 TOOL = Tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, NextStep
 from tools.arguments import InvalidArguments
 from tools.moved import Found, moved, told
 from workspace.addresses import SectionNotFound, split_address
@@ -30,7 +30,7 @@ class Opened(NamedTuple):
     entry: Entry | None
     moved_to: dict[str, Any] | None
 
-    def answer(self, place: Pinned, data: Data, step: str) -> Answer:
+    def answer(self, place: Pinned, data: Data, step: NextStep) -> Answer:
         """An answer that says what was read at which commit, and where that has moved to if it has."""
         ref = {} if place.ref is None else {"ref": place.ref}
         there = Found(self.text.path, self.entry.address if self.entry else None, self.moved_to)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, NextStep
 from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
 from tools.bounded import shown_title
 from tools.pinned import Pinned
@@ -99,16 +99,18 @@ def _run(context: Context, given: Given) -> Answer:
     return opened.answer(place, data, _next_step(place, opened, entry, part))
 
 
-def _next_step(place: Pinned, opened: Opened, entry: Entry, part: Part[Entry]) -> str:
+def _next_step(place: Pinned, opened: Opened, entry: Entry, part: Part[Entry]) -> NextStep:
     path = opened.text.path
     if part.rest is not None:
         rest = place.rest("read_section", file_path=path, section_heading=name_of(entry), offset=part.rest)
-        return f"Read the rest with {rest}"
+        return NextStep("Read the rest with ", rest)
     if following := next((item for item in opened.outline.entries if item.start >= entry.tree_end), None):
-        return f"Read on: {place.call('read_section', file_path=path, section_heading=name_of(following))}"
+        return NextStep(
+            "Read on: ", place.call("read_section", file_path=path, section_heading=name_of(following))
+        )
     if len(opened.outline.entries) == 1 and place.context.offers("list_documents"):
-        return f"Look at others with {place.call('list_documents')}: this is all of the file"
-    return f"See all sections with {place.call('list_sections', file_path=path)}"
+        return NextStep("Look at others with ", place.call("list_documents"), ": this is all of the file")
+    return NextStep("See all sections with ", place.call("list_sections", file_path=path))
 
 
 TOOL = Tool(

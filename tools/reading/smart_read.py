@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, NextStep
 from tools.arguments import (
     LEAST_BUDGET,
     MOST_BUDGET,
@@ -117,7 +117,7 @@ def _run(context: Context, given: Given) -> Answer:
     return opened._replace(entry=None).answer(place, data | {"tokenizer": tokenizer()}, step)
 
 
-def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data, str]:
+def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data, NextStep]:
     """The text from a character on, as much of it as one answer takes, and the next step.
 
     `tokens` are those of all of it.
@@ -146,23 +146,23 @@ def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data
     opened.shows(place.context, part)
     if part.rest is not None:
         rest = place.rest("smart_read", file_path=text.path, mode="full", offset=part.rest)
-        return {**data, "truncated": True, "offset": part.rest}, f"Read the rest with {rest}"
+        return {**data, "truncated": True, "offset": part.rest}, NextStep("Read the rest with ", rest)
     return data, _after_full(place, opened)
 
 
-def _after_full(place: Pinned, opened: Opened) -> str:
+def _after_full(place: Pinned, opened: Opened) -> NextStep:
     text, outline, _, _ = opened
     slug = outline.entries[-1].address if outline.entries else ""
     if text.document is not None and place.writes("edit_document") and 0 < len(slug) <= MAX_ADDRESS:
         change = place.change(
             "edit_document", operation="append_content", file=text.path, slug=slug, content="…"
         )
-        return f"Add to it: {change}"
+        return NextStep("Add to it: ", change)
     listed = place.call("list_sections", file_path=text.path)
-    return f"See the addresses of its sections with {listed}"
+    return NextStep("See the addresses of its sections with ", listed)
 
 
-def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[Data, str]:
+def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[Data, NextStep]:
     from workspace.summaries import wording
     from workspace.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
@@ -217,15 +217,15 @@ def _sections(summary: Summary) -> Data:
     return {"count": summary.sections, "headers": headers, "note": note}
 
 
-def _after_summary(place: Pinned, opened: Opened, summary: Summary) -> str:
+def _after_summary(place: Pinned, opened: Opened, summary: Summary) -> NextStep:
     """The call for the longest section: most of what the summary leaves out stands there."""
     text, outline, _, _ = opened
     if len(outline.entries) == 1:
         whole = place.call("smart_read", file_path=text.path, mode="full")
-        return f"Read it in full with {whole}"
+        return NextStep("Read it in full with ", whole)
     longest = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
     section = place.call("read_section", file_path=text.path, section_heading=name_of(longest))
-    return f"Read the section that you need, such as the longest: {section}"
+    return NextStep("Read the section that you need, such as the longest: ", section)
 
 
 TOOL = Tool(

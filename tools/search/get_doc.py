@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data
+from tools.answers import Answer, Data, NextStep
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read
 from tools.bounded import CHARACTERS_PER_TOKEN, fitting
 from tools.examples import with_chunk
@@ -69,7 +69,7 @@ def _run(context: Context, given: Given) -> Answer:
     if asked.offset:
         passage = _continued(passage, asked.offset, asked.context)
     passage = _within(passage, context.text_tokens)
-    text = passage.text(lambda chunk: _rest(place, chunk))
+    text = passage.text(lambda chunk: _rest(place, chunk).text())
     data: Data = {
         "chunks": [_shown(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
@@ -149,31 +149,31 @@ def _remember(place: Pinned, passage: Passage) -> None:
     place.context.shows(document, [section for section in whole if section is not None])
 
 
-def _rest(place: Pinned, chunk: PassageChunk) -> str:
+def _rest(place: Pinned, chunk: PassageChunk) -> NextStep:
     """Return how to read the rest of a chunk that was cut, from the commit that was read."""
-    return f"Read the rest with {place.rest('get_doc', chunk_id=chunk.chunk_id, offset=chunk.end)}"
+    return NextStep("Read the rest with ", place.rest("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end))
 
 
-def _next_step(place: Pinned, passage: Passage) -> str:
+def _next_step(place: Pinned, passage: Passage) -> NextStep:
     step = _onwards(place, passage)
     if passage.moved is None:
         return step
-    return f"Use '{passage.target.chunk_id}' from now on, where this has moved. {step}"
+    return NextStep(f"Use '{passage.target.chunk_id}' from now on, where this has moved. ", step)
 
 
-def _onwards(place: Pinned, passage: Passage) -> str:
+def _onwards(place: Pinned, passage: Passage) -> NextStep:
     target, last = passage.target, passage.chunks[-1]
     cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut is not None:
         return _rest(place, cut)
     if last.position < last.total and last.offset < MAX_CONTEXT:
         wider = place.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
-        return f"Read more around it with {wider}"
+        return NextStep("Read more around it with ", wider)
     if last.position < last.total:
-        return f"Read on with {place.call('get_doc', chunk_id=last.chunk_id, context=MAX_CONTEXT)}"
+        return NextStep("Read on with ", place.call("get_doc", chunk_id=last.chunk_id, context=MAX_CONTEXT))
     if place.context.offers("view_document"):
-        return f"See what else is in the file with {place.call('view_document', file=target.path)}"
-    return "Search for more with search_docs: this is the end of the file"
+        return NextStep("See what else is in the file with ", place.call("view_document", file=target.path))
+    return NextStep("Search for more with search_docs: this is the end of the file")
 
 
 def _error_text(error: WorkspaceError) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, call, pinned
+from tools.answers import Answer, Data, NextStep, call, pinned
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
 from tools.reservations import reservations
 from tools.tool import Tool
@@ -121,17 +121,17 @@ def _hit(hit: Hit, commit: str | None) -> Data:
     }
 
 
-def _next_step(page: SearchPage, asked: SearchDocsArguments) -> str:
+def _next_step(page: SearchPage, asked: SearchDocsArguments) -> NextStep:
     """Return the call that reads the section that answers best, else a search that finds something."""
     at = pinned(asked.ref)
     if page.hits:
-        step = f"Read one with {call('get_doc', chunk_id=page.hits[0].chunk_id, **at)}"
-        return step + ("; more with cursor: next_cursor" if page.next_cursor else "")
+        more = "; more with cursor: next_cursor" if page.next_cursor else ""
+        return NextStep("Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **at), more)
     if page.hint and page.hint.suggested_queries:
-        return f"Search again: {call('search_docs', query=page.hint.suggested_queries[0], **at)}"
+        return NextStep("Search again: ", call("search_docs", query=page.hint.suggested_queries[0], **at))
     for key, values in page.hint.suggested_filters.items() if page.hint else ():
-        return f"Search again: {call('search_docs', query=asked.query, **{key: values[0]}, **at)}"
-    return "Search again as the hint says"
+        return NextStep("Search again: ", call("search_docs", query=asked.query, **{key: values[0]}, **at))
+    return NextStep("Search again as the hint says")
 
 
 def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer
+from tools.answers import Answer, NextStep
 from tools.arguments import asked_of, read
 from tools.examples import with_task
 from tools.next_steps import list_call
@@ -45,7 +45,9 @@ def _run(context: Context, given: Given) -> Answer:
     if not asked_of(given):
         listing = list_call(context, has_open_tasks=True)
         step = (
-            f"See where tasks are open with {listing}" if listing else "Call with the file and slug of a task"
+            NextStep("See where tasks are open with ", listing)
+            if listing
+            else NextStep("Call with the file and slug of a task")
         )
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)

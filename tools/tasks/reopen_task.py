@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer
+from tools.answers import Answer, NextStep
 from tools.arguments import asked_of, read
 from tools.examples import with_task
 from tools.tasks.task_fields import named_task, next_step_after, progress_after
@@ -44,7 +44,8 @@ def _run(context: Context, given: Given) -> Answer:
         step = "Call with the file and slug of a task"
         if context.offers("view_document"):
             step += "; view_document {file} shows a document's tasks"
-        return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
+        data = {"usage": dict(_usage(given)), "commit": context.workspace.tip()}
+        return Answer({**data, "next_step": NextStep(step)})
     return WRITER.run(context, given)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, call
+from tools.answers import Answer, NextStep, call
 from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read
 from tools.examples import with_document
 from tools.next_steps import list_call
@@ -51,7 +51,9 @@ def _example(given: Given) -> dict[str, Any]:
 def _run(context: Context, given: Given) -> Answer:
     if not asked_of(given):
         listing = list_call(context)
-        step = f"Find a document with {listing}" if listing else "Call with a file and its tags"
+        step = NextStep(
+            *(("Find a document with ", listing) if listing else ("Call with a file and its tags",))
+        )
         return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
     return WRITER.run(context, given)
 
@@ -70,14 +72,14 @@ def _build(context: Context, item: Given) -> Operation:
     )
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> str:
+def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     tags = last.answer.get("tags") if last else None
     if isinstance(tags, list) and tags and context.offers("list_documents"):
-        return f"Find all that carry one with {call('list_documents', tag=tags[-1])}"
+        return NextStep("Find all that carry one with ", call("list_documents", tag=tags[-1]))
     if listing := list_call(context):
-        return f"Look at other documents with {listing}"
-    return "Tag another document with tag_document, or take a tag away with remove: true"
+        return NextStep("Look at other documents with ", listing)
+    return NextStep("Tag another document with tag_document, or take a tag away with remove: true")
 
 
 TOOL = Tool(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tools.answers import NextStep
 from tools.arguments import InvalidArguments
 from tools.next_steps import view_call
 from tools.outline import progress, task_data
@@ -50,7 +51,7 @@ def next_open(document: Document, section: Section) -> Task | None:
     )
 
 
-def next_step_after(context: Context, written: Written, done: Sequence[Step]) -> str:
+def next_step_after(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
     """The next open task, else a look at the whole."""
     for step in reversed(done):
         found = _section(written, step)
@@ -60,10 +61,11 @@ def next_step_after(context: Context, written: Written, done: Sequence[Step]) ->
         following = next_open(document, section)
         if following:
             view = " or view_document for progress" if context.offers("view_document") else ""
-            return f"Complete {section.key}[{following.index}]{view}"
+            return NextStep(f"Complete {section.key}[{following.index}]{view}")
         look = view_call(context, document.path)
-        return (f"View progress with {look}: all" if look else "All") + f" of {section.key} is done"
-    return "Mend the operations that failed and send them again"
+        parts = ("View progress with ", look, ": all") if look else ("All",)
+        return NextStep(*parts, f" of {section.key} is done")
+    return NextStep("Mend the operations that failed and send them again")
 
 
 def _section(written: Written, step: Step) -> tuple[Document, Section] | None:

@@ -11,9 +11,9 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import approved, done, followed, opened
+from tools.answers import NextStep, call
 from tools.registry import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
-from tools.within import within
 from workspace.workspace import Workspace
 
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}
@@ -73,13 +73,17 @@ def test_a_call_that_only_asks_how_is_answered_with_calls_that_write_there(ask: 
 
 
 def test_steps_are_kept_to_a_proposal_by_the_field_that_each_tool_has() -> None:
-    step = 'Read view_document {"file": "a {.md"}, or edit_document {"file": "a.md"}; else create_document {}'
-    assert within(step, "k7m2q9xa") == (
+    fields = {"view_document": "ref", "edit_document": "proposal", "create_document": "proposal"}
+    read, edit = call("view_document", file="a {.md"), call("edit_document", file="a.md")
+    step = NextStep("Read ", read, ", or ", edit, "; else ", call("create_document"))
+    assert step.within("k7m2q9xa").text(fields) == (
         'Read view_document {"file": "a {.md", "ref": "k7m2q9xa"}, or edit_document {"file": "a.md", '
         '"proposal": "k7m2q9xa"}; else create_document {}'
     )
-    assert within("Complete tasks[2]", "k7m2q9xa") == "Complete tasks[2], with proposal k7m2q9xa"
-    assert within("Odd thing {not json", "k7m2q9xa") == "Odd thing {not json"
+    step = NextStep("Complete tasks[2]").within("k7m2q9xa")
+    assert step.text(fields) == "Complete tasks[2], with proposal k7m2q9xa"
+    step = NextStep('Finish: view_document {"file": "x"}, with ', call("git_log")).within("k7m2q9xa")
+    assert step.text(fields) == 'Finish: view_document {"file": "x"}, with git_log {}'
 
 
 def test_a_proposal_that_is_not_there_or_has_ended(ask: Ask, repo: Repo, proposal: str) -> None:
