@@ -25,7 +25,6 @@ def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
     engine = WhooshEngine(
         Home(lambda: "benchmark", lambda name: [Path(folder)]),
         lambda record: b"",
-        lambda older, newer: older == newer,
         durable=False,
         processes=processes,
     )

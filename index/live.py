@@ -73,9 +73,7 @@ class LiveIndex:
             if self._engine is None:
                 from index.whoosh_engine import WhooshEngine
 
-                self._engine = WhooshEngine(
-                    self._home, self.texts.read, self._leads, durable=self._workspace.durable
-                )
+                self._engine = WhooshEngine(self._home, self.texts.read, durable=self._workspace.durable)
         return self._engine
 
     def follow(self, progress: Progress | None = None) -> Followed:
@@ -240,7 +238,3 @@ class LiveIndex:
 
     def _folders(self, name: str) -> Iterator[Path]:
         return candidates(self._workspace.git.common_dir, name)
-
-    def _leads(self, older: str, newer: str) -> bool:
-        """Whether one commit is the other, or an ancestor of it."""
-        return older == newer or self._workspace.git.descends(newer, older)

@@ -114,10 +114,6 @@ class Location:
         with suppress(OSError):
             self.sweep(keep=folder)
 
-    def empty(self) -> None:
-        """Remove the index and what tells of it; under the lock."""
-        remove([self.folder / _CURRENT, self.metadata, *self.leftovers(keep=None)])
-
     def leftovers(self, keep: Path | None) -> list[Path]:
         """List what earlier indexes and interrupted work left in this folder, except the index that serves.
 

@@ -4,15 +4,12 @@ An engine keeps the sections of one commit and answers queries about them. It is
 who follow the branch (`index.live`), never looks into Git by itself, and forgets nothing that it confirmed.
 `tests/index/test_engines.py` is the contract in full: any engine passes it.
 
-    ensure    make room for an index, or open the one that is there
     state     what the index stands for; None before the first commit was taken in
     apply     go from one commit to the next: a compare-and-set on the base, in one step
     rebuild   take in a whole commit beside what serves, and swap
     search    the best sections for a query, in a fixed order
     values    how many sections have each value of a taxonomy key
     similar   what a misspelt word may stand for
-    health    whether the index can be read, every byte of it
-    drop      remove the index
     close     let go of what is open; the next call opens it again
 """
 
@@ -36,7 +33,7 @@ class BaseMoved(WorkspaceError):
 
 
 class NotIndexed(WorkspaceError):
-    """The index has not taken in the commit that the caller must see; `details` has its `commit`."""
+    """There is no index yet."""
 
     code: ClassVar[str] = "NOT_INDEXED"
 
@@ -45,20 +42,6 @@ class GenerationGone(WorkspaceError):
     """A page of results was asked for of another generation than the one that serves."""
 
     code: ClassVar[str] = "GENERATION_GONE"
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What an engine can do beyond the contract.
-
-    `persistent`: the index outlives the process. `shared`: several processes may write it. `concurrent`: one
-    process may use it from several threads.
-    """
-
-    name: str
-    persistent: bool
-    shared: bool
-    concurrent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +115,6 @@ class Source(Protocol):
 class Engine(Protocol):
     """A search engine. Errors are WorkspaceErrors; IndexDamaged asks for `rebuild`."""
 
-    capabilities: Capabilities
-
-    def ensure(self) -> None: ...
-
     def state(self) -> State | None: ...
 
     def apply(
@@ -171,12 +150,10 @@ class Engine(Protocol):
         offset: int = 0,
         limit: int = 10,
         generation: str | None = None,
-        min_commit: str | None = None,
     ) -> Results:
         """Give the hits [offset, offset + limit) of a query. Raises GenerationGone, NotIndexed.
 
-        `generation` binds a page to the list that its earlier pages came from. `min_commit` is a commit that
-        must have been taken in, by which callers read what they wrote.
+        `generation` binds a page to the list that its earlier pages came from.
         """
 
     def values(self, key: str) -> Mapping[str, int]:
@@ -189,10 +166,5 @@ class Engine(Protocol):
         the first two letters of its own, as far from this as `index.spelling.reach` says. Those that most
         sections hold come first, then by the alphabet.
         """
-
-    def drop(self) -> None: ...
-
-    def health(self) -> str | None:
-        """Give the reason why the index cannot be read; None if it can."""
 
     def close(self) -> None: ...

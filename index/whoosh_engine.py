@@ -21,7 +21,6 @@ from index.opened import Opened
 from index.page import Page, Record, Unreadable
 from index.port import (
     BaseMoved,
-    Capabilities,
     NotIndexed,
     Progress,
     Query,
@@ -42,35 +41,26 @@ if TYPE_CHECKING:
 class WhooshEngine:
     """The engine of the index at a home. Safe to use from several threads.
 
-    `read` gives the text of a section as Markdown; `leads` says whether its first commit is its second or an
-    ancestor of it. `processes` build a whole index, as many as its size asks for if None.
+    `read` gives the text of a section as Markdown. `processes` build a whole index, as many as its size asks
+    for if None.
     """
-
-    capabilities = Capabilities("whoosh", persistent=True, shared=True, concurrent=True)
 
     def __init__(
         self,
         home: Home,
         read: Callable[[Record], bytes],
-        leads: Callable[[str, str], bool],
         *,
         durable: bool = True,
         processes: int | None = None,
     ) -> None:
         self._home = home
         self._read_text = read
-        self._leads = leads
         self._durable = durable
         self._processes = processes
         self._cache = Cache()
         self._turns = Turns(home, lambda: self.serving() is not None)
         self._opened: Opened | None = None
         self._keeping = threading.Lock()
-
-    def ensure(self) -> None:
-        """Open the index that is there; without one, choose where it will be."""
-        with suppress(IndexDamaged):
-            self.state()
 
     def state(self) -> State | None:
         """Read the index as the last writer left it, be it this process or another. Raises IndexDamaged."""
@@ -159,13 +149,11 @@ class WhooshEngine:
         offset: int = 0,
         limit: int = 10,
         generation: str | None = None,
-        min_commit: str | None = None,
     ) -> Results:
         """As the port says."""
         opened = self._current()
         if opened is None:
-            raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.", commit=None)
-        self._check(opened.state.commit, min_commit)
+            raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.")
         return opened.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
 
     def values(self, key: str) -> Mapping[str, int]:
@@ -175,27 +163,6 @@ class WhooshEngine:
     def similar(self, word: str, most: int) -> tuple[str, ...]:
         """As the port says."""
         return opened.similar(word, most) if (opened := self._current()) else ()
-
-    def drop(self) -> None:
-        """Remove the index and all that stands in its home beside the lock. Raises IndexBusy."""
-
-        def empty(location: Location | None) -> None:
-            self._opened = None
-            if location is not None:
-                location.empty()
-
-        self._turns.take(empty)
-
-    def health(self) -> str | None:
-        """Read every byte again, and give the reason why the index cannot be read; None if it can."""
-        try:
-            location = self._home.settle()
-            folder = location.current() if location else None
-            if folder is not None:
-                Store(folder).read()
-        except IndexDamaged as damage:
-            return str(damage.details.get("reason", damage))
-        return None
 
     def sweep(self) -> int:
         """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
@@ -223,12 +190,6 @@ class WhooshEngine:
     def _current(self) -> Opened | None:
         """Give what is open, else what is there."""
         return self._opened or self._read(self._home.settle())
-
-    def _check(self, commit: str | None, min_commit: str | None) -> None:
-        if min_commit is not None and (commit is None or not self._leads(min_commit, commit)):
-            raise NotIndexed(
-                "the index has not taken in the commit yet", fix="Try again in a moment.", commit=commit
-            )
 
     def _read(self, location: Location | None) -> Opened | None:
         """Read what is in a location, or in memory, and go on with it. Raises IndexDamaged.

@@ -14,11 +14,10 @@ from index.whoosh_engine import WhooshEngine
 from tests.index.plain import PlainEngine
 
 Read = Callable[[Record], bytes]
-Leads = Callable[[str, str], bool]
 
-ENGINES: dict[str, Callable[[Path, Read, Leads], Engine]] = {
-    "plain": lambda folder, read, leads: PlainEngine(leads),
-    "whoosh": lambda folder, read, leads: WhooshEngine(_home(folder), read, leads, durable=False),
+ENGINES: dict[str, Callable[[Path, Read], Engine]] = {
+    "plain": lambda folder, read: PlainEngine(),
+    "whoosh": lambda folder, read: WhooshEngine(_home(folder), read, durable=False),
 }
 
 
@@ -55,11 +54,10 @@ class History:
 
     def __post_init__(self) -> None:
         self.engine = self.open()
-        self.engine.ensure()
 
     def open(self) -> Engine:
         """Open the engine as another process would."""
-        return ENGINES[self.name](self.folder, self.read, leads)
+        return ENGINES[self.name](self.folder, self.read)
 
     def read(self, record: Record) -> bytes:
         return self.blobs[record.blob][record.body : record.end]
@@ -87,8 +85,3 @@ class History:
         """The engine's state, without the time."""
         state = self.engine.state()
         return replace(state, indexed_at="") if state else None
-
-
-def leads(older: str, newer: str) -> bool:
-    """Whether a commit is the other, or an ancestor of it."""
-    return int(older[1:]) <= int(newer[1:])

@@ -19,7 +19,6 @@ from index.page import Page, Record, Unreadable
 from index.phrases import Phrases, required_terms
 from index.port import (
     BaseMoved,
-    Capabilities,
     GenerationGone,
     NotIndexed,
     Progress,
@@ -175,21 +174,15 @@ def _with_bonus(top: list[Ranked]) -> list[Ranked]:
 
 
 class PlainEngine:
-    """An engine in memory. `leads` says whether its first commit is its second or an ancestor of it."""
+    """An engine in memory."""
 
-    capabilities = Capabilities(name="plain", persistent=False, shared=False, concurrent=False)
-
-    def __init__(self, leads: Callable[[str, str], bool]) -> None:
-        self._leads = leads
+    def __init__(self) -> None:
         self._generation = 0
         self._begin()
 
     def _begin(self) -> None:
         self._pages: dict[str, list[Entry]] = {}
         self._state: State | None = None
-
-    def ensure(self) -> None:
-        """Nothing to make room for."""
 
     def state(self) -> State | None:
         return self._state
@@ -239,13 +232,9 @@ class PlainEngine:
         offset: int = 0,
         limit: int = 10,
         generation: str | None = None,
-        min_commit: str | None = None,
     ) -> Results:
         if self._state is None:
-            raise NotIndexed("there is no index yet", commit=None)
-        commit = self._state.commit
-        if min_commit is not None and (commit is None or not self._leads(min_commit, commit)):
-            raise NotIndexed("the commit was not taken in", commit=commit)
+            raise NotIndexed("there is no index yet")
         if generation not in (None, str(self._generation)):
             raise GenerationGone("the list is gone")
         end = offset + limit
@@ -269,12 +258,6 @@ class PlainEngine:
         }
         nearest = [term for term in found if found[term] == min(found.values())]
         return tuple(sorted(nearest, key=lambda term: (-counts[term], term))[:most])
-
-    def drop(self) -> None:
-        self._begin()
-
-    def health(self) -> str | None:
-        return None
 
     def close(self) -> None:
         """Nothing is open."""
