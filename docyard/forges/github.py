@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from docyard.forges.errors import ForgeConflict, ForgeRefused
 from docyard.forges.place import ForgePlace
-from docyard.forges.port import ForgeReview, NewPullRequest, PullRequest, ReviewVerdict, best_of
+from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, best_of
 from docyard.forges.pulls_api import PullsApi, review_of
 from docyard.forges.shapes import Fields
 from docyard.forges.transport import Patience
@@ -45,15 +44,6 @@ class GitHub(PullsApi):
     def listed(self, target: str) -> tuple[PullRequest, ...]:
         """The open ones into a target, the one that was changed last first; 2,000 at most."""
         return tuple(self._some("open", target))
-
-    def open(self, new: NewPullRequest) -> PullRequest:
-        """Open one. Raises ForgeConflict if the branch has an open one already."""
-        try:
-            return super().open(new)
-        except ForgeRefused as error:
-            if "already exists" in error.message:
-                raise ForgeConflict(TITLE, 422, "the branch has an open pull request already") from error
-            raise
 
     def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"sort": "updated", "direction": "desc"}

@@ -89,7 +89,7 @@ class Forge(Protocol):
         """The open ones into a target, as `find` tells of them; of very many those that changed last."""
 
     def open(self, new: NewPullRequest) -> PullRequest:
-        """Open one. Raises ForgeConflict if the branch has an open one already."""
+        """Open one. Raises ForgeConflict or ForgeRefused if the branch has an open one already."""
 
     def update(
         self,

@@ -109,8 +109,9 @@ def _said(
 def _opened(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
     try:
         return OpenedPullRequest(forge.open(new), True, None)
-    except (ForgeConflict, ForgeUnreachable):
-        # Another was first, or it was done and the answer was lost: the forge is asked what it has.
+    except (ForgeConflict, ForgeRefused, ForgeUnreachable):
+        # Another was first, for which each forge has a status of its own, or it was done and the answer was
+        # lost: the forge is asked what it has.
         found = forge.find(new.head_branch, new.target)
         if found is None or found.state != "open":
             raise

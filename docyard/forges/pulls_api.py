@@ -39,7 +39,7 @@ class PullsApi(ABC):
         self._http.end()
 
     def open(self, new: NewPullRequest) -> PullRequest:
-        """Open one. Raises ForgeConflict if the branch has an open one already."""
+        """Open one. Raises ForgeConflict or ForgeRefused if the branch has an open one already."""
         body = {"title": new.title, "body": new.body, "head": new.head_branch, "base": new.target}
         return self._one(self._http.send("POST", f"{self._repo}/pulls", body))
 
