@@ -39,6 +39,7 @@ _OWN = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
 """How what Docyard itself wrote on a forge ends, so that it is not heard again as another's."""
 
 _OPENED = re.compile(r"Opened as pull request \[\d+\]\((\S+)\)\.")
+"""How comments tell the link that were written before it was a field of them."""
 
 
 def title_of(forge: str) -> str:
@@ -63,7 +64,8 @@ def opened(forge: str, request: PullRequest, proposal: Proposal) -> Relayed:
     """That a proposal has a pull request, and where."""
     text = f"Opened as pull request [{request.number}]({request.url})."
     key = f"{forge} pull request {request.number} opened"
-    return Relayed(Commented(text, None, proposal.tip), speaker(forge, title_of(forge)), key)
+    words = Commented(text, None, proposal.tip, pull_request=request.url)
+    return Relayed(words, speaker(forge, title_of(forge)), key)
 
 
 def link_of(events: Sequence[Event]) -> str | None:
@@ -71,9 +73,10 @@ def link_of(events: Sequence[Event]) -> str | None:
     for event in reversed(events):
         words = event.words
         if isinstance(words, Commented) and any(is_of(forge, event.author) for forge in NAMES):
-            found = _OPENED.fullmatch(words.text)
-            if found is not None and found[1].startswith(("https://", "http://")):
-                return found[1]
+            old = _OPENED.fullmatch(words.text)
+            link = words.pull_request or (old[1] if old else "")
+            if link.startswith(("https://", "http://")):
+                return link
     return None
 
 

@@ -40,7 +40,7 @@ def as_asked(words: Words) -> Words:
             return replace(words, branch="", base=None)
         case Commented(place=place):
             bare = replace(place, digest="") if place is not None else None
-            return replace(words, place=bare, commit=None)
+            return replace(words, place=bare, commit=None, pull_request=None)
         case Reviewed():
             return Reviewed(words.verdict, words.text, "")
         case Submitted():

@@ -106,13 +106,17 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """A remark on the proposal, on a place in it, or an answer to another remark (`reply_to`, its id)."""
+    """A remark on the proposal, on a place in it, or an answer to another remark (`reply_to`, its id).
+
+    `pull_request` is the link of the pull request that the remark reports as opened.
+    """
 
     kind: ClassVar[str] = "commented"
     text: str
     place: Place | None = None
     commit: str | None = None
     reply_to: str | None = None
+    pull_request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +24,9 @@ from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import Fault, github_api
 from tests.workspace.proposing.scene import ADA, AGENT, Scene
 from workspace.proposals import Proposal, State, Verdict
+from workspace.proposals.encoding import decode, encode
 from workspace.proposals.proposal import Bond
-from workspace.proposals.words import Author, KnownBy
+from workspace.proposals.words import Author, Commented, KnownBy
 from workspace.proposing import Actor, MergeBlocked, NeedsPerson
 from workspace.remotes.credentials import Access
 from workspace.remotes.settings import RemoteSettings
@@ -306,6 +308,25 @@ def test_a_client_that_is_called_like_a_forge_is_none(here: Joined) -> None:
     words = f"Opened as pull request [1](https://evil.example/{proposal.id})."
     here.proposing.comment(proposal.id, Actor(author, "update_proposal", "GitHub"), words)
     assert hearing.link_of(here.proposing.said(proposal)) is None
+
+
+def test_link_of_a_pull_request_is_a_field_or_in_the_words_of_an_old_comment(here: Joined) -> None:
+    proposal, number = here.requested()
+    request = here.forge.get(number)
+    here.proposing.relay(proposal.id, [hearing.opened("github", request, proposal)])
+    opened, link = here.proposing.said(proposal)[-1], request.url
+    assert isinstance(opened.words, Commented)
+    assert opened.words.pull_request == link
+    assert hearing.link_of([opened]) == link
+    old = replace(opened.words, pull_request=None)
+    assert hearing.link_of([opened._replace(words=old)]) == link
+    reworded = replace(opened.words, text="It was opened.")
+    assert hearing.link_of([opened._replace(words=reworded)]) == link
+    for words in (replace(old, text="It was opened."), replace(reworded, pull_request="javascript:0")):
+        assert hearing.link_of([opened._replace(words=words)]) is None
+    for words in (old, opened.words):
+        file, data = encode(proposal.id, words, opened.author, opened.time)
+        assert hearing.link_of([decode(proposal.id, file, data)]) == link
 
 
 def test_no_caller_can_take_the_key_of_what_is_said_there(here: Joined) -> None:
