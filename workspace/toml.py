@@ -16,6 +16,7 @@ DEEP_KEY = re.compile(
     rb"""(?:(?:(?<![\w-])[\w-]++|(?<!\\)"(?=((?:[^"\\\n]|\\.)*))\1"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
 )
 
+# Before Python 3.14 the error has its line in its message alone.
 _PLACE = re.compile(r"\(at line (\d+), column \d+\)$")
 _SHOWN = 200
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 AREA = "repository"
-_SERVED = "the commit that is served"
 
 
 def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
     """What is broken in the files of the repository, and whether the commits of its branches are whole."""
     from workspace.repair.objects import broken_objects
+    from workspace.repair.pruned import pruned_branches
     from workspace.repair.refs import is_torn, torn_refs
 
     git = workspace.git
@@ -47,9 +47,9 @@ def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Ite
             subject="HEAD",
         )
     yield from (_torn(git, torn) for torn in torn_refs(git, broken))
-    pruned = list(_pruned(workspace, writable))
-    yield from pruned
-    if not any(found.message.startswith(_SERVED) for found in pruned):
+    pruned = list(pruned_branches(git, workspace.branch))
+    yield from _pruned(workspace, pruned, writable)
+    if not any(one.branch == workspace.branch and one.can_rebuild for one in pruned):
         yield from _lost(workspace, broken)
     yield from _kept(git.common_dir)
 
@@ -76,13 +76,13 @@ def _torn(git: GitReader, torn: TornRef) -> Finding:
     )
 
 
-def _pruned(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
-    """Find branches whose objects are missing. The served one is only named here if some can come back."""
-    from workspace.repair.pruned import pruned_branches
-
-    for pruned in pruned_branches(workspace.git, workspace.branch):
+def _pruned(
+    workspace: Workspace, branches: Sequence[Pruned], writable: Callable[[], Workspace]
+) -> Iterator[Finding]:
+    """Report branches whose objects are missing. The served one is only named here if some can come back."""
+    for pruned in branches:
         is_served = pruned.branch == workspace.branch
-        name = _SERVED if is_served else f"the branch {pruned.branch}"
+        name = "the commit that is served" if is_served else f"the branch {pruned.branch}"
         first = pruned.missing[0]
         more = f" and {len(pruned.missing) - 1:,} more" if len(pruned.missing) > 1 else ""
         message = f"{name} is not whole: the {first.kind} {first.id[:12]} is missing or broken{more}"
@@ -136,7 +136,7 @@ def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"{_SERVED} is not whole: the object {id[:12]} is missing or broken",
+            f"the commit that is served is not whole: the object {id[:12]} is missing or broken",
             f"{FROM_A_CLONE}{back}",
             subject=id,
         )

@@ -1,12 +1,17 @@
 """Speaking with a forge over HTTP: bounded in time, in size and in tries; the token goes to its origin alone.
 
 What a forge answers is JSON, or else an error of `errors.py`. Nothing here knows which forge it is.
+
+Tries are counted here: httpx2's `retries` are for connecting alone and wait for no Retry-After, and what is
+specific (the wait that the forge asks for, the limit of all tries together, never a second POST) would be as
+long as a hook of `stamina`, which brings `tenacity` along.
 """
 
 from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Mapping
@@ -217,6 +222,14 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
+def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
+    """Return True if an exception, or one of those that led to it, is of a kind."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, kind):
+        found = found.__cause__ or found.__context__
+    return found is not None
+
+
 def _reason(error: httpx2.HTTPError) -> str:
     """Why there was no answer, in our words: those of a library may tell of this machine."""
     match error:
@@ -224,7 +237,7 @@ def _reason(error: httpx2.HTTPError) -> str:
             return "no connection in time"
         case httpx2.TimeoutException():
             return "no answer in time"
-        case httpx2.ConnectError() if "certificate" in str(error).lower():
+        case httpx2.ConnectError() if _is_caused_by(error, ssl.SSLCertVerificationError):
             return "its certificate is not valid"
         case httpx2.ConnectError():
             return "no connection"

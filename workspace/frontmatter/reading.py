@@ -31,9 +31,10 @@ _CACHED_LENGTH = 100
 
 
 class InvalidFrontMatter(WorkspaceError):
-    """Front matter that is not a YAML mapping, where an edit needs one."""
+    """Front matter that is not a YAML mapping, where an edit needs one; `line` is where, if YAML says."""
 
     code = "INVALID_FRONT_MATTER"
+    line: int | None = None
 
 
 def as_text(value: object) -> str | None:
@@ -78,9 +79,11 @@ def read(source: str) -> Mapping[str, object]:
         # does not write out a number of thousands of digits.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 2})" if mark else ""
-        raise InvalidFrontMatter(
+        invalid = InvalidFrontMatter(
             f"the front matter is not valid YAML{place}", fix="Mend the block between the two `---` lines."
-        ) from error
+        )
+        invalid.line = mark.line + 2 if mark else None
+        raise invalid from error
     if value is None:
         return {}
     raise InvalidFrontMatter(

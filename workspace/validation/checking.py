@@ -71,6 +71,7 @@ def _finding(document: Document, places: _Places, spot: Spot, rule: str, severit
         spot.suggestion,
         spot.mend,
         text.decode("utf-8", "replace"),
+        spot.same_as,
     )
 
 

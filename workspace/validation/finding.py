@@ -23,7 +23,8 @@ class Finding(NamedTuple):
     Lines and columns count from 1, columns in characters (code points); [column, end_column) is the place.
     `message` begins in lower case, names what is wrong and has no final period. `suggestion` says what to
     write instead. `mend` are splices over the file's bytes that are safe to apply, or none. `text` is the
-    line on which it begins and the marked words, by which a finding is known again in another version.
+    line on which it begins and the marked words, by which a finding is known again in another version;
+    `same_as` is the message without the lines that it names, which are others there.
     """
 
     rule: str
@@ -37,6 +38,7 @@ class Finding(NamedTuple):
     suggestion: str | None = None
     mend: tuple[Splice, ...] = ()
     text: str = ""
+    same_as: str = ""
 
     @property
     def is_problem(self) -> bool:

@@ -39,6 +39,7 @@ class Spot(NamedTuple):
     message: str
     suggestion: str | None = None
     mend: tuple[Splice, ...] = ()
+    same_as: str = ""
 
 
 @dataclass(frozen=True)

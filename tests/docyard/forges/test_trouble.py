@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import httpx2
 import pytest
 
 from docyard.forges.choosing import made
@@ -23,7 +25,7 @@ from docyard.forges.errors import (
 )
 from docyard.forges.place import ForgeAccess, place_of
 from docyard.forges.port import Forge, NewPullRequest
-from docyard.forges.transport import Patience
+from docyard.forges.transport import Patience, _reason
 from tests.docyard.forges.conftest import QUICK, STEADY, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from workspace.remotes.addresses import parse_address
@@ -161,6 +163,14 @@ def test_headers_that_come_byte_by_byte_do_not_hold_a_call_for_ever() -> None:
     patience = STEADY._replace(total=0.5)
     with dripping() as port, pytest.raises(ForgeUnreachable, match=r"more than 0\.5 seconds"):
         _adapter(port, patience).get(1)
+
+
+def test_invalid_certificate_is_named_as_the_reason() -> None:
+    error = httpx2.ConnectError("no words to go by")
+    assert _reason(error) == "no connection"
+    error.__cause__ = OSError()
+    error.__cause__.__context__ = ssl.SSLCertVerificationError()
+    assert _reason(error) == "its certificate is not valid"
 
 
 def test_tls_that_is_not_there_is_unreachable() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -42,8 +41,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
 MOST_DOCUMENTS = 2_000
 MOST_BYTES = 64_000_000
 """What one run looks at; a merge that changes more is not checked, and so passes nothing."""
-
-_LINE = re.compile(r"(?<= on line )\d+")
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
@@ -114,8 +111,7 @@ def _without(now: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding
 
 
 def _said(finding: Finding) -> tuple[str, str]:
-    # Messages name lines, which move.
-    return finding.rule, _LINE.sub("0", finding.message)
+    return finding.rule, finding.same_as or finding.message
 
 
 def _problem(state: State, finding: Finding) -> Problem:

@@ -24,11 +24,13 @@ def _find(subject: Subject) -> Iterator[Spot]:
             raw = name.encode()
             place = document.data.find(raw, offset, offset + _NEAR)
             start = offset if place < 0 else place
+            anchor, line = f"the anchor '{name[:200]}' stands", document.lines.line_at(first[name]) + 1
             yield Spot(
                 start,
                 start + len(raw),
-                f"the anchor '{name[:200]}' stands on line {document.lines.line_at(first[name]) + 1} too",
+                f"{anchor} on line {line} too",
                 "Give one of them another name; links to the name mean the first.",
+                same_as=anchor,
             )
         else:
             first[name] = offset

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from workspace.validation.rule import Subject
 
 _UNCLOSED = re.compile(rb"---[ \t]*(?:\r\n?|\n)[A-Za-z_][\w.-]{0,99}:(?:[ \t\r\n]|$)")
-_LINE = re.compile(r" \(line (\d+)\)$")
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
@@ -23,13 +22,12 @@ def _find(subject: Subject) -> Iterator[Spot]:
     first = len(BOM) if document.data.startswith(BOM) else 0
     error = document.front_matter_error
     if error is not None:
-        place = _LINE.search(error.message)
-        line = int(place[1]) - 1 if place else 0
+        line = error.line - 1 if error.line else 0
         start = document.lines.offset(min(line, max(document.front_matter_lines - 1, 0)))
         end = start + len(document.lines.raw(document.lines.line_at(start)))
         tabs = b"\t" in document.data[start:end]
         fix = "Indent with spaces: YAML takes no tabs." if tabs else error.fix
-        yield Spot(start, end, _LINE.sub("", error.message), fix)
+        yield Spot(start, end, error.message.removesuffix(f" (line {error.line})"), fix)
     elif document.front_matter_lines:
         yield from _repeated(document.data, first, document.front_matter_end)
     elif _UNCLOSED.match(document.data, first):
@@ -52,6 +50,7 @@ def _repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
                 found.end(2),
                 f"the key stands on line {lines[key]} too, and the last one counts",
                 "Keep one of them.",
+                same_as="the key stands twice",
             )
         lines.setdefault(key, line)
 
