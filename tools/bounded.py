@@ -13,7 +13,6 @@ CHARACTERS_PER_TOKEN = 4
 _MOST_CHARACTERS = 8 * CHARACTERS_PER_TOKEN
 """Characters of a text for each token of its limit, whatever it costs: dashes cost next to nothing."""
 
-_BYTES_PER_CHARACTER = 4
 _MEASUREMENTS = 12
 _CLOSE = 0.98
 _MAX_TITLE = 300
@@ -27,10 +26,10 @@ def shown_title(title: str) -> str:
 def fitting(text: str, offset: int, tokens: int) -> int:
     """Return how many characters of a text, from one on, have at most so many tokens; at least one."""
     rest = len(text) - offset
-    if rest * _BYTES_PER_CHARACTER <= tokens:  # a token has a byte or more
-        return rest
-    from workspace.texts.tokens import count_tokens
+    from workspace.texts.tokens import count_tokens, most_tokens
 
+    if most_tokens(rest) <= tokens:
+        return rest
     most = min(rest, tokens * _MOST_CHARACTERS)
     fits, size = 0, min(most, tokens * CHARACTERS_PER_TOKEN)
     for _ in range(_MEASUREMENTS):

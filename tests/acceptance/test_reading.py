@@ -222,10 +222,10 @@ READERS: dict[str, dict[str, str]] = {
     "list_sections": {},
 }
 UNREADABLE = {
-    "an image": ("logo.png", "NOT_TEXT", "a PNG image"),
+    "an image": ("logo.png", "NOT_TEXT", "binary"),
     "binary data": ("data.bin", "NOT_TEXT", "binary"),
-    "an archive": ("archive.zip", "NOT_TEXT", "a ZIP archive"),
-    "UTF-16": ("utf16.txt", "NOT_TEXT", "UTF-16"),
+    "an archive": ("archive.zip", "NOT_TEXT", "binary"),
+    "UTF-16": ("utf16.txt", "NOT_TEXT", "UTF-8"),
     "a pointer of LFS": ("pointer.bin", "NOT_A_DOCUMENT", "Git LFS"),
     "50 MB of text": ("huge.txt", "LIMIT_EXCEEDED", "10"),
     "a symlink": ("link.md", "", "link"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from workspace.config import LimitExceeded
-from workspace.texts.magic import not_text
+from workspace.texts.text_file import is_binary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,7 @@ def _served(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
     if path.lower().endswith(".svg") and b"<svg" in data[:_SVG_LOOKED_AT].lower():
         return "image/svg+xml", "inline", {**_NO_SNIFFING, "Content-Security-Policy": _OF_PICTURES}
     headers = {**_NO_SNIFFING, "Content-Security-Policy": _OF_FILES}
-    if not_text(data) is None:
+    if not is_binary(data):
         return "text/plain; charset=utf-8", "inline", headers
     name = PurePosixPath(path).name.encode("utf-8", "replace").decode()
     # RFC 6266 §4.3: the name's characters that ASCII has not are percent-encoded.

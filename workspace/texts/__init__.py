@@ -2,7 +2,6 @@
 
 text_file.py         a file at a commit that is text, and why another is not
 unreadable.py        why nothing can be read at a path, and what is near it
-magic.py             what a file is that is no text
 outline.py           its parts with their addresses, in bytes and in lines
 headings.py          how parts become entries: addresses, numbers, levels
 restructuredtext.py  its headings
@@ -10,5 +9,5 @@ asciidoc.py          its headings
 definitions.py       classes and functions of source code
 finding.py           which part is meant
 files.py             which paths there are, for addresses that hold a `#`
-tokens.py            what a text costs a reader; token_costs.py is its table
+tokens.py            what a text costs a reader
 """

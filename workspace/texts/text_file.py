@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, InvalidPath
 from workspace.snapshot import check_pointer
-from workspace.texts.magic import UTF16, UTF32, not_text
 from workspace.texts.unreadable import unreadable
 
 if TYPE_CHECKING:
@@ -41,6 +40,10 @@ _MARKUP = {
     ".groovy .h .hpp .hs .hxx .java .jl .js .jsx .kt .kts .lua .m .mjs .ml .nim .php .pl .pm .proto .ps1 .py "
     ".pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
+_FIRST = 8_000  # bytes, as in Git
+# Tab, line ends, form feed, backspace and escape stand in texts: in logs, manual pages, source code.
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
+_FEW = 0.02
 _KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffixes.split()}
 
 
@@ -50,7 +53,7 @@ def kind_of(path: str) -> Kind:
 
 
 class NotText(WorkspaceError):
-    """The file is no text that can be read; `is` says what it is, such as "a PNG image"."""
+    """The file is binary."""
 
     code: ClassVar[str] = "NOT_TEXT"
 
@@ -100,19 +103,22 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
     check_pointer(path, data)
     is_document = snapshot.config.is_document(path)
     # A NUL in Markdown is read as U+FFFD (CommonMark 0.31 §2.3).
-    found = not_text(data, may_hold_nul=is_document)
-    if found:
-        details: dict[str, Any] = {"is": found}
-        raise NotText(f"'{path}' is not text but {found}", fix=_FIXES.get(found, _FIX), **details)
+    if is_binary(data, may_hold_nul=is_document):
+        details: dict[str, Any] = {"is": "binary"}
+        fix = "Only text can be read; convert it to text or Markdown in UTF-8, and commit that."
+        raise NotText(f"'{path}' is not text but binary", fix=fix, **details)
     parse = (lambda: snapshot.document(path)) if is_document else None
     return TextFile(path, entry.id, data, kind_of(path), parse)
 
 
-_FIX = "Only text can be read; convert it to text or Markdown, and commit that."
-_FIXES = {
-    UTF16: "Convert it to UTF-8 (`iconv -f UTF-16 -t UTF-8`), and commit that.",
-    UTF32: "Convert it to UTF-8 (`iconv -f UTF-32 -t UTF-8`), and commit that.",
-}
+def is_binary(data: bytes, *, may_hold_nul: bool = False) -> bool:
+    """Return True if the first bytes of a file hold a NUL, as in Git, or many other control characters.
+
+    A text in another encoding than UTF-8 is no reason: what cannot be decoded is shown as U+FFFD.
+    """
+    first = data[:_FIRST]
+    controls = len(first) - len(first.translate(None, _CONTROLS))
+    return (b"\0" in first and not may_hold_nul) or controls > _FEW * len(first)
 
 
 def relative_path(snapshot: Snapshot, path: str) -> str:
