@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workspace.after_commit import attempt
 from workspace.edits.edit import Style
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore
+from workspace.git import DamagedRepository, GitStore, writable
 from workspace.messages import commit_message
 from workspace.objects import Signature
 from workspace.overlay import Overlay
@@ -41,12 +41,6 @@ class DetachedHead(WorkspaceError):
     """No branch is checked out, so there is none to write to."""
 
     code = "DETACHED_HEAD"
-
-
-class ReadOnly(WorkspaceError):
-    """The workspace was opened for reading."""
-
-    code = "READ_ONLY"
 
 
 class SigningRequired(WorkspaceError):
@@ -212,9 +206,7 @@ class Call:
         return Batch(branch, written.commit, written.changes, text, author)
 
     def _writable(self) -> tuple[GitStore, str]:
-        git = self.workspace.git
-        if not isinstance(git, GitStore):
-            raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+        git = writable(self.workspace.git)
         self.workspace.tip()  # says so if the repository is gone, which has no HEAD either
         branch = self.workspace.branch
         begun = operation(git.git_dir) if branch is None else None

@@ -25,12 +25,13 @@ from workspace.edits import (
 from workspace.edits.edit import Style
 from workspace.edits.operation import Operation, Outcome, Taken
 from workspace.errors import WorkspaceError
+from workspace.git import ReadOnly
 from workspace.overlay import Overlay
 from workspace.plan import Mode, Status
 from workspace.presence import BranchNotFound
 from workspace.publishing import locks
 from workspace.workspace import Workspace
-from workspace.writing import DetachedHead, ReadOnly, SigningRequired, Written
+from workspace.writing import DetachedHead, SigningRequired, Written
 
 pytestmark = pytest.mark.smoke
 

@@ -30,7 +30,7 @@ from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.merge_bases import ShallowHistory
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, initialise
-from workspace.git.store import GitStore, durable_objects
+from workspace.git.store import GitStore, ReadOnly, durable_objects, writable
 from workspace.objects import Commit, Entry, Head, Signature
 from workspace.opening import NotARepository, UnsupportedRepository
 from workspace.worktrees import Worktree
@@ -47,6 +47,7 @@ __all__ = [
     "IndexFile",
     "NotARepository",
     "PathTaken",
+    "ReadOnly",
     "ShallowHistory",
     "Signature",
     "SplitIndex",
@@ -54,4 +55,5 @@ __all__ = [
     "Worktree",
     "durable_objects",
     "initialise",
+    "writable",
 ]

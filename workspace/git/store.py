@@ -11,12 +11,29 @@ import pygit2
 from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
 from workspace import objects
+from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
 from workspace.git.loose import loose_file, pack_loose, repeat_while_pruned, set_aside, write_loose
 from workspace.git.reader import GitReader
 from workspace.git.repository import open_repository, writing
 from workspace.objects import Entry, Signature
 from workspace.worktrees import Worktree
+
+
+class ReadOnly(WorkspaceError):
+    """The workspace was opened for reading."""
+
+    code = "READ_ONLY"
+
+    def __init__(self, fix: str = "Start the server without --read-only.") -> None:
+        super().__init__("this workspace is served read-only", fix=fix)
+
+
+def writable(git: GitReader) -> GitStore:
+    """Return a repository as one that can be written to. Raises ReadOnly."""
+    if not isinstance(git, GitStore):
+        raise ReadOnly
+    return git
 
 
 class GitStore(GitReader):

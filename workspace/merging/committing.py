@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
+from workspace.git import writable
 from workspace.merging.trees import merge_commits
 from workspace.presence import BranchNotFound
 from workspace.publishing import Batch, publish_with_retry
-from workspace.writing import ReadOnly, author_now, check_signing
+from workspace.writing import author_now, check_signing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,9 +74,7 @@ def commit_merge(
     Raises MergeConflict, what `merge_commits` raises, ReadOnly, SigningRequired, Busy, and what `Publication`
     raises.
     """
-    store = workspace.git
-    if not isinstance(store, GitStore):
-        raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
+    store = writable(workspace.git)
 
     def merged(tip: str) -> Merge:
         merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs), resolutions)

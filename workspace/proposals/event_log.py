@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workspace import trees
-from workspace.git import Entry, GitStore, ShallowHistory, Signature
+from workspace.git import Entry, ShallowHistory, Signature, writable
 from workspace.messages import commit_message
 from workspace.objects import FILE_MODE
 from workspace.proposals.discussion import BRANCH, Discussion, Kept, files, folders
@@ -114,7 +114,7 @@ class EventLog:
         Raises ReadOnly, InvalidWords for what could not be read again or has no room, KeyReused for other
         words with the same key, Busy, and what `Publication` raises.
         """
-        store = self._store()
+        store = writable(self._git)
         key = _digest(request)
         time = now().astimezone(UTC)
         time = time.replace(microsecond=time.microsecond // 1000 * 1000)
@@ -171,7 +171,7 @@ class EventLog:
         a proposal has its folder is no event, and gives way.
         Raises ReadOnly, Busy, DamagedRepository, and what `Publication` raises.
         """
-        store = self._store()
+        store = writable(self._git)
         their_tree = store.commit(theirs).tree
         message = commit_message(
             ["Take in what was said elsewhere"], paths=[], message=None, tool="sync", client="docyard"
@@ -236,13 +236,6 @@ class EventLog:
         discussion = self.read()
         found = tuple(event for event in discussion.of(proposal).events if event.request == key)
         return Appended(discussion.tips[0], found, repeated=True) if found else None
-
-    def _store(self) -> GitStore:
-        if isinstance(self._git, GitStore):
-            return self._git
-        from workspace.writing import ReadOnly
-
-        raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
 
 
 def _commits(tips: Tips) -> tuple[str, ...]:

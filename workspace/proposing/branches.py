@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace.after_commit import preliminary_commits
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
+from workspace.git import writable
 from workspace.presence import not_found
 from workspace.proposals.discussion import BRANCH
 from workspace.proposals.ids import BRANCHES, branch_name, id_of_branch
 from workspace.proposals.proposal import State
 from workspace.publishing import Batch, BranchMoved, Publication, publish
-from workspace.writing import DetachedHead, ReadOnly, author_now, check_signing
+from workspace.writing import DetachedHead, author_now, check_signing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +64,6 @@ def check_alive(proposal: Proposal) -> None:
         raise ProposalEnded(proposal)
 
 
-def store_of(workspace: Workspace) -> GitStore:
-    """What writes. Raises ReadOnly."""
-    if not isinstance(workspace.git, GitStore):
-        raise ReadOnly("this workspace is served read-only", fix="Start the server without --read-only.")
-    return workspace.git
-
-
 def target_of(workspace: Workspace) -> tuple[str, str]:
     """The served branch, to which is proposed, and its commit. Raises DetachedHead, InvalidTarget."""
     workspace.tip()  # says so if the repository is gone
@@ -114,7 +107,7 @@ def make(workspace: Workspace, branch: str, commit: str) -> str:
     What follows on it are commits, so none is made where these must be signed. Raises SigningRequired,
     RefConflict, and what else `Publication` and its `publish` raise.
     """
-    store = store_of(workspace)
+    store = writable(workspace.git)
     tip = store.tip(branch)
     if tip is not None:
         return tip
@@ -153,7 +146,7 @@ def _remove(register: Register, id: str, branch: str, commit: str) -> None:
     try:
         with (
             workspace.turn,
-            Publication(store_of(workspace), branch, durable=workspace.durable) as publication,
+            Publication(writable(workspace.git), branch, durable=workspace.durable) as publication,
         ):
             publication.remove_branch(commit, lambda: id not in register.ids())
     except WorkspaceError as error:  # the same call with its key takes the branch that is left

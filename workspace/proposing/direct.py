@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workspace import trees
 from workspace.after_commit import preliminary_commits
+from workspace.git import writable
 from workspace.messages import read_trailers, what_was_done
 from workspace.overlay import Overlay
 from workspace.plan import Plan
@@ -16,7 +17,7 @@ from workspace.proposals.landing import TRAILER
 from workspace.proposals.proposal import ProposalNotFound, State
 from workspace.proposals.words import MAX_TITLE, one_line, plain
 from workspace.proposing.actor import Proposed
-from workspace.proposing.branches import ProposalEnded, begin, begun, store_of, target_of
+from workspace.proposing.branches import ProposalEnded, begin, begun, target_of
 from workspace.proposing.opening import tell
 from workspace.proposing.register import key_reused
 from workspace.writing import Call, Written
@@ -42,7 +43,7 @@ def propose(register: Register, call: Call, actor: Actor) -> Proposed:
     and ProposalEnded where the same call was written to a branch that is gone.
     """
     workspace = call.workspace
-    store_of(workspace)
+    writable(workspace.git)
     target, tip = target_of(workspace)
     key = call.request.key if call.request is not None and not call.dry_run else None
     id = id_for(key) if key is not None else new_id(register.ids())

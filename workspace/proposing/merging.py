@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.git import writable
 from workspace.merging.committing import MergeConflict, commit_merge
 from workspace.messages import commit_message
 from workspace.policy.judging import may_merge
@@ -13,7 +14,7 @@ from workspace.proposals.landing import TRAILER
 from workspace.proposals.proposal import State
 from workspace.proposals.words import KnownBy
 from workspace.proposing.actor import Acted
-from workspace.proposing.branches import ProposalEnded, check_alive, store_of, target_tip
+from workspace.proposing.branches import ProposalEnded, check_alive, target_tip
 from workspace.proposing.gate import judged
 from workspace.proposing.saying import NeedsPerson, ProposalMoved, needs_person
 from workspace.publishing import Busy
@@ -69,7 +70,7 @@ def merge(register: Register, name: str, actor: Actor, commit: str | None) -> Ac
     Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded,
     InvalidTarget, what a guard of the workspace raises, and what `commit_merge` raises.
     """
-    store_of(register.workspace)
+    writable(register.workspace.git)
     for _ in range(_ATTEMPTS):
         proposal = register.one(name)
         if proposal.state is State.MERGED:

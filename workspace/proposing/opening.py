@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.after_commit import note_commit
+from workspace.git import writable
 from workspace.presence import check_branch
 from workspace.proposals import words as said
 from workspace.proposals.ids import id_for, new_id
 from workspace.proposals.words import Opened, Submitted
-from workspace.proposing.branches import begin, begun, store_of, target_of, target_tip
+from workspace.proposing.branches import begin, begun, target_of, target_tip
 from workspace.proposing.register import key_reused
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def open_proposal(
     call sent again with its key takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead,
     ReadOnly, KeyReused, and what `Publication` raises.
     """
-    store_of(register.workspace)
+    writable(register.workspace.git)
     target, tip = target_of(register.workspace)
     title = said.title(title)
     description = said.text(description, "description", may_be_empty=True)

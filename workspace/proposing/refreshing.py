@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workspace import trees
 from workspace.after_commit import attempt, preliminary_commits
+from workspace.git import writable
 from workspace.merging.committing import MergeConflict, commit_merge
 from workspace.merging.trees import merge_commits
 from workspace.messages import commit_message, read_trailers
@@ -17,7 +18,7 @@ from workspace.proof import UnknownCommit, known_commit
 from workspace.proposals.landing import REFRESH
 from workspace.proposals.words import KnownBy, Refreshed
 from workspace.proposing.actor import Acted
-from workspace.proposing.branches import check_alive, local_tip, store_of, target_tip
+from workspace.proposing.branches import check_alive, local_tip, target_tip
 from workspace.proposing.decisions import ConflictChanged
 from workspace.proposing.unanswered import DECIDED
 from workspace.publishing import Batch, BranchMoved, Busy, publish
@@ -47,7 +48,7 @@ def refresh(
     ConflictChanged, ProposalEnded, InvalidTarget, and what `commit_merge` raises.
     """
     workspace = register.workspace
-    store = store_of(workspace)
+    store = writable(workspace.git)
     asked = decisions.digest if decisions is not None and key is not None else None
     for _ in range(_ATTEMPTS):
         proposal = register.one(name)
@@ -186,7 +187,7 @@ def _forward(
 
 
 def _went_forward(register: Register, proposal: Proposal, tip: str, theirs: str, actor: Actor) -> Acted:
-    workspace, store = register.workspace, store_of(register.workspace)
+    workspace, store = register.workspace, writable(register.workspace.git)
     changes: dict[str, bytes | Whole | None] = {
         change.path: Whole(change.new)
         for change in trees.changes(store, store.commit(tip).tree, store.commit(theirs).tree)
@@ -212,7 +213,7 @@ def _told(
     key: str | None,
 ) -> Acted:
     """What a proposal says that has the target already: also of a refresh that ended before it was told."""
-    commit = store_of(register.workspace).commit(tip)
+    commit = writable(register.workspace.git).commit(tip)
     is_refresh = read_trailers(commit.message).get(REFRESH) == proposal.id and len(commit.parents) > 1
     meant = decisions.commit if decisions is not None else None
     if is_refresh and tip not in proposal.words.commits and meant in (None, commit.parents[0]):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.git import writable
 from workspace.proposals.words import Reviewed
-from workspace.proposing.branches import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +37,7 @@ def relay(register: Register, id: str, heard: Iterable[Relayed]) -> tuple[Relaye
     Raises ReadOnly, InvalidWords where there is no room, Busy, and what `Publication` raises; what was said
     before an error stays said.
     """
-    store_of(register.workspace)
+    writable(register.workspace.git)
     new: list[Relayed] = []
     for one in heard:
         if register.repeated(id, one.key) is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.addresses import nearest
 from workspace.after_commit import note_commit
 from workspace.errors import WorkspaceError
+from workspace.git import writable
 from workspace.proposals import words as said
 from workspace.proposals.proposal import Proposal, State
 from workspace.proposals.standing import place_of
@@ -25,7 +26,7 @@ from workspace.proposals.words import (
     Verdict,
 )
 from workspace.proposing.actor import Acted, Actor
-from workspace.proposing.branches import ProposalEnded, check_alive, store_of
+from workspace.proposing.branches import ProposalEnded, check_alive
 from workspace.proposing.hands import own_hands
 from workspace.proposing.register import key_reused
 from workspace.proposing.unanswered import unanswered
@@ -200,7 +201,7 @@ def _say(
     is_new: bool = True,
     confirm: Callable[[Proposal], None] | None = None,
 ) -> Acted:
-    store_of(register.workspace)
+    writable(register.workspace.git)
     earlier = register.earlier(proposal.id, [words], key)
     if earlier is not None:
         return _now(register, proposal, earlier)

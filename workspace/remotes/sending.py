@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.git import GitStore, durable_objects
+from workspace.git import durable_objects, writable
 from workspace.git.remotes import GitRemotes, RemoteMoved
 from workspace.proposals.event_log import EventLog
 from workspace.publishing import mend
@@ -17,7 +17,7 @@ from workspace.remotes.choosing import chosen
 from workspace.remotes.exchanging import Exchanging
 from workspace.remotes.states import State
 from workspace.remotes.turn import turn
-from workspace.writing import DetachedHead, ReadOnly, author_now
+from workspace.writing import DetachedHead, author_now
 
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
@@ -34,9 +34,7 @@ def send(workspace: Workspace, access: Access, branch: str) -> WorkspaceError | 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
     RemoteMoved where the branch has diverged, PushRejected, and what `RemoteProcess.run` raises.
     """
-    store, served = workspace.git, workspace.branch
-    if not isinstance(store, GitStore):
-        raise ReadOnly("this workspace is read-only", fix="Open it for writing.")
+    store, served = writable(workspace.git), workspace.branch
     if served is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
     meant = chosen(workspace)

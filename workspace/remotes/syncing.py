@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore, ShallowHistory, durable_objects
+from workspace.git import GitStore, ShallowHistory, durable_objects, writable
 from workspace.git.remote_calls import Peer
 from workspace.git.remotes import GitRemotes, RemoteMoved
 from workspace.merging.committing import MergeConflict
@@ -27,7 +27,7 @@ from workspace.remotes.joining import join
 from workspace.remotes.states import Stand, State
 from workspace.remotes.turn import turn
 from workspace.remotes.unpushed import Unpushed, ahead
-from workspace.writing import DetachedHead, ReadOnly, author_now
+from workspace.writing import DetachedHead, author_now
 
 if TYPE_CHECKING:
     from workspace.git.remote_calls import Progress
@@ -89,22 +89,21 @@ def sync(
     RemoteDamaged, RemoteMoved, PushRejected, Protected, Busy, and what `Publication` raises.
     Whatever was done before an error stays done, and the next call goes on from there.
     """
-    if not isinstance(workspace.git, GitStore):
-        raise ReadOnly("this workspace is read-only", fix="Open it for writing.")
+    store = writable(workspace.git)
     branch = workspace.branch
     if branch is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
     meant = chosen(workspace, remote)
     durable = workspace.durable and workspace.snapshot().config.fsync
     with (
-        turn(workspace.git.common_dir),
+        turn(store.common_dir),
         durable_objects(durable),
-        GitRemotes(workspace.git.git_dir, durable=durable) as remotes,
+        GitRemotes(store.git_dir, durable=durable) as remotes,
     ):
         # What an exchange before this one did not live to complete, this one may find nothing to write over.
-        mend(workspace.git)
-        exchanging = Exchanging(workspace, workspace.git, remotes, branch, meant, access, progress)
-        return _Session(workspace, workspace.git, exchanging, branch, meant, durable, choose).run(
+        mend(store)
+        exchanging = Exchanging(workspace, store, remotes, branch, meant, access, progress)
+        return _Session(workspace, store, exchanging, branch, meant, durable, choose).run(
             fetch=fetch, push=push, restores=restore and not fetch
         )
 

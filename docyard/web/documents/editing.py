@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.web.proposals.submitting import submit
 from workspace.addresses import resolve_section
 from workspace.edits.rewrite_text import RewriteText, editable_text
+from workspace.git import ReadOnly
 from workspace.plan import Mode, Status
 from workspace.proof import UnknownCommit, known_commit
 from workspace.proposals import words as said
 from workspace.requests import Request, digest_of
-from workspace.writing import ReadOnly
 
 if TYPE_CHECKING:
     from docyard.web.answering import Asked
@@ -59,9 +59,7 @@ class Wanted(NamedTuple):
 def check_may_write(asked: Asked) -> None:
     """Raises ReadOnly where nothing can be edited."""
     if not asked.may_write or asked.workspace.read_only:
-        raise ReadOnly(
-            "this workspace is served read-only", fix="Serve it without --read-only to let people edit here."
-        )
+        raise ReadOnly("Serve it without --read-only to let people edit here.")
 
 
 def editable(snapshot: Snapshot, path: str, section: str) -> Editable:

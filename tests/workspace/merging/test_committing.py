@@ -13,7 +13,7 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.edits import AppendContent, Undo
 from workspace.edits.undo import MergeCommit
-from workspace.git import GitStore
+from workspace.git import GitStore, ReadOnly
 from workspace.merging.committing import MergeConflict, Merged, commit_merge
 from workspace.merging.conflict import Choice, Resolution
 from workspace.merging.trees import WHOLE, Merge
@@ -22,7 +22,7 @@ from workspace.plan import Mode
 from workspace.presence import BranchNotFound
 from workspace.publishing import Batch, Busy, Publication, WorktreeBusy, WorktreeConflict, publish
 from workspace.workspace import Workspace
-from workspace.writing import ReadOnly, SigningRequired
+from workspace.writing import SigningRequired
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
 TWICE, WELL = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")

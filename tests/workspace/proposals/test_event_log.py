@@ -16,14 +16,13 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo, cloned
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
-from workspace.git import GitReader, GitStore
+from workspace.git import GitReader, GitStore, ReadOnly
 from workspace.proposals import told
 from workspace.proposals.discussion import BRANCH, Discussion
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.words import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
 from workspace.publishing import AnotherWriter, BranchMoved, Busy, Publication
 from workspace.requests import KeyReused
-from workspace.writing import ReadOnly
 
 OTHER_ID = "z0000001"
 

@@ -16,7 +16,7 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.proposing.scene import ADA, AGENT, RULE, Scene, append, write
-from workspace.git import GitStore
+from workspace.git import GitStore, ReadOnly
 from workspace.plan import Mode
 from workspace.policy.rules import Protected
 from workspace.presence import BranchNotFound
@@ -28,7 +28,7 @@ from workspace.proposing import Acted, InvalidTarget, MergeBlocked, ProposalEnde
 from workspace.publishing import CannotWrite
 from workspace.publishing.refs import BranchRef
 from workspace.workspace import Workspace
-from workspace.writing import DetachedHead, ReadOnly, SigningRequired
+from workspace.writing import DetachedHead, SigningRequired
 
 ID = "k7m2q9xa"
 

@@ -13,6 +13,7 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.remotes import servers
 from tests.workspace.remotes.conftest import Site, site
+from workspace.git import ReadOnly
 from workspace.git.remote_calls import HostNotTrusted, RemoteDenied, RemoteTooLarge, RemoteUnreachable
 from workspace.git.remotes import PushRejected
 from workspace.publishing import WorktreeBusy, WorktreeConflict
@@ -22,7 +23,6 @@ from workspace.remotes.following import RemoteDamaged
 from workspace.remotes.syncing import State, sync
 from workspace.remotes.unpushed import unpushed_of
 from workspace.workspace import Workspace
-from workspace.writing import ReadOnly
 
 SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
 

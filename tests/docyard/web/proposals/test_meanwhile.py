@@ -32,7 +32,7 @@ def test_words_that_another_changes_just_now_are_not_replaced(
     after(
         monkeypatch,
         saying,
-        "store_of",
+        "writable",
         lambda: others.edit(one.id, scene.person("cyd"), description="Theirs."),
     )
     html = open_pages.refused(
