@@ -12,16 +12,17 @@ from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
+from workspace.lines import LIST_MARKER
 from workspace.markdown import code_fences
 
 _MARKS = ("```", "~~~")
 # What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
-_WITHIN = re.compile(r"^(?=[ \t>+*\d-])[ \t]*+(?:(?:[>+*-]|\d{1,9}[.)])[ \t]*+)*(?:```|~~~)", re.MULTILINE)
+_WITHIN = re.compile(rf"^(?=[ \t>+*\d-])[ \t]*+(?:(?:>|{LIST_MARKER})[ \t]*+)*(?:```|~~~)", re.MULTILINE)
 # After a blank line, what stands at the margin is in no list and no quotation, or begins one.
 _MARGIN = re.compile(r"\n[ \t\r]*\n(?=[^\s>+*\d-])")
 _LINE_END = re.compile(r"\r\n?|\n")
-_LIST_MARK = re.compile(r"[-+*]|\d{1,9}[.)]")
+_LIST_MARK = re.compile(LIST_MARKER)
 
 _READ_BEFORE = 5_000
 """Characters above a place that are read to tell in which fence it is, if there are more of them."""

@@ -22,6 +22,7 @@ from workspace.addresses import (
 )
 from workspace.config import DOCUMENT_SUFFIXES
 from workspace.errors import WorkspaceError
+from workspace.lines import LIST_MARKER
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _COMPARED = 2_000
 _MEANINGS = 4  # ways to part an id that are looked for in the history
 
 _FENCE = re.compile(
-    r"^(?P<before>(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t])*)(?P<mark>`{3,}+|~{3,}+)(?P<rest>[^\n]*)$",
+    rf"^(?P<before>(?:[ \t>]|{LIST_MARKER}[ \t])*)(?P<mark>`{{3,}}+|~{{3,}}+)(?P<rest>[^\n]*)$",
     re.MULTILINE,
 )
 _BULLET = re.compile(r"[^ \t>]")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workspace.addresses import task_address
 from workspace.section_text import own_text
+from workspace.tasks import TASK_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,7 @@ def task_data(section: Section, task: Task) -> dict[str, Any]:
         "title": task.title,
         "completed": task.is_done,
     }
-    for name in ("criteria", "completed", "note", "assignee"):
+    for name in TASK_FIELDS:
         value = task.field(name)
         if value:
             data["completed_on" if name == "completed" else name] = value

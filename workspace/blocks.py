@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from workspace.lines import LIST_MARKER_BYTES
 from workspace.markdown import Heading, html_block_kind
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ _LOW = 2
 _BLANK_LINE = re.compile(rb"\n[ \t]*(?=\n)")
 _HTML_LINE = re.compile(rb"\n {0,3}(?=<)")
 
-_LIST_MARKER = re.compile(rb"\n {0,3}(?:[-+*]|\d{1,9}[.)])(?=[ \t\n])")
+_LIST_MARKER = re.compile(rb"\n {0,3}%b(?=[ \t\n])" % LIST_MARKER_BYTES)
 # After a blank line, a block that is indented too little to stand in a list, and begins none.
-_TOP_BLOCK = re.compile(rb"\n[ \t]*(?=\n ?(?!(?:[-+*]|\d{1,9}[.)])[ \t\n])[^ \t\n])")
+_TOP_BLOCK = re.compile(rb"\n[ \t]*(?=\n ?(?!%b[ \t\n])[^ \t\n])" % LIST_MARKER_BYTES)
 _OUTDENTED = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]")}
 
 # What makes a line a part of a paragraph whatever stands above it, and the same in list items and quotations.

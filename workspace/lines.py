@@ -15,6 +15,11 @@ LINE_END = re.compile(r"\r\n?|\n")
 
 LINE_END_BYTES = re.compile(rb"\r\n?|\n")
 
+LIST_MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])"
+"""A pattern for what a list item begins with (CommonMark §5.2); `LIST_MARKER_BYTES` is it in bytes."""
+
+LIST_MARKER_BYTES = LIST_MARKER.encode()
+
 
 class Lines:
     """Where the lines of a text begin. Lines count from 0; a byte-order mark belongs to no line."""

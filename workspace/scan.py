@@ -10,13 +10,13 @@ import re
 from typing import NamedTuple
 
 from workspace.blocks import Unsure, find_headings
-from workspace.lines import BOM
+from workspace.lines import BOM, LIST_MARKER_BYTES
 from workspace.markdown import Heading
 
 _OPENING_MARK = re.compile(rb"\n---[ \t]*(?=\n)")
 _CLOSING_MARK = re.compile(rb"\n(?: {0,3}-{3,}|\.\.\.)[ \t]*(?=\n)")
 
-_ITEM = re.compile(rb"^ {0,3}(?:[-+*]|\d{1,9}[.)])(?=[ \t\r\n])", re.MULTILINE)
+_ITEM = re.compile(rb"^ {0,3}%b(?=[ \t\r\n])" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
 class Scanned(NamedTuple):

@@ -27,10 +27,15 @@ if TYPE_CHECKING:
 # The task list extension of GitHub Flavored Markdown 0.29 §5.3: a box, white space, and text.
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BULLET = re.compile(rb"[ \t]*[-*+][ \t]+")
-_FIELD = re.compile(
-    r"[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(.*)",
-    re.IGNORECASE | re.DOTALL,
-)
+
+TASK_FIELDS = ("criteria", "assignee", "note", "completed")
+"""The names of the sub-items that belong to a task, in the order in which they are shown."""
+
+_NAME = rf"[*_]{{0,2}}({'|'.join(TASK_FIELDS)})[*_]{{0,2}}[ \t]*:"
+FIELD_LINE = r"[-*+][ \t]+" + _NAME
+"""A pattern for the beginning of such a sub-item, whose case does not matter."""
+
+_FIELD = re.compile(_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 _COLON = re.compile(rb":[*_]{0,2}[ \t]*")
 
 
@@ -72,7 +77,7 @@ class Task:
     field_prefix: bytes
 
     def field(self, name: str) -> str | None:
-        """What a sub-item says (`criteria`, `completed`, `note`, `assignee`); of several, the last."""
+        """What a sub-item of `TASK_FIELDS` says; of several, the last."""
         values = [item.value for item in self.fields if item.name == name]
         return values[-1] if values else None
 

@@ -16,6 +16,7 @@ from workspace.differing.change import Kind, Place, SectionChange
 from workspace.differing.texts import readable, without
 from workspace.differing.words import words_of
 from workspace.merging import rows
+from workspace.tasks import TASK_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from workspace.document import Document, Section, Task
 
 _BOX = re.compile(rb"\[[ xX]\]")
-_FIELDS = ("criteria", "assignee", "note", "completed")
 _LEAST = 0.4  # of the words of the longer of two titles, to be titles of one task
 
 Titles = tuple[str, ...]
@@ -185,7 +185,7 @@ def changes_within(old: Listed, new: Listed) -> Iterator[SectionChange]:
         kind = Kind.TASK_COMPLETED if new.task.is_done else Kind.TASK_REOPENED
         yield SectionChange(kind, old.place(), new.place())
     told = [("title", old.title, new.title)]
-    for name in _FIELDS:
+    for name in TASK_FIELDS:
         # The day on which it was ticked is part of being ticked.
         if name != "completed" or old.task.is_done == new.task.is_done:
             told.append((name, _said(old.task, name), _said(new.task, name)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from workspace.differing.rationing import rationed
 from workspace.differing.telling import document_sentence, one_line, told
+from workspace.lines import LIST_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # An underscore within a word is no emphasis (CommonMark 0.31 §6.2).
 _MARKUP = re.compile(r"[\\`*\[\]<>~&|]|(?<!\w)_|_(?!\w)")
 _CODE = re.compile(r"(`[^`\n]{1,200}`)")
-_MARKER = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)]|#{1,6})[ \t]+(?:\[[ xX]\][ \t]+)?")
+_MARKER = re.compile(rf"[ \t]*(?:{LIST_MARKER}|#{{1,6}})[ \t]+(?:\[[ xX]\][ \t]+)?")
 _TICKS = re.compile("`{3,}")
 
 

@@ -10,9 +10,10 @@ import re
 from typing import NamedTuple
 
 from workspace.differing.texts import BLANKS
+from workspace.lines import LIST_MARKER
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
-_ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
+_ITEM = re.compile(rf"[ \t]*{LIST_MARKER}[ \t]")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 
 

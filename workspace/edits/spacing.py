@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from workspace import anchors, markdown
 from workspace.edits.content import with_newlines
 from workspace.edits.edit import Splice, StructureChanged
-from workspace.lines import BLANK, BOM, with_ending
+from workspace.lines import BLANK, BOM, LIST_MARKER_BYTES, with_ending
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section
 
-_LIST_ITEM = re.compile(rb"[ \t]*([-*+]|\d{1,9}[.)])[ \t]")
+_LIST_ITEM = re.compile(rb"[ \t]*(%b)[ \t]" % LIST_MARKER_BYTES)
 
 
 def end_of_text(data: bytes, floor: int, end: int) -> int:

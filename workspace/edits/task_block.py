@@ -9,14 +9,14 @@ from workspace.addresses import InvalidAddress, resolve_task, task_address
 from workspace.edits.content import InvalidContent
 from workspace.edits.edit import Edit, Splice, StructureChanged
 from workspace.edits.spacing import end_of_text, start_of_text
-from workspace.lines import BLANK, BOM, LINE_END_BYTES, before_ending
+from workspace.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES, before_ending
 
 if TYPE_CHECKING:
     from workspace.document import Document, Section, Task
 
 # CommonMark 0.31 §2.2: tabs stand at every fourth column where they make up a block's structure.
 _TAB = 4
-_OWN_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>[-*+]|\d{1,9}[.)])(?P<gap>[ \t]+)\[")
+_OWN_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % LIST_MARKER_BYTES)
 
 
 def check_own_lines(document: Document, section: Section, task: Task) -> None:

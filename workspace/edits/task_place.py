@@ -18,7 +18,7 @@ from workspace.addresses import (
 from workspace.edits.edit import Splice
 from workspace.edits.spacing import insert_block
 from workspace.edits.task_fields import with_lines
-from workspace.lines import with_ending
+from workspace.lines import LIST_MARKER_BYTES, with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # CommonMark §5.2: the number of a list item has at most nine digits.
 _LAST_NUMBER = 999_999_999
-_MARKER = re.compile(rb"[ \t]*(?:[-*+]|(?P<number>\d{1,9})[.)])[ \t]+\[")
+_MARKER = re.compile(rb"[ \t]*(?P<marker>%b)[ \t]+\[" % LIST_MARKER_BYTES)
 
 
 class TaskPlace(NamedTuple):
@@ -136,9 +136,9 @@ def _marks(document: Document, beside: Task, *, following: bool) -> tuple[bytes,
     if found is None:
         return b"- ", b"  - "
     marker, prefix = line[:-1], beside.field_prefix
-    if found["number"]:
-        number = min(int(found["number"]) + following, _LAST_NUMBER)
-        marker = line[: found.start("number")] + b"%d" % number + line[found.end("number") : -1]
+    if digits := found["marker"][:-1]:
+        number = min(int(digits) + following, _LAST_NUMBER)
+        marker = line[: found.start("marker")] + b"%d" % number + line[found.end("marker") - 1 : -1]
         # The fields stand below the text, and a number of one more digit moves that.
         prefix = re.sub(rb"[^\t]", b" ", marker) + b"- "
     return marker, prefix

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
+from workspace.lines import LIST_MARKER
 from workspace.links.destinations import read_parentheses
 from workspace.links.html import TAG, read_tag
 from workspace.links.inline import read_inline
@@ -61,7 +62,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 _CANDIDATE = re.compile(r"\]\(|<[A-Za-z!?]|```|~~~|\[[\^\[]")
 _DEEP_LINE = re.compile(rf"\n{_DEEP}")
 _ROW = re.compile(r"\n {0,3}\|[^\n]*")
-_ITEM = re.compile(r" *(?:[-*+]|[0-9]{1,9}[.)]) {1,4}(?=[^ \n])")
+_ITEM = re.compile(rf" *{LIST_MARKER} {{1,4}}(?=[^ \n])")
 
 
 def may_have_definitions(text: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workspace.lines import BOM
+from workspace.lines import BOM, LIST_MARKER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ _ANCHOR = re.compile(
     rb"""\{(?::|/\*)?[ \t]*#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)"""
 )
 # What a merge may write anew: the level of a heading, the number of an item, a task's box.
-_MARKS = re.compile(rb"(?:[ \t]*(?:#{1,6}|[-*+]|\d{1,9}[.)])(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?")
+_MARKS = re.compile(rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?" % LIST_MARKER_BYTES)
 _SAYS = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 
 

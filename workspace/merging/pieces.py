@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.lines import BLANK, before_ending
+from workspace.lines import BLANK, LIST_MARKER_BYTES, before_ending
 from workspace.markdown.nesting import BlockKind, nested_blocks
+from workspace.tasks import FIELD_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 Id = tuple[str, int]
 """Names a piece: the version in which it was met first (`base`, `ours`, `theirs`), and its place there."""
 
-_TASK = re.compile(rb"([ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[)([ xX])(\][ \t]+.*)", re.DOTALL)
-_MARK = re.compile(rb"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_MARK = re.compile(rb"[ \t]*%b[ \t]+" % LIST_MARKER_BYTES)
+_TASK = re.compile(rb"(%b\[)([ xX])(\][ \t]+.*)" % _MARK.pattern, re.DOTALL)
 # A link reference definition (CommonMark 0.31 §4.7), or a footnote as forges read it.
 DEFINITION = re.compile(rb"^ {0,3}\[([^\[\]\r\n]{1,999})\]:", re.MULTILINE)
-_FIELD = re.compile(rb"[ \t]*[-*+][ \t]+[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:", re.I)
+_FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
 
 
 class Piece(NamedTuple):

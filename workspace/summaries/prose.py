@@ -11,7 +11,7 @@ import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.lines import LINE_END
+from workspace.lines import LINE_END, LIST_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _LISTING = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)]|#\.)[ \t]+(?=\S)")
+_ITEM = re.compile(rf"[ \t]*(?:{LIST_MARKER}|•|#\.)[ \t]+(?=\S)")
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 # What the line between the head of a table and its rows is made of.

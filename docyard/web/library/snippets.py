@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.analysis import TOKEN
 from index.fences import fences
+from workspace.lines import LIST_MARKER
 
 if TYPE_CHECKING:
     from index.matches import Matcher
@@ -17,7 +18,7 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|~~")
 _LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?)", re.MULTILINE)
 # What stood on lines of its own, as entries of a list or cells of a row, is kept apart by a dot.
-_ENTRY = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
+_ENTRY = re.compile(rf"^[ \t]*{LIST_MARKER}[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
 _CELLS = re.compile(r"^[ \t]*\|.{1,2000}$", re.MULTILINE)
 _BAR = re.compile(r"(?<!\\)\|")
 _APART = " · "

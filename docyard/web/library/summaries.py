@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document import Document
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.lines import LIST_MARKER_BYTES
 from workspace.snapshot import check_pointer
 from workspace.taxonomy import BUILT_IN
 
@@ -25,7 +26,7 @@ _OPEN_BOX = re.compile(rb"\[[ \t]")
 _BOX = re.compile(rb"\[[ xX]\]")
 # To find the tasks of a larger document takes seconds; of it every line that looks like one is counted.
 _PARSED = 1_000_000  # bytes
-_TASK_LINE = re.compile(rb"^[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[([ xX])\][ \t]", re.MULTILINE)
+_TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
 class Summary(NamedTuple):

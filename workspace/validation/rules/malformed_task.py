@@ -11,6 +11,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workspace.edits.edit import Splice
+from workspace.lines import LIST_MARKER_BYTES
+from workspace.tasks import FIELD_LINE
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot
 
@@ -21,15 +23,13 @@ if TYPE_CHECKING:
 
 _ANY_BOX = re.compile(rb"\[[ \t]{0,3}[xX]?[ \t]{0,3}\]")
 _BOX = re.compile(
-    rb"^[ \t>]*(?:[-*+]|\d{1,9}[.)])(?P<gap>[ \t]*)(?P<box>\[[ \t]{0,3}[xX]?[ \t]{0,3}\])(?P<after>[^\r\n]*)",
+    rb"^[ \t>]*%b(?P<gap>[ \t]*)(?P<box>%b)(?P<after>[^\r\n]*)" % (LIST_MARKER_BYTES, _ANY_BOX.pattern),
     re.MULTILINE,
 )
 _WHOLE = (b"[ ]", b"[x]", b"[X]")
 # Of a link, a reference, a definition, and a footnote's mark.
 _OF_A_LINK = (b"(", b"[", b":")
-_FIELD = re.compile(
-    rb"^[ \t>]+[-*+][ \t]+[*_]{0,2}(criteria|completed|note|assignee)[*_]{0,2}[ \t]*:", re.IGNORECASE | re.M
-)
+_FIELD = re.compile(rb"^[ \t>]+" + FIELD_LINE.encode(), re.IGNORECASE | re.MULTILINE)
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
