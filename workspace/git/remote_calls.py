@@ -117,6 +117,7 @@ class Peer:
         """What libgit2 said of an exchange, as an error without secrets or paths."""
         secrets = (self.login.secret,) if self.login is not None else ()
         reason = cleaned(str(error), (*secrets, self.address.password or ""))
+        # pygit2 passes on neither the class nor the code of libgit2's errors.
         if "certificate" in reason or "hostkey" in reason:
             return HostNotTrusted(self.name, self.address)
         if "authenticat" in reason or reason.endswith(("code: 401", "code: 403")):

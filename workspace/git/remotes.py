@@ -175,6 +175,7 @@ class GitRemotes:
 
 
 def _rejected(remote: str, reason: str, said: str) -> PushRejected:
+    # Git's protocol has words for a refusal, and no code.
     if "fast-forward" in reason or "fetch first" in reason or "stale info" in reason:
         return RemoteMoved(remote)
     return PushRejected(remote, f"{reason} ({said})" if said else reason)
