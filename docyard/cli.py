@@ -16,7 +16,6 @@ import click
 from docyard import __version__, console, environment
 from docyard.exits import Exit, complain, cure
 from docyard.groups import NearestGroup
-from docyard.startup import ImportsKept
 from workspace.errors import WorkspaceError
 
 COMMANDS = (
@@ -85,8 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from docyard.shells import register
 
         register()
-        with ImportsKept():  # most of what a shell waits for are imports
-            return _run(arguments)
     return _run(arguments)
 
 

@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 def tools_page() -> str:
     """The reference of every tool: what it does, its input, and how it is called."""
-    from tools.toolsets import DEFAULT_TOOLSETS, FAMILIES, REVIEW_TOOLSET
+    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
 
     lines = [
         "# Tools",
@@ -37,9 +37,9 @@ def tools_page() -> str:
         "([remotes.md](remotes.md)).",
         "An error has `error`, `code`, `fix`, `usage` and an `example` that would have worked.",
     ]
-    for toolset, family in FAMILIES.items():
+    for toolset in TOOLSETS:
         lines += ["", f"## {toolset}"]
-        for tool in family:
+        for tool in family(toolset):
             lines += ["", *_tool(tool)]
     return "\n".join(lines) + "\n"
 

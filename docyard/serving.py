@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docyard import environment
-from docyard.startup import ImportsKept
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -60,25 +59,24 @@ def of_repository(
     text_tokens: int | None = None,
 ) -> Served:
     """A branch of a repository. Raises InvalidConfig for settings that no call could be answered with."""
-    with ImportsKept():
-        from docyard.forges.announcing import announcer
-        from docyard.forges.rounds import ForgeRounds
-        from docyard.syncing import Syncing
-        from index.service import SearchIndex
-        from tools.registry import Toolbox
+    from docyard.forges.announcing import announcer
+    from docyard.forges.rounds import ForgeRounds
+    from docyard.syncing import Syncing
+    from index.service import SearchIndex
+    from tools.registry import Toolbox
 
-        _check_settings(workspace)
-        workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
-        index = SearchIndex(workspace)
-        workspace.inbound = index
-        toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
-        rounds = ForgeRounds(workspace, environment.forge_access)
-        syncing = Syncing(workspace, environment.remote_access, rounds)
-        toolbox.wrote = syncing.ask
+    _check_settings(workspace)
+    workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
+    index = SearchIndex(workspace)
+    workspace.inbound = index
+    toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
+    rounds = ForgeRounds(workspace, environment.forge_access)
+    syncing = Syncing(workspace, environment.remote_access, rounds)
+    toolbox.wrote = syncing.ask
 
     def load() -> None:
         # What cannot be opened is mended as the branch is followed, or the reason is given there.
-        with suppress(WorkspaceError), ImportsKept():
+        with suppress(WorkspaceError):
             index.warm()
 
     def warm(progress: Progress) -> None:
@@ -121,13 +119,12 @@ def of_artifact(
     folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
 ) -> Served:
     """An artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
-    with ImportsKept():
-        from index.artifacts.key_file import read_key
-        from index.artifacts.swapping import Artifacts
-        from tools.registry import Toolbox
+    from index.artifacts.key_file import read_key
+    from index.artifacts.swapping import Artifacts
+    from tools.registry import Toolbox
 
-        artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged(), _warned)
-        toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets, text_tokens)
+    artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged(), _warned)
+    toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets, text_tokens)
     index = artifacts.latest()
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
@@ -137,7 +134,7 @@ def of_artifact(
         log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
 
     def load() -> None:
-        with suppress(WorkspaceError), ImportsKept():  # whoever asks will be told
+        with suppress(WorkspaceError):  # whoever asks will be told
             artifacts.current()
 
     def warm(progress: Progress) -> None:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
-from workspace.remotes.standing import Failure
 
 if TYPE_CHECKING:
     from docyard.forges.rounds import ForgeRounds
@@ -180,6 +179,8 @@ class Syncing:
             self._worked()
 
     def _failed(self, error: WorkspaceError | OSError) -> None:
+        from workspace.remotes.standing import Failure
+
         if not isinstance(error, WorkspaceError):
             error = WorkspaceError(f"the exchange could not be begun: {error.strerror}")
         standing = self._workspace.standing()

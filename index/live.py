@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +26,6 @@ from index.location import SCHEMA, candidates, index_name
 from index.locking import IndexBusy
 from index.port import BaseMoved, Progress, State
 from index.telling import Telling
-from index.texts import Texts
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from index.segments.generation import Generation
     from index.source import GitSource
     from index.status import Status
+    from index.texts import Texts
     from index.whoosh_engine import WhooshEngine
     from workspace.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -63,8 +64,14 @@ class LiveIndex:
         self._home = self.home()
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
-        self.texts = Texts(workspace.git.blob)
         self._telling = Telling(workspace, self._home, lambda: self.engine.latest(), self.values)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The texts of sections, made ready for searching; imported when first used."""
+        from index.texts import Texts
+
+        return Texts(self._workspace.git.blob)
 
     @property
     def engine(self) -> WhooshEngine:

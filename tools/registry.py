@@ -14,7 +14,7 @@ from tools.arguments import OPERATIONS, InvalidArguments
 from tools.context import Context, Progress
 from tools.schema import input_schema
 from tools.standing import with_standing
-from tools.toolsets import FAMILIES, REVIEW_TOOLSET, all_tools, offered_tools
+from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
 from workspace.addresses import nearest
 from workspace.after_commit import CommitRecord, attempt, record_commits
 from workspace.errors import WorkspaceError
@@ -207,7 +207,7 @@ class Toolbox:
             return
         if grows:
             self._may_grow = False
-            chosen = {*self._tools, *(tool.name for tool in FAMILIES[REVIEW_TOOLSET])}
+            chosen = {*self._tools, *(tool.name for tool in family(REVIEW_TOOLSET))}
             self._tools = {tool.name: tool for tool in all_tools() if tool.name in chosen}
 
     def _schema(self, tool: Tool) -> dict[str, Any]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 
 _DROPPED = frozenset(("title", "default"))
 
 
+class _Schema(GenerateJsonSchema):
+    """Take plain defaults as they are: pydantic makes a serializer for each, a tenth of the first list."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return dft if isinstance(dft, str | int | None) else super().encode_default(dft)
+
+
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of a model's input. A field that may be left out is its plain type, not "or null"."""
-    schema = model.model_json_schema()
+    schema = model.model_json_schema(schema_generator=_Schema)
     inherited = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
     # A model's own fields come first: those that it shares with other tools speak of "the fields above".
     names = sorted(schema.get("properties", {}), key=lambda name: name in inherited)

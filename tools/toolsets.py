@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tools import documents, history, proposals, reading, search, tasks
 from workspace.addresses import nearest
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-FAMILIES: Mapping[str, tuple[Tool, ...]] = {
-    "documents": documents.FAMILY,
-    "tasks": tasks.FAMILY,
-    "search": search.FAMILY,
-    "reading": reading.FAMILY,
-    "history": history.FAMILY,
-    "proposals": proposals.FAMILY,
-}
-TOOLSETS = tuple(FAMILIES)
+TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals")
+"""The toolsets in the order in which a client sees their tools; each is a package of `tools`."""
+
 DEFAULT_TOOLSETS = ("documents", "tasks", "search")
 REVIEW_TOOLSET = "proposals"
 """What is served with the defaults where the workspace's policy asks for review."""
 
-# With --read-only and nothing else said: what a reader needs beside searching and reading.
-_READ_ONLY_TOOLSETS = ("search", "reading")
-_READ_ONLY_TOOLS = ("list_documents", "view_document")
+# With --read-only and nothing else said: `search_docs` finds what `search_documents` would.
+_READ_ONLY_TOOLSETS = ("documents", "search", "reading")
+_NOT_BY_DEFAULT = ("search_documents",)
 
 
 class ToolsetUnknown(WorkspaceError):
@@ -36,9 +30,15 @@ class ToolsetUnknown(WorkspaceError):
     code = "UNKNOWN_TOOLSET"
 
 
+def family(toolset: str) -> tuple[Tool, ...]:
+    """Return the tools of a toolset, imported here because a server does not offer all of them."""
+    tools: tuple[Tool, ...] = import_module(f"tools.{toolset}").FAMILY
+    return tools
+
+
 def all_tools() -> tuple[Tool, ...]:
-    """Every tool, in the order in which a client sees them."""
-    return tuple(tool for family in FAMILIES.values() for tool in family)
+    """Return every tool, in the order in which a client sees them."""
+    return tuple(tool for toolset in TOOLSETS for tool in family(toolset))
 
 
 def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
@@ -51,7 +51,7 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
     chosen = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
     chosen = [name for name in chosen if name]
     for name in chosen:
-        if name not in FAMILIES:
+        if name not in TOOLSETS:
             near = nearest(name, TOOLSETS)
             fix = f"Did you mean '{near[0]}'? " if near else ""
             raise ToolsetUnknown(
@@ -67,13 +67,12 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
 
 
 def offered_tools(toolsets: Iterable[str] | None, *, read_only: bool) -> dict[str, Tool]:
-    """The tools of these toolsets by name, of the default ones if None; those that read if `read_only`."""
-    named: tuple[str, ...] = ()
+    """Return the tools of these toolsets by name, of the defaults if None; only readers if `read_only`."""
+    left_out: tuple[str, ...] = ()
     if toolsets is None:
-        toolsets, named = (_READ_ONLY_TOOLSETS, _READ_ONLY_TOOLS) if read_only else (DEFAULT_TOOLSETS, ())
+        toolsets, left_out = (_READ_ONLY_TOOLSETS, _NOT_BY_DEFAULT) if read_only else (DEFAULT_TOOLSETS, ())
     chosen = set(toolsets)
+    tools = (tool for toolset in TOOLSETS if toolset in chosen for tool in family(toolset))
     return {
-        tool.name: tool
-        for tool in all_tools()
-        if (tool.toolset in chosen or tool.name in named) and not (read_only and tool.writes)
+        tool.name: tool for tool in tools if tool.name not in left_out and not (read_only and tool.writes)
     }

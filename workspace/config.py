@@ -56,7 +56,7 @@ class LimitExceeded(WorkspaceError):
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Corpus(_Settings):

@@ -13,7 +13,6 @@ from docyard import __version__, completing, environment
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.exits import Exit
-from docyard.startup import ImportsKept
 
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
@@ -148,24 +147,21 @@ def command(
         stream=sys.stderr, level=logging.WARNING, format="docyard %(levelname)s %(name)s: %(message)s"
     )
     _check_usage(context)
-    with ImportsKept():
-        from tools.toolsets import ToolsetUnknown, choose_toolsets
+    from tools.toolsets import ToolsetUnknown, choose_toolsets
 
-        try:
-            chosen = choose_toolsets(toolsets, read_only=read_only)
-        except ToolsetUnknown as error:
-            raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
+    try:
+        chosen = choose_toolsets(toolsets, read_only=read_only)
+    except ToolsetUnknown as error:
+        raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     settings = _http_settings(context)
-    with ImportsKept():
-        from docyard.serving import of_artifact, of_repository
+    from docyard.serving import of_artifact, of_repository
 
     if artifact is not None:
         key = options.folder(key) if key else None
         served = of_artifact(options.folder(artifact), key, chosen, text_tokens=text_tokens)
     else:
-        with ImportsKept():
-            durable = False if no_fsync else None
-            workspace = options.open_workspace(repo, branch, read_only=read_only, durable=durable)
+        durable = False if no_fsync else None
+        workspace = options.open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
         served = of_repository(workspace, chosen, read_only=read_only, syncs=syncs, text_tokens=text_tokens)
     try:
@@ -226,18 +222,18 @@ def _http_settings(context: click.Context) -> HttpSettings | None:
 
 
 def _over_http(served: Served, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
-    with ImportsKept():
-        from docyard.http.starting import start
+    from docyard.http.starting import start
+
     start(served, settings, mermaid=None if mermaid is None else options.folder(mermaid), math=math)
 
 
 def _over_stdio(served: Served) -> None:
-    with ImportsKept():
-        from docyard.protocol.server import run_stdio
+    from docyard.protocol.server import run_stdio
+
     if is_terminal(sys.stdin):
         click.echo(
             "docyard: waiting for an MCP host on standard input (Ctrl-D ends it; `docyard init --hosts` "
             "prints how to connect one)",
             err=True,
         )
-    run_stdio(served.toolbox, version=__version__, load=served.load, warm=served.warm)
+    run_stdio(served.toolbox, version=__version__, warm=served.warm)

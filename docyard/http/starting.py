@@ -59,13 +59,11 @@ def start(served: Served, settings: HttpSettings, *, mermaid: Path | None = None
 
 def _load(served: Served) -> None:
     """Make ready, in the background, what the first call and the first page would wait for."""
-    from docyard.startup import ImportsKept
 
     served.load()
-    with ImportsKept():
-        from docyard.web.warming import warm_pages
+    from docyard.web.warming import warm_pages
 
-        warm_pages()
+    warm_pages()
 
 
 def _hooks(served: Served) -> list[Route]:

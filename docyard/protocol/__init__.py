@@ -13,13 +13,3 @@
 
 Nothing of these is imported here: a server needs no client, and importing the SDK is most of a start.
 """
-
-from pydantic import BaseModel
-
-from docyard.packages import read_late
-
-# Each of these imports every kind of client, server and transport that the SDK has.
-read_late("mcp", "mcp.server")
-
-# The SDK has hundreds of models, of which a connection needs a dozen: each is finished when it is first used.
-BaseModel.model_config["defer_build"] = True

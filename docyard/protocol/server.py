@@ -191,14 +191,12 @@ async def serve_stdio(
     toolbox: Toolbox,
     *,
     version: str,
-    load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> None:
     """Serve one client over standard input and output until it closes its end, or a signal asks to stop.
 
-    Two things run in a thread before anyone asks for them: `load`, which is short, after the first answer;
-    then `warm`, once the tools were listed, or after a second without a question. That never begins while a
-    question waits for its answer, but for a list of tools that waits for it.
+    `warm` runs in a thread once the tools were listed, or after a second. That never begins while a request
+    waits for its answer, but for a list of tools that waits for it.
     """
     listed, begun, warmed = anyio.Event(), anyio.Event(), anyio.Event()
 
@@ -215,8 +213,6 @@ async def serve_stdio(
 
     async def warm_up(requests: OpenRequests) -> None:
         with anyio.move_on_after(_WARM_AFTER):
-            await requests.first_answer.wait()
-            await calls.background(lambda _: load())
             await listed.wait()
         await requests.settle()
         await warm_once()
@@ -264,8 +260,7 @@ def run_stdio(
     toolbox: Toolbox,
     *,
     version: str,
-    load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> None:
     """Run `serve_stdio` to its end, from code that is not asynchronous."""
-    anyio.run(partial(serve_stdio, toolbox, version=version, load=load, warm=warm))
+    anyio.run(partial(serve_stdio, toolbox, version=version, warm=warm))

@@ -72,7 +72,6 @@ class OpenRequests:
     def __init__(self) -> None:
         self._open: list[tuple[RequestId, int]] = []
         self._changed = anyio.Event()
-        self.first_answer = anyio.Event()
 
     async def add(self, request: RequestId, size: int) -> None:
         """Add a request as soon as the limits permit it."""
@@ -135,7 +134,6 @@ class _MessagesOut(ObjectSendStream[SessionMessage]):
                 method="notifications/subscriptions/acknowledged", params={"_meta": dict(meta)}
             ):
                 await self._requests.remove(meta[SUBSCRIPTION_ID_META_KEY])
-        self._requests.first_answer.set()
 
     async def aclose(self) -> None:
         await self._stream.aclose()

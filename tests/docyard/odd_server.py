@@ -61,10 +61,6 @@ class OddToolbox:
         raise UnknownTool(name, [])
 
 
-def load() -> None:
-    (FOLDER / "loaded").touch()
-
-
 def warm(progress: Any) -> None:
     (FOLDER / "warming").touch()
     for done in range(600):
@@ -73,4 +69,4 @@ def warm(progress: Any) -> None:
 
 
 logging.basicConfig(stream=sys.stderr)
-run_stdio(OddToolbox(), version="0", load=load, warm=warm)  # type: ignore[arg-type]
+run_stdio(OddToolbox(), version="0", warm=warm)  # type: ignore[arg-type]

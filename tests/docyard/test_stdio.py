@@ -242,14 +242,6 @@ def test_warming_up_waits_for_the_first_list_and_ends_with_the_server(tmp_path: 
     assert server.end() == ""  # it is waited for less long than warming up takes there
 
 
-def test_what_a_search_needs_is_loaded_after_the_first_answer(tmp_path: Path) -> None:
-    server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
-    server.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    wait_for(tmp_path / "loaded")
-    assert not (tmp_path / "warming").exists()
-    assert server.end() == ""
-
-
 def test_warming_up_never_begins_while_a_question_waits(tmp_path: Path) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')

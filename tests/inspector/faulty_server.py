@@ -19,4 +19,4 @@ class FaultyToolbox:
         return False
 
 
-run_stdio(FaultyToolbox(), version="0", load=lambda: None, warm=lambda progress: None)  # type: ignore[arg-type]
+run_stdio(FaultyToolbox(), version="0", warm=lambda progress: None)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tools.registry import Toolbox, UnknownTool
 from tools.tool import Tool
-from tools.toolsets import DEFAULT_TOOLSETS, FAMILIES, TOOLSETS, ToolsetUnknown, all_tools, choose_toolsets
+from tools.toolsets import DEFAULT_TOOLSETS, TOOLSETS, ToolsetUnknown, all_tools, choose_toolsets, family
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
@@ -97,7 +97,7 @@ def test_toolsets_are_chosen_by_name() -> None:
 def test_names_are_unique_and_families_name_themselves() -> None:
     tools = all_tools()
     assert len({tool.name for tool in tools}) == len(tools)
-    assert all(tool.toolset == name for name, family in FAMILIES.items() for tool in family)
+    assert all(tool.toolset == name for name in TOOLSETS for tool in family(name))
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)

@@ -44,7 +44,7 @@ class LinkRules(BaseModel):
     repository: they are not looked for.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     dialect: Dialect = Dialect.GITHUB
     wiki: bool = False

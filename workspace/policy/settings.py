@@ -69,7 +69,7 @@ class Protection(BaseModel):
     never the proposal's own authors; of `merge`, if any are named, one must merge it. `checks` must pass.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     paths: tuple[Annotated[str, AfterValidator(_glob)], ...] = Field(default=(), max_length=MAX_NAMES)
     types: tuple[Annotated[str, AfterValidator(_type)], ...] = Field(default=(), max_length=MAX_NAMES)

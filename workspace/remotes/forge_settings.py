@@ -17,7 +17,7 @@ class ForgeSettings(BaseModel):
     says where a token is sent, and none holds a secret.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     kind: Literal["github", "gitlab", "gitea"] | None = None
 

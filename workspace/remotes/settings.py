@@ -25,7 +25,7 @@ class RemoteSettings(BaseModel):
     `fetch_bytes` how much one fetch may bring.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     every: int | None = None

@@ -62,7 +62,7 @@ Levels = dict[Annotated[str, AfterValidator(_rule)], Level]
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Override(_Settings):

@@ -1,0 +1,25 @@
+"""A server lists its tools without what only answers to calls need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_tools_are_listed_without_what_answers_calls(repo: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+import docyard.commands.serve, docyard.protocol.server
+from docyard.serving import of_repository
+from workspace.workspace import Workspace
+served = of_repository(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
+assert served.toolbox.definitions()
+late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.texts", "index.whoosh_engine"}}
+late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merging"}}
+assert not late & sys.modules.keys(), late & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
