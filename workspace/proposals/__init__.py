@@ -23,28 +23,13 @@ standing.py    where a comment's text is now
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from workspace.proposals.discussion import BRANCH, Discussion, Said
-    from workspace.proposals.encoding import Event
-    from workspace.proposals.event_log import Appended, EventLog
-    from workspace.proposals.ids import branch_name, new_id, read_id
-    from workspace.proposals.proposal import Proposal, ProposalNotFound, Proposals, State
-    from workspace.proposals.standing import Now, Standing, place_of
-    from workspace.proposals.words import Author, InvalidWords, KnownBy, Verdict
-
-_MODULES = {
-    "discussion": ("BRANCH", "Discussion", "Said"),
-    "encoding": ("Event",),
-    "event_log": ("Appended", "EventLog"),
-    "ids": ("branch_name", "new_id", "read_id"),
-    "proposal": ("Proposal", "ProposalNotFound", "Proposals", "State"),
-    "standing": ("Now", "Standing", "place_of"),
-    "words": ("Author", "InvalidWords", "KnownBy", "Verdict"),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+from workspace.proposals.discussion import BRANCH, Discussion, Said
+from workspace.proposals.encoding import Event
+from workspace.proposals.event_log import Appended, EventLog
+from workspace.proposals.ids import branch_name, new_id, read_id
+from workspace.proposals.proposal import Proposal, ProposalNotFound, Proposals, State
+from workspace.proposals.standing import Now, Standing, place_of
+from workspace.proposals.words import Author, InvalidWords, KnownBy, Verdict
 
 __all__ = [
     "BRANCH",
@@ -68,16 +53,3 @@ __all__ = [
     "place_of",
     "read_id",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Imports a module when one of its names is asked for.
-
-    Each write asks `ids` whether its branch is a proposal's, and the first one of a process is not to wait
-    for all the rest.
-    """
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
