@@ -71,14 +71,10 @@ def test_in_many_graphs_the_formula_itself_says_the_same() -> None:
             assert len(found) == len(best)
 
 
-def test_the_table_of_commits_gives_the_same(tmp_path: Path) -> None:
+def test_a_repository_gives_its_bases(tmp_path: Path) -> None:
     repo, ids = history(tmp_path / "repo", made([[], [0], [0], [1, 2], [2, 1], [3], [4]]))
-    before = GitReader(repo.path).merge_bases(ids[5], ids[6])
-    assert {*before} == {ids[1], ids[2]}
-    repo.git("commit-graph", "write", "--reachable")
     reader = GitReader(repo.path)
-    assert reader.commit_graph is not None
-    assert reader.merge_bases(ids[5], ids[6]) == before
+    assert {*reader.merge_bases(ids[5], ids[6])} == {ids[1], ids[2]}
     assert reader.merge_bases(ids[5], ids[1]) == (ids[1],)
     assert reader.merge_bases(ids[5], ids[5]) == (ids[5],)
 

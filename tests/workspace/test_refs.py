@@ -314,21 +314,6 @@ def test_where_a_shallow_clone_ends(repo: Repo, days: list[str], tmp_path: Path)
     assert "--unshallow" in caught.value.fix
 
 
-def test_dates_and_steps_are_the_same_by_the_commit_graph(repo: Repo, days: list[str]) -> None:
-    refs = ("@{2026-01-10}", "@{2026-01-25}", "HEAD~1", "main~2", "HEAD^^")
-    plain = [at(repo, ref) for ref in refs]
-    repo.git("commit-graph", "write", "--reachable")
-    assert [at(repo, ref) for ref in refs] == plain == [days[0], days[1], days[1], days[0], days[0]]
-    newest = commit_at(repo, "2026-02-10T12:00:00Z", "# Later\n")  # the graph does not have it
-    assert at(repo, "@{2026-02-11}") == newest
-    assert at(repo, "HEAD~3") == at(repo, "@{2026-01-11}") == days[0]
-    with pytest.raises(RefNotFound, match="before the first commit"):
-        at(repo, "HEAD~4")
-    with pytest.raises(BeforeHistory) as before:
-        at(repo, "@{2026-01-09}")
-    assert before.value.details["first"] == "2026-01-10T12:00:00Z"
-
-
 def test_a_linked_work_tree_has_a_head_of_its_own(repo: Repo, days: list[str], tmp_path: Path) -> None:
     linked = repositories.linked(repo, tmp_path / "linked", "topic")
     topic = linked.commit({"topic.md": "# Topic\n"})

@@ -91,7 +91,6 @@ class Graph:
         self._found: dict[tuple[str, str, int], str | None] = {}
         self._lock = threading.Lock()
         self._loose = git.loose_folders()
-        self._table = git.commit_graph
 
     def look(self) -> None:
         """Looks which objects are loose: before each walk, because commits are written meanwhile."""
@@ -101,7 +100,7 @@ class Graph:
         """A commit by its id. Raises DamagedRepository."""
         found = self._nodes.get(id)
         if found is None:
-            found = self._read(id)
+            found = parse_node(self._git.commit_data(id, self._loose))
             with self._lock:
                 if len(self._nodes) >= _KEPT:
                     self._nodes.clear()
@@ -166,12 +165,6 @@ class Graph:
     def blob(self, tree: str, path: str) -> str | None:
         """The regular file at a path below a tree. Raises DamagedRepository."""
         return self._below(tree, path, route_of(path), 0)
-
-    def _read(self, id: str) -> Node:
-        row = self._table.find(id) if self._table is not None else None
-        if row is not None:
-            return Node(id, *row)
-        return parse_node(id, self._git.commit_data(id, self._loose))
 
     def _below(self, tree: str, path: str, route: Route, depth: int) -> str | None:
         key = (tree, path, depth)

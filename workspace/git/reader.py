@@ -14,7 +14,6 @@ from pygit2.enums import ReferenceType
 
 from workspace import worktrees
 from workspace.git.ancestry import Graph, descends
-from workspace.git.commit_graph import CommitGraph
 from workspace.git.merge_bases import Ancestry, best_common_ancestors
 from workspace.git.object_reader import ObjectReader
 from workspace.git.repository import DamagedRepository, open_repository
@@ -120,14 +119,6 @@ class GitReader(ObjectReader):
     def is_shallow(self) -> bool:
         """Whether the history was cut off when the repository was cloned (`git clone --depth`)."""
         return (self.common_dir / "shallow").exists()
-
-    @cached_property
-    def commit_graph(self) -> CommitGraph | None:
-        """Git's own table of commits, if there is one that counts, as it was when it was first asked for."""
-        # A history that was cut off afterwards would go on in it.
-        if self.is_shallow or not self.config_flag("core.commitGraph", True):
-            return None
-        return CommitGraph.open(self.common_dir / "objects")
 
     def ref_names(self) -> tuple[str, ...]:
         """The names of branches, tags and remote branches, as people write them; sorted."""
