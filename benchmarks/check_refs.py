@@ -107,8 +107,8 @@ def main() -> int:
             writer.write()
         drawn = chance.sample(writer.commits[:-1], min(given.refs, given.commits))
         asked, found = _ask(path, drawn, queries)
-        wrong = _compare(path, writer, found, queries)
-    _print(asked)
+        wrong, afresh = _compare(path, writer, found, queries)
+    _print(asked, afresh)
     print(f"{len(drawn) * len(queries):>8,} lists compared, {len(wrong)} differ")
     for line in wrong[:20]:
         print(line)
@@ -135,21 +135,26 @@ def _ask(
 
 def _compare(
     path: Path, writer: Writer, found: dict[str, list[SearchPage]], queries: Sequence[str]
-) -> list[str]:
-    """Name the commits and queries whose pages, cursors included, are not those of a fresh index."""
+) -> tuple[list[str], list[float]]:
+    """Return the commits and queries whose pages, cursors included, are not those of a fresh index.
+
+    Also return the seconds of each first query where that index is built for it.
+    """
     wrong: list[str] = []
+    afresh: list[float] = []
     for commit, pages in found.items():
         writer.name("afresh", commit)
         with tempfile.TemporaryDirectory() as place:
             workspace = Workspace.open(path, branch="afresh", read_only=True)
             fresh = SearchIndex(workspace, location=Path(place))
+            afresh.append(seconds(lambda: fresh.search(queries[0])))  # noqa: B023
             compared = zip(queries, pages, strict=True)
             wrong += [f"{commit[:10]} {query!r}" for query, page in compared if fresh.search(query) != page]
             fresh.close()
-    return wrong
+    return wrong, afresh
 
 
-def _print(asked: Sequence[Timed]) -> None:
+def _print(asked: Sequence[Timed], afresh: Sequence[float]) -> None:
     for one in asked:
         first, *others = (1e3 * each for each in one.seconds)
         print(
@@ -159,6 +164,7 @@ def _print(asked: Sequence[Timed]) -> None:
     firsts = [1e3 * one.seconds[0] for one in asked]
     others = [1e3 * each for one in asked for each in one.seconds[1:]]
     print(f"first queries: {percentile(firsts, 0.5):.1f} ms in the median, {max(firsts):.1f} at most")
+    print(f"  without an overlay, by an index of the commit: {1e3 * percentile(afresh, 0.5):.1f} ms")
     print(
         f"next queries: {percentile(others, 0.5):.1f} ms in the median, "
         f"{percentile(others, 0.95):.1f} at the 95th percentile, {max(others):.1f} at most"

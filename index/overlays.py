@@ -4,6 +4,8 @@ An overlay's lists are those of an index of its commit, to the last digit, so it
 and stays right when the branch, and the index, move on. Where most of a commit differs, or its settings ask
 for other pages, all of it is in memory. The overlays that were asked for last are kept, and what they have
 analysed is used for the next.
+
+`python -m benchmarks.check_refs` measures the first search of a commit with and without.
 """
 
 from __future__ import annotations
