@@ -64,6 +64,6 @@ def _collect_rarely() -> None:
 
 
 def _jobs(documents: int) -> int:
-    if documents < ALONE or multiprocessing.current_process().daemon:
+    if documents < ALONE or multiprocessing.parent_process() is not None:
         return 1
     return min(_MOST, os.cpu_count() or 1)

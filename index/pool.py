@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from multiprocessing.connection import Connection, wait
-from typing import Generic, TypeVar
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from workspace.spawning import settle, start
+from workspace.spawning import Workers
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -29,88 +30,49 @@ def spread(
     Work, blocks and results are pickled. Each process calls `begin` first. What was handed to one that fails,
     is killed or does not answer is done here; so an error of `work` is raised here.
     """
-    with ExitStack() as stack:
-        workers: list[_Worker[Block, Result]] = list(_started(processes, begin, stack))
-        for worker in workers:
-            worker.tell(work)
-            worker.hand(blocks)
-        while busy := [worker for worker in workers if worker.handed]:
-            # One that was stopped, or waits for a disk that is gone, would be waited for without end.
-            ready = wait([worker.pipe for worker in busy], _PATIENCE)
-            for worker in [worker for worker in busy if worker.pipe in ready] or busy:
-                try:
-                    result = worker.result()
-                except (EOFError, OSError):
-                    workers.remove(worker)
-                    for block in worker.handed:
-                        yield block, work(block)
-                    continue
-                yield worker.handed.pop(0), result
-                worker.hand(blocks)
-        for block in blocks:
-            yield block, work(block)
+    if processes and multiprocessing.parent_process() is None:  # one that was started starts no others
+        yield from _elsewhere(work, blocks, processes, begin)
+    for block in blocks:
+        yield block, work(block)
 
 
-def _started(
-    processes: int, begin: Callable[[], object] | None, stack: ExitStack
-) -> Iterator[_Worker[Block, Result]]:
-    # A process that must end with its parent may have no children of its own.
-    if multiprocessing.current_process().daemon:
-        return
-    for _ in range(processes):
-        with suppress(OSError):  # where there is no room for another process, its work is done here
-            yield stack.enter_context(_Worker(begin))
-
-
-class _Worker(Generic[Block, Result]):
-    """Another process at work, from entering to leaving a `with`; `handed` are the blocks that it has."""
-
-    def __init__(self, begin: Callable[[], object] | None) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, self._end = context.Pipe()
-        self.handed: list[Block] = []
-        self._process = context.Process(target=_serve, args=(self._end, begin), daemon=True)
-
-    def __enter__(self) -> _Worker[Block, Result]:
-        with self._end:
-            start(self._process)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._process.kill()
-        self._process.join()
-        self._process.close()
-        self.pipe.close()
-
-    def tell(self, work: Callable[[Block], Result]) -> None:
-        """Say what is to be done with blocks.
-
-        Not as it is started: to one that dies just then, the standard library writes for ever.
-        """
-        with suppress(OSError):  # as below
-            self.pipe.send(work)
-
-    def hand(self, blocks: Iterator[Block]) -> None:
-        """Let it have the next blocks, so that it never waits for one."""
-        with suppress(OSError):  # it failed, which is seen when it is asked for a result
-            while len(self.handed) < _AHEAD and (block := next(blocks, None)) is not None:
-                self.handed.append(block)
-                self.pipe.send(block)
-
-    def result(self) -> Result:
-        """What it made of its first block. Raises EOFError or OSError if it failed, or has no answer yet."""
-        if not self.pipe.poll():
-            raise EOFError
-        result: Result = self.pipe.recv()
-        return result
-
-
-def _serve(pipe: Connection, begin: Callable[[], object] | None) -> None:
-    settle()
-    if begin:
-        begin()
-    # A failure is not reported: the parent does the work again, and meets the same if it lasts.
-    with suppress(Exception):
-        work = pipe.recv()
+def _elsewhere(
+    work: Callable[[Block], Result],
+    blocks: Iterator[Block],
+    processes: int,
+    begin: Callable[[], object] | None,
+) -> Iterator[tuple[Block, Result]]:
+    """Return what other processes make of blocks; end before the last block if they fail, with none lost."""
+    pickled = pickle.dumps(work)
+    handed: dict[Future[Result], Block] = {}
+    is_open = True
+    with Workers(processes, begin) as workers:
         while True:
-            pipe.send(work(pipe.recv()))
+            while is_open and len(handed) < _AHEAD * processes and (block := next(blocks, None)) is not None:
+                try:
+                    handed[workers.submit(_done, pickled, block)] = block
+                except (OSError, RuntimeError):
+                    is_open = False
+                    yield block, work(block)
+            if not handed:
+                return
+            # One that was stopped, or waits for a disk that is gone, would be waited for without end.
+            done = wait(handed, _PATIENCE, FIRST_COMPLETED).done
+            if not done:
+                break
+            for future in done:
+                block = handed.pop(future)
+                yield block, work(block) if future.exception() else future.result()
+    for block in handed.values():
+        yield block, work(block)
+
+
+@lru_cache(maxsize=1)
+def _unpickled(work: bytes) -> Callable[[Any], Any]:
+    """What a process does, with all that it keeps from one block to the next."""
+    found: Callable[[Any], Any] = pickle.loads(work)
+    return found
+
+
+def _done(work: bytes, block: Any) -> Any:
+    return _unpickled(work)(block)

@@ -1,26 +1,26 @@
 """Another process that makes segments of the documents that it is handed, block by block.
 
-It reads its documents by itself, writes its segments into the folder, and says over a pipe how far it is and
-what it wrote.
+It reads its documents by itself, writes its segments into the folder, and returns what it wrote.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import gc
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import Future
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from index.building.builder import Built, build_segments
+from index.building.builder import Builder, Built
 from index.integrity import Stamp, Sum
-from index.page import Page, Unreadable
+from index.page import Unreadable
 from index.port import Source
 from index.segments.segment import Segment
-from workspace.spawning import settle, start
+from workspace.spawning import Workers
 
 Block = tuple[str, ...]
 """The paths of neighbouring documents."""
@@ -53,98 +53,97 @@ class Child:
     """
 
     def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
-        context = multiprocessing.get_context("spawn")
         self.handed: list[Block] = []
         self.done = 0
         self._task = task
         self._blocks = blocks
-        self._written: _Written | None = None
         self._has_failed = False
-        self._pipe, self._end = context.Pipe()
-        self._process = context.Process(target=_work, args=(self._end, task), daemon=True)
-        self._has_begun = False
+        # A pool of one: what it is handed is done in order, and in the same process.
+        self._workers = Workers(1, partial(_begin, task))
+        self._waiting: deque[Future[int]] = deque()
 
     def __enter__(self) -> Child:
-        # Where the system has no room for another process, its work is done in this one.
-        with self._noticing(), self._end:
-            start(self._process)
-            self._has_begun = True
-        with self._noticing():
-            for _ in range(_AHEAD):
-                self._hand()
+        self._workers.__enter__()
+        self._hand()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._has_begun:
-            self._process.kill()
-            self._process.join()
-            self._process.close()
-        self._pipe.close()
+        self._workers.__exit__(kind, error, trace)
 
     def attend(self) -> None:
-        """Give it further blocks if it asks for them; never waits."""
-        with self._noticing():
-            while not self._is_over() and self._pipe.poll():
-                self._hear()
+        """Give it further blocks if it has finished some; never waits."""
+        while self._waiting and self._waiting[0].done():
+            self._take()
 
     def result(self, tell: Callable[[], None]) -> Built | None:
         """Wait for what it built, calling `tell` whenever it is further; None if it failed or was killed."""
-        with self._noticing():
-            while not self._is_over():
-                # One that was stopped, or waits for a disk that is gone, would be waited for without end.
-                if not self._pipe.poll(_PATIENCE):
-                    return None
-                self._hear()
-                tell()
-        if self._written is None:
+        while self._waiting:
+            self._take()
+            tell()
+        if self._has_failed:
             return None
-        segments = (Segment.load(self._task.folder, *written) for written in self._written.segments)
-        return Built(tuple(segments), self._written.unreadable)
+        try:
+            written = self._workers.submit(_finish).result(_PATIENCE)
+        except Exception:  # as below
+            return None
+        segments = (Segment.load(self._task.folder, *one) for one in written.segments)
+        return Built(tuple(segments), written.unreadable)
 
-    def _is_over(self) -> bool:
-        return self._written is not None or self._has_failed
-
-    def _hear(self) -> None:
-        message = self._pipe.recv()
-        if isinstance(message, int):
-            self.done = message
-            self._hand()
-        else:
-            self._written = message
+    def _take(self) -> None:
+        try:
+            # One that was stopped, or waits for a disk that is gone, would be waited for without end.
+            self.done += self._waiting.popleft().result(_PATIENCE)
+        except Exception:
+            # A failure is not reported: the parent does the work again, and meets the same if it lasts.
+            self._has_failed = True
+            self._waiting.clear()
+        self._hand()
 
     def _hand(self) -> None:
-        block = next(self._blocks, None)
-        if block is not None:
+        while not self._has_failed and len(self._waiting) < _AHEAD:
+            block = next(self._blocks, None)
+            if block is None:
+                return
             self.handed.append(block)
-        self._pipe.send(block)
-
-    @contextmanager
-    def _noticing(self) -> Iterator[None]:
-        """Take a pipe that is cut for the end of the child."""
-        try:
-            yield
-        except (EOFError, OSError):
-            self._has_failed = True
+            try:
+                self._waiting.append(self._workers.submit(_add, block))
+            except (OSError, RuntimeError):  # where there is no room for a process, its work is done here
+                self._has_failed = True
 
 
-def _work(pipe: Connection, task: Task) -> None:
-    settle()
-    # A failure is not reported: the parent does the work again, and meets the same if it lasts.
-    with suppress(Exception):
-        built = build_segments(_pages(task.source, pipe), task.folder, durable=task.durable, limit=task.limit)
-        segments = tuple(
-            (segment.id, segment.stamp, segment.checksum)
-            for segment in built.segments
-            if segment.stamp and segment.checksum
-        )
-        pipe.send(_Written(segments, dict(built.unreadable)))
+class _Building(NamedTuple):
+    task: Task
+    builder: Builder
+    unreadable: dict[str, str]
 
 
-def _pages(source: Source, pipe: Connection) -> Iterator[Page | Unreadable]:
-    done = 0
-    while (block := pipe.recv()) is not None:
-        yield from source.pages(block)
-        done += len(block)
-        pipe.send(done)
+_building: list[_Building] = []
+"""What a child builds; empty in a process that is no child."""
+
+
+def _begin(task: Task) -> None:
+    gc.disable()  # what grows holds no cycles, and would be walked again and again
+    _building.append(_Building(task, Builder(task.folder, task.durable, task.limit), {}))
+
+
+def _add(block: Block) -> int:
+    """Take in a block, and return how many documents it has."""
+    (building,) = _building
+    for page in building.task.source.pages(block):
+        if isinstance(page, Unreadable):
+            building.unreadable[page.path] = page.blob
+        else:
+            building.builder.add(page)
+    return len(block)
+
+
+def _finish() -> _Written:
+    (building,) = _building
+    segments = tuple(
+        (segment.id, segment.stamp, segment.checksum)
+        for segment in building.builder.finish()
+        if segment.stamp and segment.checksum
+    )
+    return _Written(segments, building.unreadable)

@@ -88,8 +88,8 @@ class _Work:
 
 
 def _processes(documents: int) -> int:
-    # A process that must end with its parent may have no children of its own.
-    if documents < ALONE or multiprocessing.current_process().daemon:
+    # A process that another one started starts none of its own.
+    if documents < ALONE or multiprocessing.parent_process() is not None:
         return 1
     return min(_MOST, os.cpu_count() or 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from functools import partial
@@ -81,3 +82,15 @@ def test_a_process_that_dies_as_it_is_told_its_work_stops_nothing() -> None:
     """More is sent to it than the system keeps for one that does not read."""
     work = partial(_weighed, _Deadly(), bytes(1_000_000))
     assert sorted(spread(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
+
+
+def _stopping(here: int, block: int) -> int:
+    if os.getpid() != here:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return block * block
+
+
+def test_what_stopped_processes_had_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("index.pool._PATIENCE", 3.0)
+    assert sorted(spread(partial(_stopping, HERE), iter(range(9)), 2)) == [(n, n * n) for n in range(9)]
+    assert multiprocessing.active_children() == []

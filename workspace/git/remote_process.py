@@ -2,7 +2,8 @@
 
 A call that waits for a network cannot be called off: libgit2 asks nothing meanwhile, and begins a handshake
 of SSH again whenever its time is up. In a thread of ours it would keep its socket for ever, and could still
-push, or move a ref, when its failure had long been told.
+push, or move a ref, when its failure had long been told. It reports how far it is and is killed at its
+deadline, which a `ProcessPoolExecutor` cannot do.
 """
 
 from __future__ import annotations

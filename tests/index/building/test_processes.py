@@ -104,35 +104,16 @@ def test_without_room_for_another_process_one_builds_alone(
     assert whole(build(SOURCE, tmp_path, processes=3))
 
 
-def test_a_script_that_has_no_guard_is_not_run_again(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from pathlib import Path\n"
-        "from index.building.processes import build\n"
-        "from tests.index.sources import Numbered\n"
-        f"built = build(Numbered(300), Path({str(tmp_path)!r}), processes=2)\n"
-        "print('built', len(built.segments))\n"
-    )
-    found = subprocess.run(
-        [sys.executable, script],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert (found.stdout, found.stderr) == (b"built 2\n", b"")
-
-
 def test_a_failure_here_ends_the_children(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         build(Lost(300), tmp_path, processes=2)
     assert multiprocessing.active_children() == []
 
 
-def test_a_child_of_a_process_that_may_have_none_builds_alone(
+def test_a_process_that_another_one_started_builds_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
     monkeypatch.setattr(building, "ALONE", 1)
     assert len(build(SOURCE, tmp_path).segments) == 1
 
