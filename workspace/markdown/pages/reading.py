@@ -54,7 +54,6 @@ def read_page(text: str, features: Features, definitions: Mapping[str, str] | No
     LimitExceeded for a text of too many blocks.
     """
     from markdown_it.rules_core import StateCore
-    from mdit_py_plugins.footnote.index import footnote_tail
 
     blocks = _blocks()
     references = {label: {"title": "", "href": href} for label, href in (definitions or {}).items()}
@@ -81,7 +80,7 @@ def read_page(text: str, features: Features, definitions: Mapping[str, str] | No
         inline.inline.parse(token.content, inline, env, token.children)
         token.children = link_addresses(token.children, token.content)
     state = StateCore(text, inline, env, tokens)
-    footnote_tail(state)
+    inline.core.process(state)
     return Page(state.tokens, features, is_cut)
 
 
@@ -118,6 +117,7 @@ def _inline(features: Features) -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"maxNesting": _INLINE_LEVELS}).enable("strikethrough")
     parser.use(footnote_plugin, inline=False)
+    parser.core.ruler.enableOnly(["footnote_tail"])  # blocks were read before, and each inline token by itself
     if features.wiki:
         parser.inline.ruler.before("link", "wiki", read_wiki)
     if features.math:
