@@ -100,7 +100,7 @@ class Graph:
         """A commit by its id. Raises DamagedRepository."""
         found = self._nodes.get(id)
         if found is None:
-            found = parse_node(self._git.commit_data(id, self._loose))
+            found = parse_node(id, self._git.commit_data(id, self._loose))
             with self._lock:
                 if len(self._nodes) >= _KEPT:
                     self._nodes.clear()

@@ -117,7 +117,8 @@ def _inline(features: Features) -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"maxNesting": _INLINE_LEVELS}).enable("strikethrough")
     parser.use(footnote_plugin, inline=False)
-    parser.core.ruler.enableOnly(["footnote_tail"])  # blocks were read before, and each inline token by itself
+    # Blocks were read before, and each inline token is read by itself.
+    parser.core.ruler.enableOnly(["footnote_tail"])
     if features.wiki:
         parser.inline.ruler.before("link", "wiki", read_wiki)
     if features.math:
