@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workspace import trees
+from workspace.sequences import similarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -88,15 +89,13 @@ class Renames:
         return self._alike[pair]
 
     def _compared(self, one: str, other: str) -> float:
-        """The share of bytes, in lines that both have, of the longer one."""
         sizes = sorted((self._git.blob_size(one), self._git.blob_size(other)))
         if sizes[0] < _LEAST * sizes[1]:
             return 0.0
         lines, others = self._lines_of(one), self._lines_of(other)
         if lines is None or others is None:
             return 0.0
-        shared = sum(len(line) * min(times, others[line]) for line, times in lines.items() if line in others)
-        return shared / sizes[1]
+        return similarity(lines, others)
 
     def _lines_of(self, blob: str) -> Counter[bytes] | None:
         if blob not in self._lines:

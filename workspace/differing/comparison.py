@@ -10,7 +10,7 @@ from workspace.differing.change import Kind, Place, SectionChange
 from workspace.differing.metadata import metadata_changes
 from workspace.differing.pairing import pair_sections
 from workspace.differing.texts import raw_heading, raw_text, readable, source, spaced
-from workspace.merging.rows import displaced
+from workspace.sequences import displaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.differing.alike import alike
 from workspace.differing.units import Unit, units
 from workspace.differing.words import Edit, word_edits, words_of
-from workspace.history.matching import matched
-from workspace.merging.rows import in_order
+from workspace.sequences import longest_common_subsequence, match_similar, pair_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +33,7 @@ class Step(NamedTuple):
 def steps(old: str, new: str) -> Iterator[Step]:
     """What turns one text into another, in order. What no step names is alike in both."""
     olds, news = units(old), units(new)
-    pairs = matched(_bytes(old, olds), _bytes(new, news))
+    pairs = pair_lines(_bytes(old, olds), _bytes(new, news))
     row = column = 0
     for one, other in [*pairs, (len(olds), len(news))]:
         if one > row or other > column:
@@ -76,11 +75,11 @@ def _versions(old: str, new: str, olds: Sequence[Unit], news: Sequence[Unit]) ->
     has = [at for at, unit in enumerate(news) if not unit.is_whole]
     if len(had) == len(has) == 1:
         return [(had[0], has[0])]
-    words = [words_of(old[olds[at].start : olds[at].end]) for at in had]
-    words_now = [words_of(new[news[at].start : news[at].end]) for at in has]
-    found = alike(words, words_now, _LEAST)
+    words = [Counter(words_of(old[olds[at].start : olds[at].end])) for at in had]
+    words_now = [Counter(words_of(new[news[at].start : news[at].end])) for at in has]
+    found = match_similar(words, words_now, _LEAST)
     back = {two: one for one, two in sorted(found.items())}
-    return [(had[back[two]], has[two]) for two in in_order(list(back), sorted(back))]
+    return [(had[back[two]], has[two]) for two in longest_common_subsequence(list(back), sorted(back))]
 
 
 def _bytes(text: str, parts: Sequence[Unit]) -> list[bytes]:

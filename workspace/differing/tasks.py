@@ -10,12 +10,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace import sequences
 from workspace.addresses import task_address
-from workspace.differing.alike import alike
 from workspace.differing.change import Kind, Place, SectionChange
 from workspace.differing.texts import readable, without
 from workspace.differing.words import words_of
-from workspace.merging import rows
 from workspace.tasks import TASK_FIELDS
 
 if TYPE_CHECKING:
@@ -160,9 +159,9 @@ def _retitled(
 ) -> dict[int, int]:
     if len(gone) == len(come) == 1 and _stand_alike(olds, news, gone[0], come[0], pairs):
         return {come[0]: gone[0]}
-    found = alike(
-        [words_of(olds[one].task.title) for one in gone],
-        [words_of(news[two].task.title) for two in come],
+    found = sequences.match_similar(
+        [Counter(words_of(olds[one].task.title)) for one in gone],
+        [Counter(words_of(news[two].task.title)) for two in come],
         _LEAST,
     )
     return {come[two]: gone[one] for one, two in found.items()}
@@ -242,7 +241,7 @@ def displaced(olds: Sequence[Listed], news: Sequence[Listed], pairs: Mapping[int
             homes.setdefault((new.group, new.titles[:-1]), []).append(two)
     for places in homes.values():
         back = {pairs[two]: two for two in sorted(places)}
-        moved |= {back[one] for one in rows.displaced(sorted(back), list(back))}
+        moved |= {back[one] for one in sequences.displaced(sorted(back), list(back))}
     return moved
 
 

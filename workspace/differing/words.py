@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.history.matching import matched
+from workspace.sequences import pair_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ def word_edits(old: str, new: str) -> tuple[Edit, ...]:
 
 def _pairs(had: Sequence[str], has: Sequence[str]) -> list[tuple[int, int]]:
     if len(had) + len(has) <= _MOST:
-        return matched([token.encode() for token in had], [token.encode() for token in has])
+        return pair_lines([token.encode() for token in had], [token.encode() for token in has])
     size = min(len(had), len(has))
     lead = next((at for at in range(size) if had[at] != has[at]), size)
     rest = size - lead

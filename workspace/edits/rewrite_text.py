@@ -118,12 +118,12 @@ def _splice(document: Document, section: Section | None, text: str, *, is_whole:
 def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
     """The new text; each line that the old one has, too, as it stands there, with its own ending."""
     from workspace.history.blame import split_lines
-    from workspace.history.matching import matched
+    from workspace.sequences import pair_lines
 
     lines, wanted = split_lines(old), text.split("\n")
     cuts = [before_ending(line, len(line)) for line in lines]
     known = [_shown(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
-    twins = {new: place for place, new in matched(known, [line.encode() for line in wanted])}
+    twins = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
     parts: list[bytes] = []
     for number, line in enumerate(wanted):
         place = twins.get(number)

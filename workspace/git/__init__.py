@@ -6,6 +6,7 @@ Ids are 40 hexadecimal digits everywhere outside this package.
     reader.py         what can be read; it has no method that writes
     object_reader.py  its objects; comparing.py tells how two trees differ
     ancestry.py       commits and their parents, read as bytes, and walks along them
+    patches.py        which lines two versions of a text share
     merge_bases.py    where two lines of history part
     remotes.py        fetching and pushing, imported by who does; remote_calls.py is one exchange,
                       remote_process.py where it runs, local_push.py a push into a folder

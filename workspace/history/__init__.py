@@ -9,7 +9,6 @@ trail.py         a walk, as far as it was asked for
 change.py        a change, as it is told
 told.py          what a commit says of itself
 brought.py       which proposal a commit came with that does not say so
-matching.py      which lines two versions share
 blame.py         who wrote each line
 section_diff.py  two versions as a unified diff
 history.py       pages of changes, and what is remembered of them

@@ -10,7 +10,7 @@ import re
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.history.matching import matched
+from workspace.sequences import pair_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class Blame:
                 continue
             if lines is None:
                 lines = self._lines(station.place)
-            twins = {new: old for old, new in matched(self._lines(parent.place), lines)}
+            twins = {new: old for old, new in pair_lines(self._lines(parent.place), lines)}
             self._ask(parent, {line: twins[there] for line, there in asked.items() if there in twins})
             asked = {line: there for line, there in asked.items() if there not in twins}
         self._blame(station, asked, is_boundary=False)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from workspace.carry import Twins
 from workspace.descent import Descent, same_name
 from workspace.section_text import telling_text
+from workspace.sequences import similarity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +74,7 @@ def _best_of(document: Document, section: Section, found: Sequence[tuple[Documen
     if len(found) > _COMPARED:
         return None
     lines = _lines(document, section)
-    likeness = [_shared(lines, _lines(other, item)) for other, item in found]
+    likeness = [similarity(lines, _lines(other, item)) for other, item in found]
     most = max(likeness, default=0.0)
     return likeness.index(most) if most >= _LEAST and likeness.count(most) == 1 else None
 
@@ -81,13 +82,3 @@ def _best_of(document: Document, section: Section, found: Sequence[tuple[Documen
 def _lines(document: Document, section: Section) -> Counter[bytes]:
     text = DESTINATION.sub(b"", telling_text(document, section))
     return Counter(line for line in text.splitlines() if line.strip())
-
-
-def _shared(one: Counter[bytes], other: Counter[bytes]) -> float:
-    """The share of bytes, in lines that both have, of the longer one."""
-    longest = max(_size(one), _size(other))
-    return _size(one & other) / longest if longest else 0.0
-
-
-def _size(lines: Counter[bytes]) -> int:
-    return sum(len(line) * times for line, times in lines.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.history.blame import split_lines
-from workspace.history.matching import matched
+from workspace.sequences import pair_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def _hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator
 
 def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
     row = column = 0
-    for one, other in [*matched(old, new), (len(old), len(new))]:
+    for one, other in [*pair_lines(old, new), (len(old), len(new))]:
         if one > row or other > column:
             yield row, one, column, other
         row, column = one + 1, other + 1

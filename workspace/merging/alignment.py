@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.merging.rows import in_order
+from workspace.sequences import longest_common_subsequence, similarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -21,7 +21,7 @@ _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]")
 
 # Blocks are compared with each other by their words only where there are few of them.
 _COMPARED = 2_500
-_ALIKE = 0.5
+_LEAST = 1 / 3  # of the words of the longer of two blocks, to be versions of one
 
 
 class Run(NamedTuple):
@@ -119,7 +119,7 @@ def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[Run]:
     row = [origins[place] for place in range(other) if place in origins]
     places = {origin: place for place, origin in origins.items()}
     start = first = 0
-    for origin in in_order(range(size), row):
+    for origin in longest_common_subsequence(range(size), row):
         yield Run(start, origin, first, places[origin])
         start, first = origin + 1, places[origin] + 1
     yield Run(start, size, first, other)
@@ -142,12 +142,10 @@ def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: 
         mine = _words(other[new])
         for index in range(floor, len(olds)):
             old = olds[index]
-            if _are_of_a_kind(base[old], other[new]):
-                total = words[old].total() + mine.total()
-                if total and 2 * (words[old] & mine).total() >= _ALIKE * total:
-                    origins[new] = old
-                    floor = index + 1
-                    break
+            if _are_of_a_kind(base[old], other[new]) and similarity(words[old], mine) >= _LEAST:
+                origins[new] = old
+                floor = index + 1
+                break
 
 
 def _words(piece: Piece) -> Counter[bytes]:

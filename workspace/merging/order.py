@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, TypeVar
 
-from workspace.merging.rows import Chain, displaced
+from workspace.sequences import LinkedList, displaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -80,7 +80,7 @@ def _laid(
 ) -> list[Id]:
     """Our row without what `follows` theirs, and then each that is theirs behind what it follows there."""
     known = set(theirs)
-    chain = Chain(item for item in ours if item in members and item not in follows)
+    chain = LinkedList(item for item in ours if item in members and item not in follows)
     last: Id | None = None
     for item in theirs:
         if item in chain:

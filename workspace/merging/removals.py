@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.merging.conflict import Conflict, UnitId, UnitKind
-from workspace.merging.rows import surely_displaced
+from workspace.sequences import surely_displaced
 
 if TYPE_CHECKING:
     from workspace.merging.conflict import Conflicts

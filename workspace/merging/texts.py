@@ -17,8 +17,8 @@ from workspace.merging.conflict import Conflict, UnitId, UnitKind
 from workspace.merging.joining import HEAD, Separators
 from workspace.merging.order import merged_order
 from workspace.merging.pieces import Piece, Version, head_parts, pieces_of
-from workspace.merging.rows import surely_displaced
 from workspace.merging.three_way import CLASH, three_way
+from workspace.sequences import surely_displaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

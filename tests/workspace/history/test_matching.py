@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workspace import sequences
 from workspace.history import section_diff
 from workspace.history.blame import split_lines
-from workspace.history.matching import matched
+from workspace.sequences import pair_lines
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=14)
 
@@ -29,28 +30,37 @@ def longest(old: list[bytes], new: list[bytes]) -> int:
 
 @given(LINES, LINES)
 def test_as_many_lines_are_shared_as_can_be(old: list[bytes], new: list[bytes]) -> None:
-    pairs = matched(old, new)
+    pairs = pair_lines(old, new)
     assert all(old[one] == new[other] for one, other in pairs)
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
     assert len(pairs) == longest(old, new)
 
 
 def test_lines_that_came_stand_as_late_as_they_can() -> None:
-    assert matched([b"a", b"b", b"a"], [b"a", b"b", b"a", b"b", b"a"]) == [(0, 0), (1, 1), (2, 2)]
+    assert pair_lines([b"a", b"b", b"a"], [b"a", b"b", b"a", b"b", b"a"]) == [(0, 0), (1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("size", [20_000])
 def test_very_different_texts_are_parted_by_what_is_unique(size: int) -> None:
     old = [b"old %d" % number if number % 3 else b"both %d" % number for number in range(size)]
     new = [b"new %d" % number if number % 3 else b"both %d" % number for number in range(size)]
-    assert len(matched(old, new)) == len(range(0, size, 3))
+    assert len(pair_lines(old, new)) == len(range(0, size, 3))
 
 
 def test_texts_without_order_are_compared_in_bounded_time() -> None:
     old = [b"%d" % (number * 7919 % 13) for number in range(50_000)]
     new = [b"%d" % (number * 104729 % 17) for number in range(50_000)]
-    pairs = matched(old, new)
+    pairs = pair_lines(old, new)
     assert all(old[one] == new[other] for one, other in pairs)
+
+
+@given(LINES, LINES)
+def test_pairs_of_long_texts_are_shared_lines_in_order(old: list[bytes], new: list[bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequences, "_MOST_LINES", 2)
+        pairs = pair_lines(old, new)
+    assert all(old[one] == new[other] for one, other in pairs)
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
 
 
 @given(LINES, LINES, st.booleans(), st.booleans())

@@ -10,10 +10,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.merging.rows import displaced
+from workspace.sequences import LinkedList, displaced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from workspace.edits.restoring.units import Id, Unit
 
@@ -143,7 +143,8 @@ class _Row:
 
     def _put_in(self, stays: Sequence[Unit], going: set[Id]) -> tuple[Unit, ...]:
         """The units that come back, each behind the one that stood before it and is still there."""
-        row = _Chain(stays)
+        units = {unit.id: unit for unit in stays}
+        row = LinkedList(units)
         last: Id | None = None
         for unit in self._before:
             if unit.id in row:
@@ -153,18 +154,19 @@ class _Row:
                     self._clashes[unit.id] = unit
                     continue
                 at = last
-                if at is None and unit.level and (first := row.after(None)) and not first.level:
-                    at = first.id  # nothing stands before the introduction
+                if at is None and unit.level and (first := row.after(None)) and not units[first].level:
+                    at = first  # nothing stands before the introduction
                 # An introduction stands before all others, though their level is lower.
-                while unit.level and (following := row.after(at)) and following.level > unit.level:
-                    if self._is_below(following.id, unit.id):
+                while unit.level and (following := row.after(at)) and units[following].level > unit.level:
+                    if self._is_below(following, unit.id):
                         break
-                    at = following.id
+                    at = following
                 is_edited = unit.id in going and unit.text == self._left[unit.id].text
-                row.insert(at, self._is[unit.id] if is_edited else unit)
+                units[unit.id] = self._is[unit.id] if is_edited else unit
+                row.insert(at, unit.id)
                 self._done.setdefault(unit.id, (unit, What.BROUGHT_BACK))
                 last = unit.id
-        return tuple(row)
+        return tuple(units[id] for id in row)
 
     def _is_below(self, id: Id, other: Id) -> bool:
         """Whether a unit stood below another one before the commit."""
@@ -174,38 +176,6 @@ class _Row:
                 return True
             unit = self._was.get(unit.parent)
         return False
-
-
-class _Chain:
-    """Units in order, into which others are put without moving the rest."""
-
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self._units: dict[Id, Unit] = {}
-        self._next: dict[Id | None, Id | None] = {None: None}
-        last: Id | None = None
-        for unit in units:
-            self.insert(last, unit)
-            last = unit.id
-
-    def __contains__(self, id: Id) -> bool:
-        return id in self._units
-
-    def insert(self, at: Id | None, unit: Unit) -> None:
-        """Puts a unit behind another one; behind none, in front of all."""
-        self._units[unit.id] = unit
-        self._next[unit.id] = self._next[at]
-        self._next[at] = unit.id
-
-    def after(self, at: Id | None) -> Unit | None:
-        """The unit behind another one; behind none, the first."""
-        id = self._next[at]
-        return None if id is None else self._units[id]
-
-    def __iter__(self) -> Iterator[Unit]:
-        unit = self.after(None)
-        while unit is not None:
-            yield unit
-            unit = self.after(unit.id)
 
 
 def _predecessors(row: Sequence[Unit], others: Collection[Id]) -> Mapping[Id, Id | None]:
