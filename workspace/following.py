@@ -1,4 +1,4 @@
-"""What a place of one tree is in another: a document is followed by `renames`, a section by `descent`.
+"""What a place of one tree is in another: a document is followed by `renames`, a section by `section_pairs`.
 
 Two versions are compared, and neither of them needs to be the older one.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
-from workspace.descent import Descent, elsewhere
 from workspace.renames import Renames
+from workspace.section_pairs import Evidence, SectionMatch, find_moved_section
 from workspace.section_text import telling_text
 from workspace.snapshot import NotADocument, check_pointer
 
@@ -106,7 +106,7 @@ class Following:
         document = self.document(path, blob)
         if document is None or place.document is None or place.section is None:
             return None
-        section = Descent(place.document, document).of(place.section)
+        section = SectionMatch(place.document, document, Evidence.TEXT).successor(place.section)
         return Place(path, document, section) if section else None
 
     def _elsewhere(self, place: Place, renames: Renames) -> Place | None:
@@ -114,7 +114,10 @@ class Following:
         if place.document is None or place.section is None or place.section.is_preamble:
             return None
         words = telling_text(place.document, place.section)
-        found = elsewhere(place.document, place.section, self._beside(renames, words)) if words else None
+        if not words:
+            return None
+        others = self._beside(renames, words)
+        found = find_moved_section(place.document, place.section, others, Evidence.TEXT)
         return Place(found[0].path, *found) if found else None
 
     def _beside(self, renames: Renames, words: bytes) -> Iterator[tuple[Document | None, Document]]:

@@ -12,10 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.carry import Conflict, Twins
+from workspace.carry import Conflict
 from workspace.config import InvalidConfig, LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.section_pairs import Evidence, SectionMatch
 from workspace.sight import SectionText, digest, section_text
 from workspace.snapshot import DocumentNotFound
 
@@ -95,7 +96,7 @@ class Ledger:
         self._proof = None if tip.config.overwrite == "any" else proof
         self._tip = tip
         self._unchanged: dict[str, frozenset[bytes] | None] = {}
-        self._twins: Twins | None = None
+        self._twins: SectionMatch | None = None
         self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
 
     def check(self, operation: Operation, before: Overlay, after: Overlay) -> None:
@@ -167,7 +168,7 @@ class Ledger:
             return None
         if self._twins is None or self._twins.new is not document:
             try:
-                self._twins = Twins(base.document(document.path), document)
+                self._twins = SectionMatch(base.document(document.path), document, Evidence.NAME)
             except (DocumentNotFound, LimitExceeded, InvalidConfig):
                 return None
         origin = self._twins.origin(section)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.documents import documents
 from workspace.addresses import task_address
-from workspace.carry import Conflict, Twins, carry
+from workspace.carry import Conflict, carry
 from workspace.document import Document
 from workspace.errors import WorkspaceError
+from workspace.section_pairs import Evidence, SectionMatch
 
 pytestmark = pytest.mark.smoke
 
@@ -38,27 +39,36 @@ def test_a_conflict_names_what_may_be_meant() -> None:
     assert "Write" not in caught.value.message
 
 
-@given(documents, st.data())
+@given(documents, st.data(), st.sampled_from(Evidence))
 def test_each_section_has_at_most_one_twin_and_each_twin_one_origin(
-    old: Document, data: st.DataObject
+    old: Document, data: st.DataObject, evidence: Evidence
 ) -> None:
     sources = [old.source(item) for item in old.sections]
     kept = data.draw(st.permutations(sources)) if sources else []
     new = Document.parse(b"".join(kept), "doc.md")
-    twins = Twins(old, new)
+    match = SectionMatch(old, new, evidence)
     found: dict[int, int] = {}
     for section in old.sections:
-        try:
-            twin = twins.of(section)
-        except WorkspaceError:
+        twin = match.successor(section)
+        if twin is None:
             continue
         assert twin.position not in found.values()
         found[section.position] = twin.position
-        origin = twins.origin(twin)
+        origin = match.origin(twin)
         assert origin is not None
         assert origin.position == section.position
         if section.anchor and not section.is_preamble:
             assert section.anchor == twin.address or section.slug == twin.slug
+
+
+def test_sections_are_matched_by_what_may_tell() -> None:
+    old = Document.parse(b"# A\n\n## One\n\nTBD\n\n## Two\n\nTBD\n\n## Old\n\nAlone.\n", "a.md")
+    new = Document.parse(b"# A\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## New\n\nAlone.\n", "a.md")
+    found = {evidence: SectionMatch(old, new, evidence).pairs for evidence in Evidence}
+    assert found[Evidence.NAME] == {0: 0, 2: 2}
+    # Another section has the text of "One" as well.
+    assert found[Evidence.TEXT] == {0: 0, 2: 2, 3: 3}
+    assert found[Evidence.SIMILARITY] == {0: 0, 1: 1, 2: 2, 3: 3}
 
 
 @given(documents)

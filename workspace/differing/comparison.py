@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from workspace.differing import tasks
 from workspace.differing.change import Kind, Place, SectionChange
 from workspace.differing.metadata import metadata_changes
-from workspace.differing.pairing import pair_sections
 from workspace.differing.texts import raw_heading, raw_text, readable, source, spaced
+from workspace.section_pairs import Evidence, SectionMatch
 from workspace.sequences import displaced
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Comparison:
 
     def __init__(self, old: Document | None, new: Document | None) -> None:
         self.old, self.new = (None if item is None else Version(item) for item in (old, new))
-        self._pairs = pair_sections(old, new) if old and new else {}
+        self._pairs = SectionMatch(old, new, Evidence.SIMILARITY).pairs if old and new else {}
         self._back = {one: two for two, one in self._pairs.items()}
         self.gone = [item for item in old.sections if item.position not in self._back] if old else []
         self.come = [item for item in new.sections if item.position not in self._pairs] if new else []

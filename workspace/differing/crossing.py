@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.descent import same_name
 from workspace.differing.comparison import kept_changes
-from workspace.history.likeness import DESTINATION
+from workspace.section_pairs import DESTINATION, is_same_name
 from workspace.section_text import telling_text
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _crossed(comparisons: Sequence[Comparison | None]) -> dict[tuple[int, int], 
         if len(olds) != 1 or len(news) != 1:
             continue
         old, new = olds[0], news[0]
-        if old.number != new.number and same_name(old.section, new.section):
+        if old.number != new.number and is_same_name(old.section, new.section):
             pairs = crossed.setdefault((old.number, new.number), {})
             pairs[new.section.position] = old.section.position
             taken |= {(old.number, old.section.position)}

@@ -110,15 +110,17 @@ class RestoreSection(DocumentOperation):
         self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
     ) -> Place | None:
         """Where a section stood at the commit; None where that cannot be told."""
-        from workspace.descent import Descent
         from workspace.edits.restoring.tracing import Tracing
         from workspace.following import Place
+        from workspace.section_pairs import Evidence, SectionMatch
 
         tip, path = overlay.snapshot, document.path
         if now.is_preamble or tip.entry(path) is None:
             return None
         committed = tip.document(path)
-        section = Descent(document, committed).of(now) if overlay.is_laid(path) else now
+        section: Section | None = now
+        if overlay.is_laid(path):
+            section = SectionMatch(document, committed, Evidence.TEXT).successor(now)
         return Tracing(tip).follow(way, Place(path, committed, section)) if section else None
 
     def _at_ref(

@@ -3,7 +3,6 @@
 places.py        where something stands in one commit
 skipping.py      edits that stand beside a section, told without a parse
 origins.py       where it was in the commit before
-likeness.py      which older section is most like one
 steps.py         what one commit did, and which of its parents are followed
 trail.py         a walk, as far as it was asked for
 change.py        a change, as it is told

@@ -1,7 +1,7 @@
 """Where a place of one commit was in its parent: the same place, another name, another document, or none.
 
-A document that came is the one that went, as `renames` tells. A section is followed by `descent`, backward;
-one that came from another document is known by its text and its name.
+A document that came is the one that went, as `renames` tells. A section is followed by `section_pairs`,
+backward, to another document too.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.descent import elsewhere
-from workspace.history.likeness import most_alike, origin
 from workspace.history.places import Place, absent, section_of
 from workspace.history.skipping import edit_between
 from workspace.renames import Renames
-from workspace.section_text import telling_text
+from workspace.section_pairs import Evidence, SectionMatch, find_moved_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,7 +113,7 @@ class Origins:
         old = self._document(path, blob)
         if new is None or section is None or old is None:
             return None
-        found = origin(old, new, section)
+        found = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
         return self._versions.place(path, blob, found) if found else None
 
     def _section(self, place: Place) -> tuple[Document | None, Section | None]:
@@ -135,11 +133,8 @@ class Origins:
         document, section = self._section(place)
         if document is None or section is None or section.is_preamble:
             return None
-        others = [*self._beside(renames, place.path)]
-        words = telling_text(document, section)
-        found = (elsewhere(document, section, others) if words else None) or most_alike(
-            document, section, others
-        )
+        others = self._beside(renames, place.path)
+        found = find_moved_section(document, section, others, Evidence.SIMILARITY)
         if found is None:
             return None
         self._is_elsewhere = True

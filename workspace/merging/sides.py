@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.edits.spacing import end_of_text, start_of_text
 from workspace.lines import BOM
-from workspace.section_pairs import section_pairs
+from workspace.section_pairs import Evidence, SectionMatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,9 @@ def own_span(document: Document, section: Section) -> tuple[int, int]:
 def sides(base: Document | None, ours: Document, theirs: Document) -> tuple[Side | None, Side, Side]:
     """The three versions. What both sides added with one address is the same section."""
     left = {} if base is None else {item.position: ("base", item.position) for item in base.sections}
-    mine, yours = ({} if base is None else section_pairs(base, side) for side in (ours, theirs))
+    mine, yours = (
+        {} if base is None else SectionMatch(base, side, Evidence.TEXT).pairs for side in (ours, theirs)
+    )
     found = {
         item.position: left[mine[item.position]] if item.position in mine else ("ours", item.position)
         for item in ours.sections

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.descent import Descent
 from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names, with_newlines
 from workspace.edits.edit import Edit, Splice, StructureChanged, apply_edit
 from workspace.edits.moving.heading_marks import heading_splices
@@ -17,6 +16,7 @@ from workspace.edits.moving.section_place import find_place
 from workspace.edits.moving.transplant import cut, ended, put_in, transplanted
 from workspace.edits.spacing import blank_line, end_of_text, insert_block
 from workspace.errors import WorkspaceError
+from workspace.section_pairs import Evidence, SectionMatch
 
 if TYPE_CHECKING:
     from workspace.anchors import AnchorForm
@@ -91,9 +91,9 @@ def place_of(document: Document, old: Document, then: Section) -> Place:
 
     Else before the nearest one after it, else at the end of its parent. Raises ParentGone.
     """
-    descent = Descent(old, document)
+    match = SectionMatch(old, document, Evidence.TEXT)
     parent = None if then.parent is None else old.sections[then.parent]
-    above = descent.of(parent) if parent else None
+    above = match.successor(parent) if parent else None
     if parent and above is None:
         raise ParentGone(
             f"'{then.key}' stood in '{parent.key}', which is gone from {document.path} as well",
@@ -105,7 +105,7 @@ def place_of(document: Document, old: Document, then: Section) -> Place:
     key = above.key if above else None
     for field, others in (("after", reversed(siblings[:index])), ("before", iter(siblings[index + 1 :]))):
         for other in others:
-            twin = descent.of(other)
+            twin = match.successor(other)
             if twin and not twin.is_preamble and twin.parent == (above.position if above else None):
                 before, after = (None, twin.key) if field == "after" else (twin.key, None)
                 return find_place(document, key, before, after, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from workspace.history.likeness import DESTINATION
+from workspace.section_pairs import DESTINATION
 
 # A heading has another level, and an anchor, where it was moved to.
 _MARKS = b" \t#>"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.lines import BLANK
-from workspace.section_pairs import section_pairs
+from workspace.section_pairs import Evidence, SectionMatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,11 +62,11 @@ def row_of(document: Document, ids: Mapping[int, Id]) -> Row:
 def identified(base: Document, before: Document, now: Document) -> tuple[dict[int, Id], ...]:
     """The ids of three versions: of what a commit left, of what it found, and of what there is now."""
     left: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
-    found = _named(before, "before", section_pairs(base, before), left)
-    since = section_pairs(base, now)
+    found = _named(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, left)
+    since = SectionMatch(base, now, Evidence.TEXT).pairs
     present = _named(now, "now", since, left)
     known = set(present.values())
-    for position, origin in section_pairs(before, now).items():
+    for position, origin in SectionMatch(before, now, Evidence.TEXT).pairs.items():
         # What the commit took away, and what somebody has put back since, is the same.
         id = found[origin]
         if position not in since and id[0] == "before" and id not in known:
