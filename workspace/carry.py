@@ -22,6 +22,7 @@ from workspace.addresses import (
 )
 from workspace.errors import WorkspaceError
 from workspace.section_pairs import Evidence, SectionMatch
+from workspace.section_text import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -61,6 +61,7 @@ class SectionMatch:
             self._match_remaining_siblings()
         if evidence >= Evidence.SIMILARITY:
             self._match_similar()
+            self._match_remaining_siblings()  # below the parents that this found
 
     def origin(self, section: Section) -> Section | None:
         """Return the section of the old version that became this one; None if none did for sure."""
