@@ -18,7 +18,6 @@ DOORS = {
     "pygit2": ("workspace/git/",),
     "markdown_it": ("workspace/markdown/",),
     "mdit_py_plugins": ("workspace/markdown/",),
-    "ruamel": ("workspace/frontmatter/",),
     "yaml": ("workspace/frontmatter/", "docyard/evaluation/records.py"),
     "slugify": ("workspace/slugs.py",),
     "whoosh": ("index/engine/",),

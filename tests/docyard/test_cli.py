@@ -164,12 +164,12 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
         ("import docyard.hosts", LATE),
         (
             "import workspace.edits",
-            ("markdown_it", "yaml", "ruamel", "workspace.links.reading", "workspace.links.resolving"),
+            ("markdown_it", "yaml", "workspace.links.reading", "workspace.links.resolving"),
         ),
         (
             "import tools.registry",
             (
-                *("numpy", "yaml", "ruamel", "sqlite3", "markdown_it", "pygments", "rich", "whoosh"),
+                *("numpy", "yaml", "sqlite3", "markdown_it", "pygments", "rich", "whoosh"),
                 *("workspace.proposing", "workspace.reviewing", "workspace.merging", "workspace.differing"),
             ),
         ),

@@ -123,7 +123,7 @@ def test_front_matter_that_never_ends_is_refused(source: str) -> None:
     assert document.title == "T"
     assert document.front_matter_error
     with pytest.raises(frontmatter.InvalidFrontMatter):
-        frontmatter.replace_key(source, "tags", "tags: [a]\n")
+        frontmatter.set_keys(source, {"tags": ["a"]}, "\n")
 
 
 @pytest.mark.parametrize(

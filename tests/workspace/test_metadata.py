@@ -14,8 +14,8 @@ from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
-from workspace.frontmatter import MAX_FRONT_MATTER, MAX_NESTING, are_same, meant
-from workspace.frontmatter.writing import write_value
+from workspace.frontmatter import MAX_FRONT_MATTER, MAX_NESTING, are_same, meant, read, set_keys
+from workspace.frontmatter.writing import write_pair
 
 pytestmark = pytest.mark.smoke
 
@@ -36,7 +36,7 @@ values = st.recursive(
     max_leaves=8,
 )
 mappings = st.dictionaries(keys, values, max_size=5)
-styles = st.sampled_from([write_value, lambda key, value: yaml.safe_dump({key: value}, width=20)])
+styles = st.sampled_from([write_pair, lambda key, value: yaml.safe_dump({key: value}, width=20)])
 
 
 @st.composite
@@ -173,3 +173,92 @@ def test_no_value_ends_the_front_matter(value: object, before: str) -> None:
     changed, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, STYLE)
     assert changed.front_matter == {"l": value, "m": value}
     assert changed.sections[0].title == "F"
+
+
+@st.composite
+def nested_lines(draw: st.DrawFn, column: int = 2, depth: int = 0) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The lines of a block list or mapping, a comment behind each; for each the path to its scalar, or ()."""
+    is_list = draw(st.booleans())
+    lines: list[str] = []
+    paths: list[tuple[Any, ...]] = []
+    for place in range(draw(st.integers(1, 3))):
+        name, head = (place, "-") if is_list else (f"k{place}", f"k{place}:")
+        form = draw(st.sampled_from(["scalar", "flow", "below", "comment"] if depth < 3 else ["scalar"]))
+        if form == "comment":
+            lines.append(" " * column + f"#  above {place}")
+            paths.append(())
+        text = draw(st.sampled_from(["é👩", "two words", "'q # x'", '"a: b"', "10", "2024-05-01", "~"]))
+        if form == "flow":
+            text = f"[ x,{text} , {{k:   'y'}} ]"
+        if form != "below":
+            lines.append(f"{' ' * column}{head}  {text}   # of {place}")
+            paths.append((name, 1) if form == "flow" else (name,))
+            continue
+        below, inner = draw(nested_lines(column + 2, depth + 1))
+        if is_list and inner[0] and draw(st.booleans()):
+            below[0] = f"{' ' * column}- {below[0][column + 2 :]}"
+        else:
+            lines.append(f"{' ' * column}{head}   # of {place}")
+            paths.append(())
+        lines += below
+        paths += [(name, *path) if path else () for path in inner]
+    return lines, paths
+
+
+@given(nested_lines(), st.sampled_from(["\n", "\r\n"]), st.data())
+def test_edit_inside_value_changes_no_other_line(
+    found: tuple[list[str], list[tuple[Any, ...]]], ending: str, data: st.DataObject
+) -> None:
+    lines, paths = ["a: 1 # first", "v: # of v", *found[0], "# below", "z: 1"], [(), (), *found[1], (), ()]
+    source = ending.join(lines) + ending
+    value: Any = read(source)["v"]
+    number = data.draw(st.sampled_from([number for number, path in enumerate(paths) if path]))
+    *above, last = paths[number]
+    holder = value
+    for key in above:
+        holder = holder[key]
+    change = data.draw(st.sampled_from(["set", "add", "remove"]))
+    if change == "set":
+        holder[last] = "new: 'text'"
+    elif change == "add" and isinstance(holder, list):
+        holder.append("new")
+    elif change == "add":
+        holder["new"] = ["x"]
+    elif len(holder) > 1:
+        del holder[last]
+    written = set_keys(source, {"v": value}, ending)
+    assert are_same(read(written)["v"], value)
+    after = written.split(ending)
+    assert len(after) == len(written.splitlines()) + 1
+    same = [line for line in lines if line in after]
+    if change == "set":
+        expected = [*lines[:number], after[number], *lines[number + 1 :]]
+        assert after[:-1] == expected
+        assert after[number].endswith(lines[number].rpartition("   # of")[2])
+    elif change == "add":
+        assert len(same) >= len(lines) - 1  # one list in brackets grows on its line
+    else:
+        assert len(same) >= len(lines) - 2  # the next one may take its place behind a dash
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("[a,  'b',c ]", ["a", "b", "x", "c"], "[a,  'b', x,c ]"),
+        ("[a,  'b',c ]", ["b", "c"], "['b',c ]"),
+        ("[a,  'b',c ]", ["a"], "[a ]"),
+        ("[a,  'b',c ]", [], "[ ]"),
+        ("[ ]", ["a", {"b": None}], "[a, {b: null} ]"),
+        ("[a, # one\n  b, # two\n  c] # all", ["a", "c"], "[a, # one\n  c] # all"),
+        ("[a, # one\n  b # two\n  ]", ["a"], "[a, # one\n   # two\n  ]"),
+        ("{a:  1, b: \"x\", 'c': [1]}", {"a": 1, "b": "y", "c": [1, 2]}, "{a:  1, b: \"y\", 'c': [1, 2]}"),
+        ("{a:  1, b: 2}", {"b": 2, "c": 3}, "{b: 2, c: 3}"),
+        ("\n- - a # one\n  - b\n- c", [["b"], "c"], "\n- - b\n- c"),
+        ("\n  - a: |\n      x\n      # y\n  # z\n  - b", ["b"], "\n  # z\n  - b"),
+        ("\n  - a\n  - b", [{"k": [1]}, "b", ["l", {"m": 2}]], "\n  - k: [1]\n  - b\n  - - l\n    - m: 2"),
+        ("\n  - a: # one\n  - b", [{"a": "x\ny"}, "b"], "\n  - a: |- # one\n      x\n      y\n  - b"),
+        ("\n  k: &x y # one\n  l: 1", {"k": "z", "l": 1}, "\n  k: z # one\n  l: 1"),
+    ],
+)
+def test_list_or_mapping_keeps_its_form(before: str, value: object, after: str) -> None:
+    assert set_keys(f"k: {before}\nl: 1\n", {"k": value}, "\n") == f"k: {after}\nl: 1\n"

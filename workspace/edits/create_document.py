@@ -131,7 +131,7 @@ class CreateDocument(Operation):
             field="initial_content",
         )
         first = heading_line(1, title, free_address(None, title, set(body.addresses)), form)
-        header = frontmatter.write_scalar("type", self.type.name)
+        header = frontmatter.set_keys("", {"type": self.type.name}, "\n")
         return f"---\n{header}---\n\n{first}\n" + (f"\n{body.text}\n" if body.text else "")
 
 

@@ -1,4 +1,4 @@
-"""Front matter edits: keys replaced, every other byte of the block left as it is."""
+"""Set keys of a document's front matter, and leave every other byte of the block as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from workspace import frontmatter
 from workspace.edits.edit import Splice
-from workspace.lines import with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,20 +13,18 @@ if TYPE_CHECKING:
     from workspace.document import Document
 
 
-def replace_front_matter_key(document: Document, key: str, line: str) -> Splice:
-    """Replaces a key's lines, or adds them; an empty `line` removes the key.
+def set_front_matter_keys(
+    document: Document, values: Mapping[str, object], *, is_whole: bool = False
+) -> Splice:
+    """Set keys, or take them out where the value is `frontmatter.REMOVED`; `is_whole` writes values anew.
 
     Front matter that holds nothing any more goes altogether, with the blank line after it.
     Raises InvalidFrontMatter where the block that is there is no mapping.
     """
-    line = with_ending(line, document.ending).decode()
-    return _rewritten(document, lambda source: frontmatter.replace_key(source, key, line))
-
-
-def set_front_matter_keys(document: Document, values: Mapping[str, object]) -> Splice:
-    """Sets keys to values, or takes them out; front matter comes and goes as it does with one key."""
     ending = document.ending.decode()
-    return _rewritten(document, lambda source: frontmatter.set_keys(source, values, ending))
+    return _rewritten(
+        document, lambda source: frontmatter.set_keys(source, values, ending, is_whole=is_whole)
+    )
 
 
 def _rewritten(document: Document, rewrite: Callable[[str], str]) -> Splice:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import anchors, frontmatter, markdown
+from workspace import anchors, markdown
 from workspace.addresses import PREAMBLE, InvalidAddress, read_fragment, resolve_section
 from workspace.edits.content import checked_title, free_address, heading_line, taken_names
 from workspace.edits.edit import Edit, Splice, Style
-from workspace.edits.front_matter import replace_front_matter_key
+from workspace.edits.front_matter import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.spacing import insert_block, start_of_text
 from workspace.headings import rewritten
@@ -58,7 +58,7 @@ class RenameSection(DocumentOperation):
         answer = {"slug": PREAMBLE, "title": markdown.plain_text(title)}
         summary = f"Title {self.file}"
         if "title" in document.front_matter:
-            splice = replace_front_matter_key(document, "title", frontmatter.write_scalar("title", title))
+            splice = set_front_matter_keys(document, {"title": title}, is_whole=True)
             position = preamble.position if preamble else None
             return Edit((splice,), answer, summary, renamed=position, is_front_matter=True)
         address = free_address(None, title, taken_names(document))

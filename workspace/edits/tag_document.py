@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace import frontmatter
 from workspace.edits.content import checked_text
 from workspace.edits.edit import Edit, Style
-from workspace.edits.front_matter import replace_front_matter_key
+from workspace.edits.front_matter import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
 
@@ -59,10 +59,10 @@ class TagDocument(DocumentOperation):
             answer = {"tags_removed": list(given), **answer, "tags_applied": []}
         if tags == document.tags:
             return Edit((), answer, f"Tag {self.file}")
-        line = frontmatter.write_list("tags", tags) if tags else ""
         if not self.replace:
             _check_words(document)
-        splice = replace_front_matter_key(document, "tags", line)
+        value = list(tags) if tags else frontmatter.REMOVED
+        splice = set_front_matter_keys(document, {"tags": value}, is_whole=True)
         return Edit((splice,), answer, f"Tag {self.file}: {', '.join(tags)}", is_front_matter=True)
 
 

@@ -1,9 +1,16 @@
-"""The one door to YAML: what a document's front matter says, and how its keys are replaced.
+"""Read front matter, and set its keys: the boundary module for YAML.
 
-A key is replaced by splicing its lines; every other key, comment and blank line stays byte for byte.
+What changes is spliced; every other key, comment and blank line stays byte for byte.
+
+keys.py      sets and removes keys
+lines.py     finds the lines of a key or an item
+merging.py   changes lists and mappings inside
+reading.py   reads front matter within limits
+values.py    compares values, and reads those of JSON
+writing.py   writes values as YAML
 """
 
-from workspace.frontmatter.keys import REMOVED, replace_key, set_keys
+from workspace.frontmatter.keys import REMOVED, set_keys
 from workspace.frontmatter.reading import (
     MAX_BITS,
     MAX_FRONT_MATTER,
@@ -12,10 +19,8 @@ from workspace.frontmatter.reading import (
     InvalidFrontMatter,
     as_text,
     read,
-    word,
 )
 from workspace.frontmatter.values import are_same, meant
-from workspace.frontmatter.writing import write_list, write_scalar
 
 __all__ = [
     "MAX_BITS",
@@ -28,9 +33,5 @@ __all__ = [
     "as_text",
     "meant",
     "read",
-    "replace_key",
     "set_keys",
-    "word",
-    "write_list",
-    "write_scalar",
 ]

@@ -1,9 +1,7 @@
-"""What front matter says: the plain kind read at once, all other by the YAML parser, within limits."""
+"""Read front matter within limits, by PyYAML, whose parser is in C."""
 
 from __future__ import annotations
 
-import re
-from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
@@ -25,9 +23,6 @@ MAX_BITS = 256
 
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
-
-# Longer values are not those that come again.
-_CACHED_LENGTH = 100
 
 
 class InvalidFrontMatter(WorkspaceError):
@@ -58,15 +53,10 @@ def read(source: str) -> Mapping[str, object]:
 
     Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or a bomb of nesting or aliases.
     """
-    from workspace.plain_yaml import read_plain
-
     if len(source) > MAX_FRONT_MATTER:
         raise InvalidFrontMatter(
             "the front matter is over 64 KiB", fix="Move the data out of the front matter."
         )
-    plain = read_plain(source, word)
-    if plain is not None:
-        return plain
     import yaml
 
     try:
@@ -89,35 +79,6 @@ def read(source: str) -> Mapping[str, object]:
     raise InvalidFrontMatter(
         "the front matter is not a mapping of keys to values", fix="Write `key: value` lines."
     )
-
-
-@cache
-def _patterns(first: str) -> tuple[re.Pattern[str], ...]:
-    """What words that begin with a character must match to be more than text (YAML 1.1 §10.2)."""
-    resolvers = loader().yaml_implicit_resolvers
-    return tuple(pattern for _, pattern in (*resolvers.get(first, ()), *resolvers.get(None, ())))
-
-
-def word(text: str) -> object:
-    """What words without quotes stand for. Raises NotPlain where they stand for nothing."""
-    return _cached_word(text) if len(text) <= _CACHED_LENGTH else _resolved(text)
-
-
-def _resolved(text: str) -> object:
-    """What YAML takes words for: text, unless they look like `true`, `10` or `2024-05-01`."""
-    if not any(pattern.match(text) for pattern in _patterns(text[0])):
-        return text
-    import yaml
-
-    from workspace.plain_yaml import NotPlain
-
-    try:
-        return yaml.load(text, loader())
-    except (yaml.YAMLError, ValueError) as error:
-        raise NotPlain from error
-
-
-_cached_word = lru_cache(maxsize=4096)(_resolved)
 
 
 def _check_size(source: str) -> None:

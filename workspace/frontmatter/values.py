@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+_LONGEST_DATE = 100
+
 
 def meant(known: object, given: object) -> object:
     """What a JSON value means in place of a known one.
@@ -11,17 +13,8 @@ def meant(known: object, given: object) -> object:
     JSON has neither dates nor keys other than text: text that reads as a date is one where a date stood, and
     a key is the known one that is written so.
     """
-    from workspace.frontmatter.reading import word
-    from workspace.plain_yaml import NotPlain
-
     if isinstance(given, str):
-        if isinstance(known, date):
-            try:
-                value = word(given) if given else given
-            except NotPlain:
-                return given
-            return value if isinstance(value, date) else given
-        return given
+        return _as_date(given) if isinstance(known, date) else given
     if isinstance(given, list):
         items = known if isinstance(known, list) else []
         kept = next((item for item in items if isinstance(item, date)), None)
@@ -33,6 +26,23 @@ def meant(known: object, given: object) -> object:
             names.get(key, key): meant(before.get(names.get(key, key)), value) for key, value in given.items()
         }
     return given
+
+
+def _as_date(text: str) -> object:
+    """Return the date that a text is in YAML, else the text."""
+    if not text[:1].isdecimal() or len(text) > _LONGEST_DATE:
+        return text
+    import yaml
+
+    from workspace.frontmatter.reading import loader
+
+    try:
+        node = yaml.compose(text, loader())
+        if node is not None and (node.tag, node.value) == ("tag:yaml.org,2002:timestamp", text):
+            return yaml.load(text, loader())
+    except (yaml.YAMLError, ValueError):
+        pass
+    return text
 
 
 def are_same(one: object, other: object) -> bool:
