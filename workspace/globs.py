@@ -3,6 +3,9 @@
 docs           the file or folder of this name, and all below it
 *.tmp.md       `*` stands for any characters, slashes among them; `?` for one, `[a-c]` for one of some
 **/old/*       `**/` stands for any folders, or for none
+
+Kept by hand on top of `fnmatch`, because in pathspec and `wcmatch.glob` `*` stops at a slash, and in
+`wcmatch.fnmatch` `**/` does not stand for no folder. pathspec also goes back for every star.
 """
 
 from __future__ import annotations
