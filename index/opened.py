@@ -13,7 +13,7 @@ from index.location import SCHEMA
 from index.page import Record
 from index.phrases import required_terms, verifier
 from index.port import GenerationGone, Query, Results, State
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.ranking.lists import best
 from index.ranking.statistics import Statistics
 from index.segments.generation import Generation, counted
@@ -26,7 +26,7 @@ class Opened:
 
     store: Store
     generation: Generation
-    cache: Cache
+    cache: ArrayCache
     _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False)
 
     @property

@@ -24,7 +24,7 @@ from index.difference import difference
 from index.opened import Opened
 from index.page import Record
 from index.port import Progress, Query, Results
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.segments.generation import Generation, Part
 from index.segments.store import Store
 from index.source import pages
@@ -191,7 +191,7 @@ class Overlays:
         own, unreadable = added(taken.parts, pages(target, taken.rest, progress, "Indexing another commit"))
         every = tuple(part for part in (*parts, *own) if part.pages)
         generation = Generation(0, state_of(every, target.commit, unreadable), every)
-        opened = Opened(Store(None), generation, Cache(_CACHED_BYTES))
+        opened = Opened(Store(None), generation, ArrayCache(_CACHED_BYTES))
         return Overlay(opened, own, governed, reading, tuple(target.config.taxonomy_keys), self.live)
 
     def _at_hand(self, reading: Reading) -> list[AtHand]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from index.ranking.cache import Cache
+from index.ranking.cache import array_bytes
 from index.shown import Shown
 from workspace.git import DamagedRepository
+from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from index.page import Record
@@ -30,8 +31,8 @@ class Texts:
 
     def __init__(self, read: Callable[[str], bytes], remembered: int = REMEMBERED) -> None:
         self._read = read
-        self._blobs = Cache(remembered)
-        self._shown = Cache(READY)
+        self._blobs: LRUCache[str, memoryview] = LRUCache(remembered, array_bytes)
+        self._shown: LRUCache[tuple[str, int, int], Shown] = LRUCache(READY, array_bytes)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
     def read(self, record: Record) -> bytes:

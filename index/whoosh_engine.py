@@ -28,7 +28,7 @@ from index.port import (
     Source,
     State,
 )
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.segments.generation import Generation, Part
 from index.segments.store import Store
 from index.status import Status, leftovers, status_of
@@ -57,7 +57,7 @@ class WhooshEngine:
         self._read_text = read
         self._durable = durable
         self._processes = processes
-        self._cache = Cache()
+        self._cache = ArrayCache()
         self._turns = Turns(home, lambda: self.serving() is not None)
         self._opened: Opened | None = None
         self._keeping = threading.Lock()

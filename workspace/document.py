@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from workspace import frontmatter, markdown
 from workspace.lines import Lines, line_ending
@@ -20,11 +20,15 @@ from workspace.sections import PREAMBLE, Section, breadcrumb, build_sections, un
 from workspace.tasks import Task, read_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from workspace.anchors import AnchorForm
     from workspace.layout import Layout
     from workspace.markdown import Outline
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Document:
     front_matter_lines: int
     front_matter_end: int
     sections: tuple[Section, ...]
+    _parsed: tuple[Lines, Outline] | None = field(default=None, compare=False, repr=False)
+    _derived: dict[Hashable, object] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
@@ -66,12 +72,12 @@ class Document:
 
         lines = Lines(data)
         outline = _outline(lines)
-        document = cls._laid_out(data, path, parsed_layout(lines, outline))
-        document.__dict__.update(lines=lines, outline=outline)
-        return document
+        return cls._laid_out(data, path, parsed_layout(lines, outline), (lines, outline))
 
     @classmethod
-    def _laid_out(cls, data: bytes, path: str, layout: Layout) -> Document:
+    def _laid_out(
+        cls, data: bytes, path: str, layout: Layout, parsed: tuple[Lines, Outline] | None = None
+    ) -> Document:
         metadata, error = {}, None
         if layout.front_matter_lines:
             start, end = layout.front_matter
@@ -90,17 +96,25 @@ class Document:
             front_matter_lines=layout.front_matter_lines,
             front_matter_end=layout.body,
             sections=sections,
+            _parsed=parsed,
         )
 
     @cached_property
     def lines(self) -> Lines:
         """Where its lines begin."""
-        return Lines(self.data)
+        return self._parsed[0] if self._parsed else Lines(self.data)
 
     @cached_property
     def outline(self) -> Outline:
         """Its blocks as the parser finds them: what tells of its lists."""
-        return _outline(self.lines)
+        return self._parsed[1] if self._parsed else _outline(self.lines)
+
+    def derive(self, make: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function makes of the document, computed once: a document never changes."""
+        key = (make, args, *kwargs.items())
+        if key not in self._derived:
+            self._derived[key] = make(self, *args, **kwargs)
+        return cast("T", self._derived[key])
 
     @property
     def type(self) -> str | None:

@@ -7,8 +7,6 @@ what cannot be told, was not moved. Neither was what was removed.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +14,7 @@ from workspace.addresses import read_fragment, sections_named
 from workspace.following import MOST, Following, Place
 from workspace.git import DamagedRepository
 from workspace.git.ancestry import Graph
+from workspace.lru_cache import LRUCache
 from workspace.renames import Renames
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ class Moves:
     def __init__(self, git: GitReader) -> None:
         self._git = git
         self._graph = Graph(git)
-        self._answers: OrderedDict[tuple[str, str, str | None], Move | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._answers: LRUCache[tuple[str, str, str | None], Move | None] = LRUCache(_REMEMBERED)
 
     @classmethod
     def of(cls, moved: Mapping[str, str]) -> Moves:
@@ -62,22 +60,15 @@ class Moves:
         """
         if tip.commit is None:
             return None
-        key = (tip.commit, path, fragment)
-        with self._lock:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
+        return self._answers.get((tip.commit, path, fragment), self._search, tip, tip.commit, path, fragment)
+
+    def _search(self, tip: Snapshot, commit: str, path: str, fragment: str | None) -> Move | None:
         self._graph.look()
         try:
-            states = self._graph.first_parents(tip.commit, most=MOST)
-            found = _Search(self._git, tip, states).find(path, fragment)
+            states = self._graph.first_parents(commit, most=MOST)
+            return _Search(self._git, tip, states).find(path, fragment)
         except DamagedRepository:
-            found = None
-        with self._lock:
-            self._answers[key] = found
-            if len(self._answers) > _REMEMBERED:
-                self._answers.popitem(last=False)
-        return found
+            return None
 
 
 class _ListedMoves(Moves):

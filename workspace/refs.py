@@ -23,10 +23,9 @@ from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
     from workspace.git import GitReader
     from workspace.git.ancestry import Graph
+    from workspace.lru_cache import LRUCache
     from workspace.workspace import Workspace
 
 MAX_REF = 1_000
@@ -38,7 +37,6 @@ FORMS = (
 )
 
 _SHOWN = 100
-_KEPT = 100  # dates, each of which is looked for along the history
 _LISTED = 5  # names, where none is near
 _ID = 8  # characters of a proposal's id
 _STEPS = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
@@ -77,7 +75,7 @@ def find_ref(workspace: Workspace, ref: str) -> str:
 
 
 def resolve_ref(
-    git: GitReader, ref: str, tip: str | None, dated: MutableMapping[tuple[str, int], str] | None = None
+    git: GitReader, ref: str, tip: str | None, dated: LRUCache[tuple[str, int], str] | None = None
 ) -> str:
     """The same in a repository whose served branch has its tip at a commit; None where it has none yet.
 
@@ -89,11 +87,7 @@ def resolve_ref(
     name, mark, when = base.partition("@{")
     if mark:
         asked = _start(git, name, tip), _moment(when, ref)
-        found = (dated or {}).get(asked) or _as_of(git, *asked, ref)
-        if dated is not None:
-            if len(dated) >= _KEPT:
-                dated.clear()
-            dated[asked] = found
+        found = _as_of(git, *asked, ref) if dated is None else dated.get(asked, _as_of, git, *asked, ref)
     else:
         found = _named(git, name)
     return _stepped(git, found, steps, ref)

@@ -7,12 +7,11 @@ also what stands before the title. So a text that was seen stays seen when its s
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.lines import BLANK
+from workspace.lru_cache import LRUCache
 from workspace.section_text import own_text
 
 if TYPE_CHECKING:
@@ -52,26 +51,16 @@ class Sight:
     """
 
     def __init__(self, size: int = _REMEMBERED) -> None:
-        self._size = size
-        self._seen: OrderedDict[bytes, None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._seen: LRUCache[bytes, bool] = LRUCache(size)
 
     def add(self, digests: Iterable[bytes | None]) -> None:
         """Remembers texts; None stands for one that says nothing."""
-        with self._lock:
-            for seen in digests:
-                if seen is not None:
-                    self._seen[seen] = None
-                    self._seen.move_to_end(seen)
-            while len(self._seen) > self._size:
-                self._seen.popitem(last=False)
+        for seen in digests:
+            if seen is not None:
+                self._seen.put(seen, True)
 
     def __contains__(self, seen: bytes) -> bool:
-        with self._lock:
-            if seen in self._seen:
-                self._seen.move_to_end(seen)
-                return True
-            return False
+        return self._seen.find(seen) is not None
 
     def __len__(self) -> int:
         return len(self._seen)

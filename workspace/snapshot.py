@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -14,6 +12,7 @@ from workspace.config import CONFIG_PATH, WorkspaceConfig
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.git import DamagedRepository
 from workspace.listing import Listing
+from workspace.lru_cache import LRUCache
 from workspace.taxonomy import Taxonomy
 from workspace.toml import bytes_of
 
@@ -65,38 +64,22 @@ def check_pointer(path: str, data: bytes) -> None:
 
 
 class DocumentCache:
-    """Parsed documents by path and blob; the least recently used go first. Safe to share between threads.
-
-    It holds documents of at most `size` bytes in all; one that is larger by itself is not kept.
-    """
+    """Parsed documents by path and blob, of at most `size` bytes in all. Safe to share between threads."""
 
     def __init__(self, size: int = _CACHED_BYTES) -> None:
-        self._size = size
-        self._held = 0
-        self._documents: OrderedDict[tuple[str, str], Document] = OrderedDict()
-        self._lock = threading.Lock()
+        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _weight)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
         """The document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
-        key = (path, blob)
-        with self._lock:
-            if key in self._documents:
-                self._documents.move_to_end(key)
-                return self._documents[key]
-        from workspace.document import Document
+        return self._documents.get((path, blob), _parsed, git, path, blob)
 
-        data = git.blob(blob)
-        check_pointer(path, data)
-        document = Document.parse(data, path)
-        weight = _weight(document)
-        with self._lock:
-            if key not in self._documents and weight <= self._size:
-                self._documents[key] = document
-                self._held += weight
-            while self._held > self._size:
-                _, dropped = self._documents.popitem(last=False)
-                self._held -= _weight(dropped)
-        return document
+
+def _parsed(git: GitReader, path: str, blob: str) -> Document:
+    from workspace.document import Document
+
+    data = git.blob(blob)
+    check_pointer(path, data)
+    return Document.parse(data, path)
 
 
 def _weight(document: Document) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.git import DamagedRepository, GitReader, GitStore
+from workspace.lru_cache import LRUCache
 from workspace.objects import Head
 from workspace.presence import check_branch, check_named, check_there, deleted
 from workspace.snapshot import DocumentCache, Snapshot
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Guard = Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]
 
 FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
+_DATES = 100  # each of which is looked for along the history
 _OTHERS = 64  # branches beside the served one whose workspaces are kept
 
 
@@ -68,11 +69,11 @@ class Workspace:
         self._lock = threading.Lock()
         self._made = _Made()
         self._origin: Workspace | None = None  # see `on`
-        self._others: OrderedDict[str, Workspace] = OrderedDict()
+        self._others: LRUCache[str, Workspace] = LRUCache(_OTHERS)
         self._standing: Standing | None = None
         self.announcer: Callable[[Proposal], Announced | None] | None = None  # of who knows forges
         self.guards: list[Guard] = [lambda snapshot, changes: self.standing().guard(snapshot, changes)]
-        self.dated: dict[tuple[str, int], str] = {}  # see `refs.resolve_ref`
+        self.dated: LRUCache[tuple[str, int], str] = LRUCache(_DATES)  # see `refs.resolve_ref`
         self._born: set[str] = set()  # the branches that were seen to have a commit
 
     @classmethod
@@ -174,16 +175,15 @@ class Workspace:
         """Another branch of the repository, with the same caches and turn. Raises BranchNotFound."""
         origin = self._origin or self
         check_branch(self.git, branch)
-        with origin._lock:
-            other = origin._others.pop(branch, None)
-            if other is None:
-                other = Workspace(self.git, branch=branch, durable=self.durable)
-                other._cache, other._latest, other._made = origin._cache, origin._latest, origin._made
-                other.turn, other._origin = origin.turn, origin
-            origin._others[branch] = other
-            if len(origin._others) > _OTHERS:
-                origin._others.popitem(last=False)
+        with origin._lock:  # so that it is one object for all threads
+            other = origin._others.get(branch, origin._beside, branch)
         other.tip()
+        return other
+
+    def _beside(self, branch: str) -> Workspace:
+        other = Workspace(self.git, branch=branch, durable=self.durable)
+        other._cache, other._latest, other._made = self._cache, self._latest, self._made
+        other.turn, other._origin = self.turn, self
         return other
 
     def recover(self) -> Recovered | None:

@@ -11,7 +11,7 @@ from docyard.web.library.changed import LastChanges
 from docyard.web.library.summaries import Summaries
 from docyard.web.live import Live
 from docyard.web.versions import Versions
-from workspace.kept import Kept
+from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from docyard.http.caller import Caller
@@ -45,7 +45,9 @@ class Site:
     versions: Versions = field(default_factory=Versions)
     live: Live = field(default_factory=Live)
     reading_on: ReadingOn = field(default_factory=ReadingOn)
-    _proposals: Kept[str, tuple[Proposal, ...]] = field(init=False, default_factory=lambda: Kept(_KEPT))
+    _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
+        init=False, default_factory=lambda: LRUCache(_KEPT)
+    )
 
     @property
     def is_reading(self) -> bool:

@@ -5,12 +5,11 @@ It links to thousands of documents, and each of these asks for the few links tha
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from index.links.record import Record
 from index.links.spelled import name_in, names_meaning
+from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,44 +27,28 @@ Key = tuple[str, str, str]
 
 
 class LongRecords:
-    """Long records, kept by rules, path and blob; the least recently used go first. Safe between threads."""
+    """Long records by rules, path and blob. Safe between threads."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._held = 0
-        self._kept: OrderedDict[Key, _ByName] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache: LRUCache[Key, _ByName] = LRUCache(most, lambda one: one.size)
 
     def __contains__(self, key: object) -> bool:
-        with self._lock:
-            return key in self._kept
+        return key in self._cache
 
     def likely(self, rules: str, path: str, read: Callable[[str, str], Record], found: Found) -> Record:
         """A document's links, of a long one only those that may lead to a path.
 
-        `read` reads those of a path and a blob anew: one that was kept a moment ago may have gone.
+        `read` reads those of a path and a blob anew: one that was cached a moment ago may have gone.
         """
         key = (rules, found.path, found.blob)
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-        if kept is None:
+        long = self._cache.find(key)
+        if long is None:
             record = Record.read(found.record) if found.record else read(found.path, found.blob)
             if len(record.references) < LONG:
                 return record
-            kept = _ByName(record)
-            self._keep(key, kept)
-        return kept.likely(path)
-
-    def _keep(self, key: Key, kept: _ByName) -> None:
-        with self._lock:
-            if key not in self._kept and kept.size <= self._most:
-                self._kept[key] = kept
-                self._held += kept.size
-            while self._held > self._most:
-                _, dropped = self._kept.popitem(last=False)
-                self._held -= dropped.size
+            long = _ByName(record)
+            self._cache.put(key, long)
+        return long.likely(path)
 
 
 class _ByName:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.ranking.blocks import Block
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import Mask
 from index.segments.terms import TEXT, term_key
 from workspace.globs import Glob
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _GLOB = frozenset("*?[")
 
 
-def allowed(block: Block, query: Query, cache: Cache) -> Mask | None:
+def allowed(block: Block, query: Query, cache: ArrayCache) -> Mask | None:
     """Give a flag for each section of a block; None means that all of them may answer."""
     path = query.path.strip("/") if query.path else ""
     if not (query.excluded or query.filters or path):
@@ -31,7 +31,7 @@ def allowed(block: Block, query: Query, cache: Cache) -> Mask | None:
     return mask if block.alive is None else mask & block.alive
 
 
-def _left_in(segment: Segment, query: Query, path: str, cache: Cache) -> Mask:
+def _left_in(segment: Segment, query: Query, path: str, cache: ArrayCache) -> Mask:
     """The sections that the query leaves in, dead ones included."""
     mask = _at(segment, path, cache) if path else np.ones(segment.size, np.bool_)
     for field, value in query.filters.items():
@@ -47,7 +47,7 @@ def _flags(size: int, ids: NDArray[np.uint32]) -> Mask:
     return flags
 
 
-def _at(segment: Segment, path: str, cache: Cache) -> Mask:
+def _at(segment: Segment, path: str, cache: ArrayCache) -> Mask:
     """The sections of the document of this path, of the folder, and of what the glob matches."""
     flags = np.zeros(segment.size, np.bool_)
     pages = range(segment.pages)

@@ -7,13 +7,14 @@ each by itself would take longer than its postings are worth.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import WHOLE, Found, Mask
 from index.ranking.formula import BONUS_SHARE
 from index.ranking.postings import Postings, postings, ready
@@ -42,7 +43,7 @@ class Block:
     first number of each part, `alive` a flag for each section; None if nothing is dead.
     """
 
-    def __init__(self, cache: Cache, parts: Sequence[Part], first_part: int, first_page: int) -> None:
+    def __init__(self, cache: ArrayCache, parts: Sequence[Part], first_part: int, first_page: int) -> None:
         """Put parts together, before which other blocks have so many parts and pages."""
         segments = [part.segment for part in parts]
         self.parts = tuple(parts)
@@ -59,9 +60,9 @@ class Block:
 
     def postings(self, term: str, average: float) -> Postings | None:
         """Give the list of a term, dead sections included; None if no section holds the term."""
-        if len(self.parts) == 1:
-            return self._cache.get((self.name, term, average), postings, self.parts[0].segment, term, average)
-        return self._cache.get((self.name, term, average), self._joined, term, average)
+        make = partial(postings, self.parts[0].segment) if len(self.parts) == 1 else self._joined
+        found: Postings | None = self._cache.get((self.name, term, average), make, term, average)
+        return found
 
     def ranked(self, found: Found) -> list[Ranked]:
         """Give the sections that were found as lists have them.
@@ -93,7 +94,7 @@ class Block:
         return ready(np.concatenate(ids), np.concatenate(impacts)) if ids else None
 
 
-def blocks_of(cache: Cache, parts: Iterable[Part]) -> tuple[Block, ...]:
+def blocks_of(cache: ArrayCache, parts: Iterable[Part]) -> tuple[Block, ...]:
     """Gather parts into blocks, the largest first, so that what is found in it makes the others quick.
 
     In a large index those that last stand apart from those that the next commit may replace, whose lists have

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from index.ranking.blocks import alive, blocks_of
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import Mask
 from index.ranking.formula import average
 from index.ranking.postings import Postings
+from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from index.page import Record
@@ -36,17 +37,19 @@ class Statistics:
     formula has it. `blocks` are the `parts` as they are scored; a block is named by its place among them.
     """
 
-    def __init__(self, parts: Iterable[Part], cache: Cache | None = None) -> None:
+    def __init__(self, parts: Iterable[Part], cache: ArrayCache | None = None) -> None:
         """Count the sections of these parts; lists come from `cache`, which outlives a generation."""
-        self.cache = Cache() if cache is None else cache
+        self.cache = ArrayCache() if cache is None else cache
         self.blocks = blocks_of(self.cache, parts)
         self.parts = tuple(part for block in self.blocks for part in block.parts)
-        self.cache.keep({name for block in self.blocks for name in (block.name, *block.segments)})
+        owners = {name for block in self.blocks for name in (block.name, *block.segments)}
+        # Arrays are views of mapped files, and a file stays open as long as there is one.
+        self.cache.retain(lambda name: cast("tuple[str, ...]", name)[0] in owners)
         self.number = sum(part.size for part in self.parts)
         self.length = sum(part.total for part in self.parts)
         self.average = average(self.length, self.number)
-        self._words: dict[str, Word] = {}
-        self._records: dict[tuple[int, int], Record] = {}
+        self._words: LRUCache[str, Word] = LRUCache(_WORDS)
+        self._records: LRUCache[tuple[int, int], Record] = LRUCache(_RECORDS)
 
     @cached_property
     def alive(self) -> tuple[Mask | None, ...]:
@@ -55,12 +58,7 @@ class Statistics:
 
     def word(self, term: str) -> Word:
         """Say how many live sections hold a term, and in which blocks its lists are."""
-        known = self._words.get(term)
-        if known is None:
-            if len(self._words) >= _WORDS:
-                self._words.clear()
-            known = self._words[term] = self._count(term)
-        return known
+        return self._words.get(term, self._count, term)
 
     def postings(self, place: int, term: str) -> Postings | None:
         """Give the list of a term in a block, dead sections included."""
@@ -72,12 +70,7 @@ class Statistics:
 
     def record(self, place: int, number: int) -> Record:
         """Give what lists need of a section by the place of its part and its number there."""
-        known = self._records.get((place, number))
-        if known is None:
-            if len(self._records) >= _RECORDS:
-                self._records.clear()
-            known = self._records[place, number] = self.parts[place].segment.record(number)
-        return known
+        return self._records.get((place, number), self.parts[place].segment.record, number)
 
     def _count(self, term: str) -> Word:
         df = 0

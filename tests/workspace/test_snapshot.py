@@ -147,7 +147,7 @@ def test_the_cache_is_bounded_by_bytes(repo: Repo) -> None:
     last = now.document("9.md")
     now.document("big.md")
     assert now.document("9.md") is last
-    assert cache._held <= 50_000
+    assert cache._documents.size <= 50_000
 
 
 DECLARED = "[taxonomy.language]\n"

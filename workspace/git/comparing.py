@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from workspace import objects
+from workspace.lru_cache import LRUCache
 from workspace.objects import Entry
 
 KEPT = 50_000
@@ -44,28 +43,13 @@ class TreeComparison:
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
-        self._kept: OrderedDict[str, _Rows] = OrderedDict()
-        self._size = 0
-        self._lock = threading.Lock()
+        self._cache: LRUCache[str, _Rows] = LRUCache(KEPT, lambda rows: len(rows.ordered))
 
     def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
         """The entries of each that the other does not have, in Git's order; None stands for an empty tree."""
-        left, right = self._rows(one), self._rows(other)
+        left, right = (self._cache.get(id, self._rows, id) if id else _EMPTY for id in (one, other))
         return left.but(right.distinct), right.but(left.distinct)
 
-    def _rows(self, id: str | None) -> _Rows:
-        if id is None:
-            return _EMPTY
-        with self._lock:
-            if id in self._kept:
-                self._kept.move_to_end(id)
-                return self._kept[id]
+    def _rows(self, id: str) -> _Rows:
         found = tuple(_ROW.findall(self._read(id)))
-        rows = _Rows(found, frozenset(found))
-        with self._lock:
-            if id not in self._kept:
-                self._kept[id] = rows
-                self._size += len(found)
-            while self._size > KEPT:
-                self._size -= len(self._kept.popitem(last=False)[1].ordered)
-        return rows
+        return _Rows(found, frozenset(found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ from workspace.history.places import Place, Versions, absent
 from workspace.history.steps import Station, Steps
 from workspace.history.told import Told, told
 from workspace.history.trail import Trail
+from workspace.lru_cache import LRUCache
 from workspace.snapshot import DocumentCache
 
 if TYPE_CHECKING:
@@ -81,8 +81,10 @@ class History:
         self._read = lru_cache(maxsize=_KEPT_VERSIONS)(git.blob_within)
         # Not the cache of the workspace: old versions would drive those out that are read now.
         self._cache = DocumentCache(_CACHED_BYTES)
-        self._trails: OrderedDict[tuple[object, ...], dict[str, Trail]] = OrderedDict()
-        self._blames: OrderedDict[tuple[str, str, str | None], tuple[BlamedLine, ...]] = OrderedDict()
+        self._trails: LRUCache[tuple[object, ...], dict[str, Trail]] = LRUCache(_KEPT)
+        self._blames: LRUCache[tuple[str, str, str | None], tuple[BlamedLine, ...]] = LRUCache(
+            _KEPT_LINES, len
+        )
         self._lock = threading.Lock()
 
     def changes(
@@ -145,19 +147,10 @@ class History:
         place = self._place(snapshot, path, fragment)
         if snapshot.commit is None or not place.is_there:
             raise self._unknown(snapshot, path, fragment)
-        key = (snapshot.commit, *place.address)
-        with self._lock:
-            if key in self._blames:
-                self._blames.move_to_end(key)
-                return self._blames[key]
         versions = self._versions(snapshot)
-        steps = Steps(self._graph, versions, snapshot.config.is_document)
-        lines = Blame(self._graph, versions, steps).of(Station(snapshot.commit, place), BLAMED, progress)
-        with self._lock:
-            self._blames[key] = lines
-            while len(self._blames) > 1 and sum(map(len, self._blames.values())) > _KEPT_LINES:
-                self._blames.popitem(last=False)
-        return lines
+        blame = Blame(self._graph, versions, Steps(self._graph, versions, snapshot.config.is_document))
+        start = Station(snapshot.commit, place)
+        return self._blames.get((snapshot.commit, *place.address), blame.of, start, BLAMED, progress)
 
     def commit(self, id: str) -> Told:
         """Who made a commit, when, and by which client. Raises DamagedRepository."""
@@ -199,8 +192,7 @@ class History:
         config = snapshot.config
         kin = (*place.address, config.root, config.exclude, config.limits.document_bytes)
         with self._lock:
-            trails = self._trails.setdefault(kin, {})
-            self._trails.move_to_end(kin)
+            trails = self._trails.get(kin, dict)
             known = dict(trails)
             trail = known.pop(snapshot.commit, None)
             if trail is None:
@@ -210,8 +202,6 @@ class History:
                 trail = trails[snapshot.commit] = Trail(self._git, self._graph, versions, steps, start)
                 while len(trails) > _KEPT_STARTS:
                     trails.pop(next(iter(trails)))
-                while len(self._trails) > _KEPT:
-                    self._trails.popitem(last=False)
         return trail, known
 
     def _notes(self, trail: Trail) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.links.characters import as_text
 from workspace.markdown import read_leaves
@@ -51,7 +51,9 @@ class Leaves(NamedTuple):
 
 def leaves_of(document: Document) -> Leaves:
     """The leaves of a document; they are kept with it. Raises LimitExceeded for too many blocks."""
-    if "_leaves" not in document.__dict__:
-        text, place = body_of(document)
-        document.__dict__["_leaves"] = Leaves(read_leaves(text), place)
-    return cast("Leaves", document.__dict__["_leaves"])
+    return document.derive(_leaves)
+
+
+def _leaves(document: Document) -> Leaves:
+    text, place = body_of(document)
+    return Leaves(read_leaves(text), place)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.links.headings import all_headings, derived, with_braces
 from workspace.links.reading import links_of
@@ -52,11 +52,8 @@ DOCUMENT = Place(0, None)
 
 
 def names_of(document: Document, dialect: Dialect) -> Mapping[str, Place]:
-    """Each name of a document with its place; read once for each dialect, as a document never changes."""
-    key = f"names_of_{dialect}"
-    if key not in document.__dict__:
-        document.__dict__[key] = _names(document, dialect)
-    return cast("Mapping[str, Place]", document.__dict__[key])
+    """Each name of a document with its place; read once for each dialect."""
+    return document.derive(_names, dialect)
 
 
 def find_place(names: Mapping[str, Place], fragment: str) -> Place | None:

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 def links_of(document: Document, wiki: bool = False) -> Links:
     """The links and names of a document as `read_links` finds them; they are kept with it."""
-    key = "_wiki_links" if wiki else "_links"
-    found: Links | None = document.__dict__.get(key)
-    if found is None:
-        found = document.__dict__[key] = read_links(document, wiki=wiki)
-    return found
+    return document.derive(read_links, wiki=wiki)
 
 
 def read_links(document: Document, *, wiki: bool = False) -> Links:

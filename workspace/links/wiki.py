@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from workspace.config import DOCUMENT_SUFFIXES
 from workspace.links.names import Place, find_place, names_of
@@ -64,14 +64,16 @@ def _stem(page: str) -> str:
 
 
 def _titled(document: Document, heading: str) -> Place | None:
-    """The first section of a title, in any letter case. A document never changes, so they are read once."""
-    titles = cast("dict[str, Place] | None", document.__dict__.get("wiki_titles"))
-    if titles is None:
-        titles = document.__dict__["wiki_titles"] = {}
-        for section in document.sections:
-            if section.has_heading:
-                titles.setdefault(_folded(section.title), Place(section.heading_start, section.position))
-    return titles.get(_folded(heading))
+    """The first section of a title, in any letter case."""
+    return document.derive(_titles).get(_folded(heading))
+
+
+def _titles(document: Document) -> dict[str, Place]:
+    titles: dict[str, Place] = {}
+    for section in document.sections:
+        if section.has_heading:
+            titles.setdefault(_folded(section.title), Place(section.heading_start, section.position))
+    return titles
 
 
 def _folded(title: str) -> str:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git import DamagedRepository
+from workspace.lru_cache import LRUCache
 from workspace.proposals.encoding import MAX_BYTES, Event, decode
 from workspace.proposals.fields import Unreadable
 from workspace.proposals.ids import DISCUSSION, is_id
@@ -52,7 +53,7 @@ Key = tuple[str, str]
 """The name of a file, and its blob."""
 
 
-class Kept(NamedTuple):
+class ParsedDiscussion(NamedTuple):
     """What was read of one proposal: the trees of its folder, their files' sizes, and what each file was.
 
     What is `missing` may come yet.
@@ -65,24 +66,33 @@ class Kept(NamedTuple):
     missing: bool
 
 
+class DiscussionCache(NamedTuple):
+    """What was read of proposals, and of the folders of commits."""
+
+    parsed: LRUCache[str, ParsedDiscussion]
+    listed: LRUCache[str, dict[str, str]]
+
+    @classmethod
+    def empty(cls) -> DiscussionCache:
+        """Return one that holds nothing yet."""
+        return cls(LRUCache(_REMEMBERED), LRUCache(_LISTED))
+
+
 class Discussion:
     """What is said in some commits, each part of it read when it is asked for. Safe in several threads.
 
-    `tips` are the commits; `kept` and `listed` are what earlier readings found, and are added to: of
-    proposals, and the folders of commits.
+    `tips` are the commits, `cache` is what earlier readings found.
     """
 
     def __init__(
         self,
         git: GitReader,
         tips: Sequence[str],
-        kept: dict[str, Kept] | None = None,
-        listed: dict[str, dict[str, str]] | None = None,
+        cache: DiscussionCache | None = None,
     ) -> None:
         self.tips = tuple(tips)
         self._git = git
-        self._kept = kept if kept is not None else {}
-        self._listed = listed if listed is not None else {}
+        self._parsed, self._listed = cache or DiscussionCache.empty()
         self._looked: set[str] = set()
 
     @cached_property
@@ -95,13 +105,11 @@ class Discussion:
         trees = self._folders.get(proposal)
         if trees is None:
             return Said()
-        kept = self._kept.get(proposal)
+        kept = self._parsed.find(proposal)
         if kept is None or kept.trees != trees or (kept.missing and proposal not in self._looked):
             kept = self._read(proposal, trees, kept)
             self._looked.add(proposal)
-            if len(self._kept) >= _REMEMBERED:
-                self._kept.clear()
-            self._kept[proposal] = kept
+            self._parsed.put(proposal, kept)
         return kept.said
 
     @cached_property
@@ -113,16 +121,14 @@ class Discussion:
         return {id: tuple(dict.fromkeys(trees)) for id, trees in found.items()}
 
     def _folders_at(self, tip: str) -> dict[str, str]:
-        found = self._listed.get(tip)
+        found = self._listed.find(tip)
         if found is None:
             found = folders(self._git, tip)
             if found:  # a commit that cannot be read may come yet
-                if len(self._listed) >= _LISTED:
-                    self._listed.clear()
-                self._listed[tip] = found
+                self._listed.put(tip, found)
         return found
 
-    def _read(self, proposal: str, trees: Sequence[str], before: Kept | None) -> Kept:
+    def _read(self, proposal: str, trees: Sequence[str], before: ParsedDiscussion | None) -> ParsedDiscussion:
         unreadable = 0
         versions = []
         for tree in trees:
@@ -154,7 +160,8 @@ class Discussion:
             len(every) - len(sizes) + len(small),
             sum(small.values()),
         )
-        return Kept(trees, said, sizes, events, missing=lost > 0 or len(sizes) < len(every[:_MOST_FILES]))
+        missing = lost > 0 or len(sizes) < len(every[:_MOST_FILES])
+        return ParsedDiscussion(trees, said, sizes, events, missing)
 
     def _sizes(self, every: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
         """The bytes of files; without those that cannot be read."""

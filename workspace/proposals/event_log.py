@@ -15,7 +15,7 @@ from workspace import trees
 from workspace.git import Entry, ShallowHistory, Signature, writable
 from workspace.messages import commit_message
 from workspace.objects import FILE_MODE
-from workspace.proposals.discussion import BRANCH, Discussion, Kept, files, folders
+from workspace.proposals.discussion import BRANCH, Discussion, DiscussionCache, files, folders
 from workspace.proposals.encoding import Event, decode, encode
 from workspace.proposals.fields import Unreadable
 from workspace.proposals.ids import BRANCHES
@@ -67,8 +67,7 @@ class EventLog:
     def __init__(self, git: GitReader, *, durable: bool = True) -> None:
         self._git = git
         self._durable = durable
-        self._kept: dict[str, Kept] = {}
-        self._listed: dict[str, dict[str, str]] = {}
+        self._cache = DiscussionCache.empty()
 
     def read(self) -> Discussion:
         """What is said, as of now."""
@@ -90,7 +89,7 @@ class EventLog:
         return found
 
     def _said_at(self, commits: Sequence[str]) -> Discussion:
-        return Discussion(self._git, commits, self._kept, self._listed)
+        return Discussion(self._git, commits, self._cache)
 
     def append(
         self,

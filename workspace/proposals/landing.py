@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git import DamagedRepository
 from workspace.git.ancestry import reached
+from workspace.lru_cache import LRUCache
 from workspace.messages import read_trailers
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class Landings:
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git
         self._graph = graph
-        self._trailers: dict[str, str] = {}
-        self._beside: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._trailers: LRUCache[str, str] = LRUCache(_REMEMBERED)
+        self._beside: LRUCache[str, tuple[int, tuple[str, ...]]] = LRUCache(_REMEMBERED)
 
     def find(self, target: str, asked: Mapping[str, Asked]) -> dict[str, Landing]:
         """Those of the proposals that the history of a commit of their target holds, by their ids."""
@@ -107,7 +108,7 @@ class Landings:
         """
         if len(commit.parents) < 2:
             return ()
-        kept = self._beside.get(commit.id)
+        kept = self._beside.find(commit.id)
         if kept is not None and kept[0] <= oldest:
             return kept[1]
         beside = self._graph.ancestors(
@@ -115,9 +116,7 @@ class Landings:
         )
         found = [(node.time, node.id) for node in beside if len(node.parents) > 1 and self._proposal(node.id)]
         merges = tuple(id for _, id in sorted(found))
-        if len(self._beside) >= _REMEMBERED:
-            self._beside.clear()
-        self._beside[commit.id] = oldest, merges
+        self._beside.put(commit.id, (oldest, merges))
         return merges
 
     def _stands_on(self, tip: str, base: str) -> bool:
@@ -125,17 +124,14 @@ class Landings:
 
     def _proposal(self, commit: str) -> str:
         """The proposal that a merge commit says it took in; empty if it says none, or took in its target."""
-        found = self._trailers.get(commit)
-        if found is None:
-            try:
-                trailers = read_trailers(self._git.commit(commit).message)
-                found = trailers.get(TRAILER, "") if REFRESH not in trailers else ""
-            except DamagedRepository:
-                found = ""
-            if len(self._trailers) >= _REMEMBERED:
-                self._trailers.clear()
-            self._trailers[commit] = found
-        return found
+        return self._trailers.get(commit, self._read_proposal, commit)
+
+    def _read_proposal(self, commit: str) -> str:
+        try:
+            trailers = read_trailers(self._git.commit(commit).message)
+        except DamagedRepository:
+            return ""
+        return trailers.get(TRAILER, "") if REFRESH not in trailers else ""
 
     def _is_old(self, tip: str, base: str | None) -> bool:
         """Whether the target had a tip already when the proposal was begun: nothing is proposed then."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, reached
+from workspace.lru_cache import LRUCache
 from workspace.proposals.ids import read_id
 from workspace.proposals.landing import Asked, Landing, Landings
 from workspace.proposals.tips import Tips
@@ -119,8 +120,8 @@ class Proposals:
         self._git = git
         self._graph = Graph(git)
         self._landings = Landings(git, self._graph)
-        self._told: dict[str, tuple[Said, Told | None]] = {}
-        self._had: dict[str, tuple[str, frozenset[str]]] = {}
+        self._told: LRUCache[str, tuple[Said, Told | None]] = LRUCache(_REMEMBERED)
+        self._had: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
 
     def all(self, discussion: Discussion) -> tuple[Proposal, ...]:
         """Every proposal of which an opening can be read, the one that was opened last first."""
@@ -155,11 +156,10 @@ class Proposals:
         )
 
     def _words(self, id: str, said: Said) -> Told | None:
-        kept = self._told.get(id)
+        kept = self._told.find(id)
         if kept is None or kept[0] is not said:
-            if len(self._told) >= _REMEMBERED:
-                self._told.clear()
-            kept = self._told[id] = said, told(said.events)
+            kept = said, told(said.events)
+            self._told.put(id, kept)
         return kept[1]
 
     def _commits_of(self, words: Told, tip: str | None) -> frozenset[str]:
@@ -167,13 +167,11 @@ class Proposals:
         if tip is None:
             return frozenset()
         commits = frozenset([*words.commits, *(review.commit for review in words.reviews)])
-        if self._had.get(words.id) == (tip, commits):
+        if self._had.find(words.id) == (tip, commits):
             return commits
         had = reached(self._graph, tip, commits)
         if had == commits:  # what is missing may come yet, as when a shallow clone is deepened
-            if len(self._had) >= _REMEMBERED:
-                self._had.clear()
-            self._had[words.id] = tip, commits
+            self._had.put(words.id, (tip, commits))
         return had
 
     def _one(self, words: Told, tip: str | None, landing: Landing | None, said: Said) -> Proposal:

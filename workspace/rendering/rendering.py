@@ -11,9 +11,9 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config import LimitExceeded
-from workspace.kept import Kept
 from workspace.links.link import LinkKind
 from workspace.links.reading import links_of
+from workspace.lru_cache import LRUCache
 from workspace.markdown.pages import Features, Mark, Written, read_page, write_html
 from workspace.rendering import math, sanitizing
 from workspace.rendering.destinations import Destinations
@@ -55,11 +55,11 @@ class _Written(NamedTuple):
     notes: tuple[str, ...]
 
 
-_written: Kept[Hashable, _Written] = Kept(
+_written: LRUCache[Hashable, _Written] = LRUCache(
     _KEPT, lambda value: len(value.html) + sum(len(shown) for shown, _ in value.formulas) + _SPARE
 )
-_rendered: Kept[Hashable, Rendered] = Kept(_KEPT, lambda value: len(value.html) + _SPARE)
-_texts: Kept[Hashable, str] = Kept(_KEPT // 4, lambda value: len(value) + _SPARE)
+_rendered: LRUCache[Hashable, Rendered] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
+_texts: LRUCache[Hashable, str] = LRUCache(_KEPT // 4, lambda value: len(value) + _SPARE)
 
 
 def render(snapshot: Snapshot, path: str, *, urls: Urls, options: Options = Options()) -> Rendered:  # noqa: B008

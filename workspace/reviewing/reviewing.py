@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
-from workspace.kept import Kept
+from workspace.lru_cache import LRUCache
 from workspace.proposals import State
 from workspace.reviewing.bases import Bases
 from workspace.reviewing.changes import Changes, changed_paths, changes_between
@@ -57,13 +57,15 @@ class Reviewing:
         self._workspace = workspace
         self._graph = Graph(workspace.git)
         self._bases = Bases(workspace.git, self._graph)
-        self._changes: Kept[Ends, Changes] = Kept(_KEPT_CHANGES)
-        self._paths: Kept[Ends, frozenset[str]] = Kept(_KEPT_PATHS)
-        self._touched: Kept[Ends, Touched] = Kept(_KEPT_PATHS)
-        self._ends: Kept[tuple[str | None, str], Ends] = Kept(_KEPT_PATHS)
-        self._previews: Kept[tuple[str, str], Preview] = Kept(_KEPT_PREVIEWS)
-        self._checks: Kept[tuple[str | None, str | None], tuple[CheckResult, ...]] = Kept(_KEPT_PREVIEWS)
-        self._standings: Kept[tuple[str | None, str, str], Standing | None] = Kept(_KEPT_STANDINGS)
+        self._changes: LRUCache[Ends, Changes] = LRUCache(_KEPT_CHANGES)
+        self._paths: LRUCache[Ends, frozenset[str]] = LRUCache(_KEPT_PATHS)
+        self._touched: LRUCache[Ends, Touched] = LRUCache(_KEPT_PATHS)
+        self._ends: LRUCache[tuple[str | None, str], Ends] = LRUCache(_KEPT_PATHS)
+        self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_KEPT_PREVIEWS)
+        self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
+            _KEPT_PREVIEWS
+        )
+        self._standings: LRUCache[tuple[str | None, str, str], Standing | None] = LRUCache(_KEPT_STANDINGS)
 
     def changes(self, proposal: Proposal) -> Changes:
         """What a proposal changes: since it parted from its target, or if it is merged, what that brought.

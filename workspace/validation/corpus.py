@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from templates import builtin_types
 from workspace.document import Document
 from workspace.errors import WorkspaceError
 from workspace.links.worlds import by_stem
+from workspace.lru_cache import LRUCache
 from workspace.snapshot import check_pointer
 from workspace.types import FOLDER, MAX_TYPES, PARTS, read_type
 
@@ -33,8 +33,7 @@ class Corpus:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._held = 0
-        self._kept: OrderedDict[str, Document] = OrderedDict()
+        self._cache: LRUCache[str, Document] = LRUCache(_KEPT_BYTES, lambda one: len(one.data) + _WEIGHT)
 
     @cached_property
     def rules(self) -> LinkRules:
@@ -70,20 +69,14 @@ class Corpus:
 
         Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
         """
-        known = self._kept.get(path)
-        if known is not None:
-            self._kept.move_to_end(path)
-            return known
+        return self._cache.get(path, self._read, path)
+
+    def _read(self, path: str) -> Document:
         reader = self._files.reader
         self._files.config.limits.check_document(path, reader.size(path))
         data = reader.read(path)
         check_pointer(path, data)
-        document = Document.parse(data, path)
-        self._kept[path] = document
-        self._held += len(data) + _WEIGHT
-        while self._held > _KEPT_BYTES and len(self._kept) > 1:
-            self._held -= len(self._kept.popitem(last=False)[1].data) + _WEIGHT
-        return document
+        return Document.parse(data, path)
 
     @cached_property
     def types(self) -> Mapping[str, DocumentType | BrokenType]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from docyard.web.templating import trusted
 from docyard.web.urls import PageUrls
-from workspace.kept import Kept
+from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from workspace.rendering import Rendered
@@ -60,7 +60,7 @@ class Doors(NamedTuple):
         return f'<span class="beside">{" ".join(links)}</span>' if links else ""
 
 
-_dressed: Kept[tuple[Rendered, Doors], Dressed] = Kept(_KEPT, lambda value: len(value.body) + 1_000)
+_dressed: LRUCache[tuple[Rendered, Doors], Dressed] = LRUCache(_KEPT, lambda value: len(value.body) + 1_000)
 
 
 def dressed(rendered: Rendered, doors: Doors) -> Dressed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import trees
 from workspace.errors import WorkspaceError
-from workspace.kept import Kept
+from workspace.lru_cache import LRUCache
 from workspace.sections import PREAMBLE
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ class Surroundings:
     """What is known of the documents and commits that were shown last. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._last: Kept[tuple[str | None, str], LastChange] = Kept(_KEPT)
-        self._links: Kept[tuple[str | None, str], Backlinks] = Kept(_KEPT)
-        self._proposals: Kept[tuple[str, str], tuple[Proposal, ...]] = Kept(_KEPT)
-        self._changes: Kept[tuple[str | None, str | None], Changes] = Kept(_KEPT_CHANGES)
+        self._last: LRUCache[tuple[str | None, str], LastChange] = LRUCache(_KEPT)
+        self._links: LRUCache[tuple[str | None, str], Backlinks] = LRUCache(_KEPT)
+        self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_KEPT)
+        self._changes: LRUCache[tuple[str | None, str | None], Changes] = LRUCache(_KEPT_CHANGES)
 
     def last_change(self, asked: Asked, path: str) -> LastChange:
         """The newest commit that changed a document: a walk that takes long goes on without the page."""

@@ -12,6 +12,7 @@ from workspace.document import Document
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 from workspace.lines import LIST_MARKER_BYTES
+from workspace.lru_cache import LRUCache
 from workspace.snapshot import check_pointer
 from workspace.taxonomy import BUILT_IN
 
@@ -52,8 +53,9 @@ class Summaries:
     """The summaries of documents, each made when it is first asked for. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Summary] = {}
-        self._boxless: set[str] = set()  # blobs in which nothing looks like a task that is to be done
+        self._known: LRUCache[tuple[str, str], Summary] = LRUCache(_KEPT)
+        # Blobs in which nothing looks like a task that is to be done.
+        self._boxless: LRUCache[str, bool] = LRUCache(_KEPT)
         self._ahead: threading.Thread | None = None
         self._over = threading.Event()
         self._asked = 0.0
@@ -61,13 +63,11 @@ class Summaries:
     def of(self, snapshot: Snapshot, path: str) -> Summary:
         """The summary of a document of a snapshot; one that cannot be read says so."""
         blob = snapshot.documents[path]
-        known = self._known.get((path, blob))
+        known = self._known.find((path, blob))
         if known is None:
             known = _read(snapshot, path, blob)
             if known.reason is None:  # limits and what Git can read may be others tomorrow
-                if len(self._known) >= _KEPT:
-                    self._known = {}
-                self._known[path, blob] = known
+                self._known.put((path, blob), known)
         return known
 
     def has_open(self, snapshot: Snapshot, path: str) -> bool:
@@ -81,9 +81,7 @@ class Summaries:
             except DamagedRepository:  # a list that it stands in says so
                 return False
             if is_boxless:
-                if len(self._boxless) >= _KEPT:
-                    self._boxless = set()
-                self._boxless.add(blob)
+                self._boxless.put(blob, True)
                 return False
         return self.of(snapshot, path).open > 0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from index.page import Page, Record
 from index.phrases import required_terms, verifier
 from index.port import Query
-from index.ranking.cache import Cache
+from index.ranking.cache import ArrayCache
 from index.ranking.lists import best
 from index.ranking.statistics import Statistics
 from tests.examples import examples
@@ -67,7 +67,7 @@ def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
-    index, cache = Growing(), Cache(limit=100_000)
+    index, cache = Growing(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
     index.change(random_page(chance, path, chance.randrange(30)) for path in paths)
     for _ in range(6):

@@ -1,0 +1,76 @@
+"""Cached values stay within bounds, and are those that were made."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+
+from workspace.lru_cache import LRUCache
+
+
+def test_least_recently_used_value_goes_first_by_weight() -> None:
+    cache: LRUCache[int, str] = LRUCache(4, len)
+    first, second = cache.get(1, lambda: "".join("ab")), cache.get(2, lambda: "cd")
+    assert cache.get(1, lambda: "new") is first
+    cache.get(3, lambda: "ef")
+    assert cache.get(2, lambda: "new") != second
+    assert cache.get(4, lambda: "too large") == "too large"
+    assert cache.get(4, lambda: "again") == "again"
+
+
+def test_least_recently_used_value_goes_first_by_number() -> None:
+    cache: LRUCache[int, int] = LRUCache(2)
+    for key in (1, 2, 1, 3):
+        cache.get(key, int, key)
+    assert [cache.get(key, lambda: -1) for key in (1, 3, 2)] == [1, 3, -1]
+
+
+def test_value_that_cannot_be_made_is_not_cached() -> None:
+    cache: LRUCache[str, int] = LRUCache(2)
+    with pytest.raises(ValueError, match="invalid"):
+        cache.get("a", int, "x")
+    assert (len(cache), cache.get("a", int, "1")) == (0, 1)
+
+
+def test_put_replaces_and_retain_drops() -> None:
+    cache: LRUCache[str, str] = LRUCache(9, len)
+    for value in ("1234", "12", "123456789 too long"):
+        cache.put("a", value)
+        cache.put("b", "x")
+    assert ("a" in cache, cache.find("a"), cache.find("b"), cache.size, len(cache)) == (
+        False,
+        None,
+        "x",
+        1,
+        1,
+    )
+    cache.put("a", "12")
+    cache.retain(lambda key: key == "a")
+    assert (cache.find("a"), cache.find("b"), cache.size) == ("12", None, 2)
+
+
+def test_threads_get_values_of_their_keys_within_bounds() -> None:
+    cache: LRUCache[tuple[str, int], tuple[object, ...]] = LRUCache(60, lambda value: 1)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def run(seed: int) -> bool:
+        chance = Random(seed)
+        is_right = True
+        for _ in range(3000):
+            key = chance.choice("abc"), chance.randrange(60)
+            is_right = is_right and cache.get(key, tuple, key) == key
+            if chance.random() < 0.02:
+                wanted = chance.choice("abc")
+                cache.retain(lambda key, wanted=wanted: key[0] == wanted)  # type: ignore[misc]
+        return is_right
+
+    try:
+        with ThreadPoolExecutor(6) as threads:
+            assert all(threads.map(run, range(6)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert cache.size == len(cache) <= 60
