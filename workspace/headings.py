@@ -6,7 +6,6 @@ HTML anchors stand on the lines just above a heading, attribute lists of kramdow
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import anchors, markdown
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from workspace.markdown import Heading, Outline
 
 PREAMBLE = "_preamble"
-
-# Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
-_CACHED_LENGTH = 200
 
 # More lines of attributes below one heading are nobody's.
 _MAX_BELOW = 4
@@ -95,8 +91,9 @@ def anchored(
     heading: Heading, above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
 ) -> AnchoredHeading:
     """A heading of these bytes with the anchors above it, which begin on the line `first` at `start`."""
-    source = heading.source
-    text, title, slug = _cached_words(source) if len(source) <= _CACHED_LENGTH else _words(source)
+    text = anchors.read_heading(heading.source)
+    title = markdown.plain_text(text.words)
+    slug = heading_slug(title)
     return AnchoredHeading(heading, text, above, first, title, slug, start, *span, (), span[1])
 
 
@@ -119,16 +116,6 @@ def _with_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchor
         names += (name.name for name in found.names)
         place = line.end()
     return heading if place == heading.body else heading._replace(below=tuple(names), body=place)
-
-
-def _words(source: str) -> tuple[HeadingText, str, str]:
-    """A heading's words and anchors, its title and its slug."""
-    text = anchors.read_heading(source)
-    title = markdown.plain_text(text.words)
-    return text, title, heading_slug(title)
-
-
-_cached_words = lru_cache(maxsize=16384)(_words)
 
 
 def anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _stemming = threading.Lock()
 
 
-@lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """Give the Snowball stem of a folded English word; other words mostly stay as they are."""
     with _stemming:

@@ -16,7 +16,6 @@ import json
 import secrets
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -235,7 +234,6 @@ def file_name(id: str) -> str:
     return f"MAIN_{id}.flat"
 
 
-@lru_cache(1024)
 def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
     values: dict[str, Any] = json.loads(text) if text else {}
     return MappingProxyType({key: tuple(found) for key, found in values.items()})

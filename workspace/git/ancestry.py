@@ -6,6 +6,7 @@ a path (git-scm "Git Internals", 10.2). So ten thousand commits take a fifth of 
 
 from __future__ import annotations
 
+import heapq
 import re
 from contextlib import suppress
 from functools import lru_cache
@@ -15,7 +16,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Set
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 
     from workspace.git.reader import GitReader
 
@@ -167,6 +168,80 @@ class Graph:
         route = route_of(path)
         found = find_entry(self._git.tree_data(tree, self._loose), route[depth])
         return found if found is None or depth + 1 == len(route) else self._below(found, path, depth + 1)
+
+
+def descends(
+    parents: Callable[[str], Sequence[str]], id: str, ancestor: str, until: Collection[str | None]
+) -> bool:
+    """Return True if a commit is another or has it among its ancestors, without looking behind `until`."""
+    seen = {*until}
+    waiting = [id]
+    while waiting:
+        at = waiting.pop()
+        if at == ancestor:
+            return True
+        if at not in seen:
+            seen.add(at)
+            waiting += parents(at)
+    return False
+
+
+def reached(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
+    """Return those of the wanted commits that are `start` or an ancestor of it, if they can be read.
+
+    What is older than all of them is hardly looked at, so the cost follows what came after them.
+    """
+    missing = {id for id in wanted if id == start or graph.time(id)}
+    if not missing or not graph.time(start):
+        return frozenset(missing & {start})
+    oldest = min(graph.time(id) for id in missing) - SLACK
+    found: set[str] = set()
+    seen = {start}
+    waiting = [(-graph.time(start), start, 0)]
+    while waiting and missing:
+        _, id, old = heapq.heappop(waiting)
+        if id in missing:
+            missing.discard(id)
+            found.add(id)
+        for parent in graph.parents(id):
+            time = graph.time(parent)
+            depth = old + 1 if time < oldest else 0
+            if parent not in seen and depth <= ASTRAY:
+                seen.add(parent)
+                heapq.heappush(waiting, (-time, parent, depth))
+    return frozenset(found)
+
+
+def commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> tuple[Set[str], bool]:
+    """Return the commits that a tip has and a base has not (git-rev-list `tip ^base`), `most` at most.
+
+    The second value is True if there are more. The youngest are read first (git: commit-reach.c). Of commits
+    that cannot be read, those are among them that the base has not. Raises DamagedRepository for both ends.
+    """
+    theirs = {base} if base is not None else set[str]()
+    own: set[str] = set()
+    known = {graph.node(id).id for id in (tip, *theirs)}
+    waiting = [(-graph.time(id), id) for id in known]
+    heapq.heapify(waiting)
+    open_ends = known - theirs
+    while open_ends and len(own) < most:
+        _, id = heapq.heappop(waiting)
+        open_ends.discard(id)
+        is_theirs = id in theirs
+        if not is_theirs:
+            own.add(id)
+        for parent in graph.parents(id):
+            if is_theirs and parent not in theirs:
+                theirs.add(parent)
+                open_ends.discard(parent)
+            if parent not in known:
+                known.add(parent)
+                heapq.heappush(waiting, (-graph.time(parent), parent))
+                if not is_theirs:
+                    open_ends.add(parent)
+    # A clock that lied may have let one pass before the base's way to it was seen.
+    found = own - theirs
+    return (found - reached(graph, base, found) if base is not None else found), bool(open_ends)
 
 
 @lru_cache(maxsize=256)
