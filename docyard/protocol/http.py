@@ -134,6 +134,7 @@ async def serve_http(
             indexed=warmed.wait,
             is_shared=True,
         )
+        # The SDK's manager answers either in JSON alone, or refuses clients that accept no events.
         events, plain = (
             StreamableHTTPSessionManager(
                 server, json_response=is_plain, stateless=True, max_request_body_size=LIMIT
