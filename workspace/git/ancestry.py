@@ -216,7 +216,8 @@ def commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> t
     """Return the commits that a tip has and a base has not (git-rev-list `tip ^base`), `most` at most.
 
     The second value is True if there are more. The youngest are read first (git: commit-reach.c). Of commits
-    that cannot be read, those are among them that the base has not. Raises DamagedRepository for both ends.
+    that cannot be read, those are among them that the base has not. Raises DamagedRepository if the tip or
+    the base cannot be read.
     """
     theirs = {base} if base is not None else set[str]()
     own: set[str] = set()
