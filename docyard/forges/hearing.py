@@ -38,7 +38,7 @@ _FULL = 40
 _OWN = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
 """How what Docyard itself wrote on a forge ends, so that it is not heard again as another's."""
 
-_OPENED = re.compile(r"Opened as pull request \[\d+\]\((\S+)\)\.")
+_OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
 """How comments tell the link that were written before it was a field of them."""
 
 
@@ -73,10 +73,10 @@ def link_of(events: Sequence[Event]) -> str | None:
     for event in reversed(events):
         words = event.words
         if isinstance(words, Commented) and any(is_of(forge, event.author) for forge in NAMES):
-            old = _OPENED.fullmatch(words.text)
-            link = words.pull_request or (old[1] if old else "")
-            if link.startswith(("https://", "http://")):
-                return link
+            if words.pull_request is not None:
+                return words.pull_request
+            if old := _OPENED.fullmatch(words.text):
+                return old[1]
     return None
 
 

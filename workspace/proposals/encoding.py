@@ -35,7 +35,6 @@ VERSION = 1
 MAX_BYTES = 400_000
 
 _ID = 16
-_MAX_LINK = 2_000  # characters
 _IS_KIND = re.compile("[a-z][a-z_]{0,49}")
 
 
@@ -166,7 +165,7 @@ _KINDS: Mapping[str, tuple[Callable[..., Words], Mapping[str, Check]]] = {
             "place": fields.optional(fields.place),
             "commit": fields.optional(fields.commit),
             "reply_to": fields.optional(fields.event),
-            "pull_request": fields.optional(fields.text(_MAX_LINK)),
+            "pull_request": fields.optional(fields.link),
         },
     ),
     "reviewed": (

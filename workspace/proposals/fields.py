@@ -21,6 +21,7 @@ _IS_EVENT = re.compile("[0-9a-f]{16}")
 _IS_COMMIT = re.compile("[0-9a-f]{40}")
 _IS_DIGEST = re.compile("[0-9a-f]{64}")
 _IS_SEAL = re.compile("[0-9a-f]{96}")
+_IS_LINK = re.compile(r"(?i:https?)://\S{1,2000}")
 _IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_NAME = 1_000  # characters of a name, an address or a branch
@@ -167,4 +168,5 @@ def place(found: object) -> Place:
 commit = matching(_IS_COMMIT)
 digest = matching(_IS_DIGEST)
 event = matching(_IS_EVENT)
+link = matching(_IS_LINK)
 seal = matching(_IS_SEAL)

@@ -25,6 +25,7 @@ from tests.docyard.forges.local_forge import Fault, github_api
 from tests.workspace.proposing.scene import ADA, AGENT, Scene
 from workspace.proposals import Proposal, State, Verdict
 from workspace.proposals.encoding import decode, encode
+from workspace.proposals.fields import Unreadable
 from workspace.proposals.proposal import Bond
 from workspace.proposals.words import Author, Commented, KnownBy
 from workspace.proposing import Actor, MergeBlocked, NeedsPerson
@@ -322,8 +323,10 @@ def test_link_of_a_pull_request_is_a_field_or_in_the_words_of_an_old_comment(her
     assert hearing.link_of([opened._replace(words=old)]) == link
     reworded = replace(opened.words, text="It was opened.")
     assert hearing.link_of([opened._replace(words=reworded)]) == link
-    for words in (replace(old, text="It was opened."), replace(reworded, pull_request="javascript:0")):
-        assert hearing.link_of([opened._replace(words=words)]) is None
+    for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
+        assert hearing.link_of([opened._replace(words=replace(old, text=text))]) is None
+    with pytest.raises(Unreadable):
+        encode(proposal.id, replace(old, pull_request="javascript:0"), opened.author, opened.time)
     for words in (old, opened.words):
         file, data = encode(proposal.id, words, opened.author, opened.time)
         assert hearing.link_of([decode(proposal.id, file, data)]) == link
