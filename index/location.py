@@ -149,12 +149,12 @@ def candidates(common_dir: Path, name: str) -> Iterator[Path]:
 
     What was unmounted leaves an empty folder, and in that nothing is to be made.
     """
-    from platformdirs import user_cache_path
-
     if not os.path.lexists(common_dir / "HEAD"):
         return
     with suppress(OSError):  # another user's: then the next place is taken
         yield make_subfolder(common_dir, "index") / name
+    from platformdirs import user_cache_path
+
     repository = hashlib.sha256(os.fsencode(common_dir.resolve())).hexdigest()[:16]
     yield user_cache_path("docyard", appauthor=False) / "index" / repository / name
 

@@ -185,15 +185,16 @@ class WorkspaceConfig(_Settings):
     overwrite: Literal["seen", "any"] = "seen"
     fsync: bool = True
     signing: Literal["required", "off"] = "required"
-    corpus: Corpus = Corpus()
+    # Made without a validator, of which a start needs the outermost at most.
+    corpus: Corpus = Corpus.model_construct()
     taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
-    limits: Limits = Limits()
-    links: LinkRules = LinkRules()
-    remote: RemoteSettings = RemoteSettings()
+    limits: Limits = Limits.model_construct()
+    links: LinkRules = LinkRules.model_construct()
+    remote: RemoteSettings = RemoteSettings.model_construct()
     forge: ForgeSettings | None = None
     protect: Annotated[tuple[Protection, ...], BeforeValidator(listed)] = ()
     # pydantic has a method of the name that the file uses.
-    validation: Validation = Field(default=Validation(), alias="validate")
+    validation: Validation = Field(default=Validation.model_construct(), alias="validate")
 
     @field_validator("taxonomy")
     @classmethod
@@ -211,7 +212,7 @@ class WorkspaceConfig(_Settings):
     def read(cls, data: bytes | None) -> WorkspaceConfig:
         """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
         if data is None:
-            return cls()
+            return cls.model_construct()
         try:
             return cls.model_validate(load_toml(data))
         except InvalidToml as error:
