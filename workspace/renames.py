@@ -2,6 +2,8 @@
 
 The same text is the same document; else the one that shares at least half of its lines, as Git reckons it
 (gitdiffcore, "diffcore-rename"). What cannot be told apart was not renamed.
+libgit2's `Diff.find_similar` is not used because it chooses one of several that are equally similar, and does
+not say so.
 """
 
 from __future__ import annotations
