@@ -181,6 +181,24 @@ LINKING = (
     Row("link graph by the bytes of Markdown", "x", by_size("links")),
 )
 
+
+def _without(reader: str, key: str) -> Value:
+    return ratio(at("shortcuts", reader, key), at("shortcuts", "with", key))
+
+
+# A quick reader stays while one of its rows is 2x or more: so much longer users would wait without it.
+SHORTCUTS = (
+    Row("first list by type, processor time", "s", at("shortcuts", "with", "list_s")),
+    Row("  without the scanner of headings", "x", _without("scanner", "list_s")),
+    Row("full index, without the scanner of headings", "x", _without("scanner", "index_s")),
+    Row("link graph, processor time", "s", at("shortcuts", "with", "links_s")),
+    Row("  without the scanner of headings", "x", _without("scanner", "links_s")),
+    Row("  without the linewise reader of links", "x", _without("linewise", "links_s")),
+    Row("edit with a link, processor time, p50", "ms", at("shortcuts", "with", "edit_ms")),
+    Row("  without the scanner of headings", "x", _without("scanner", "edit_ms")),
+    Row("  without the linewise reader of links", "x", _without("linewise", "edit_ms")),
+)
+
 SERVING = (
     Row(
         "search_docs over stdio, p50",
@@ -247,6 +265,7 @@ GROUPS = {
     "Building": BUILDING,
     "Following": FOLLOWING,
     "Links": LINKING,
+    "Quick readers": SHORTCUTS,
     "Serving": SERVING,
     "Artifacts": ARTIFACTS,
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import fts5, indexing, known_items, serving, startup, tantivy
+from benchmarks import fts5, indexing, known_items, serving, shortcuts, startup, tantivy
 from benchmarks.child import measure
 from benchmarks.corpus import Corpus, Text, TooSmall, draw_queries, make_repository
 from benchmarks.figures import machine, versions
@@ -157,6 +157,16 @@ def _links(bench: Bench) -> Results:
     return {"links": bench.measure("linking", count=EDITS)}
 
 
+def _shortcuts(bench: Bench) -> Results:
+    """What users wait for with all quick readers, and without each of them."""
+    modes = {"with": None, **{name: name for name in shortcuts.READERS}}
+    return {
+        "shortcuts": {
+            mode: bench.measure("shortcuts", without=name, count=EDITS) for mode, name in modes.items()
+        }
+    }
+
+
 def _artifact(bench: Bench) -> Results:
     """An artifact of the repository; what it answers is what the repository answers. Raises ListsDiffer."""
     place = {"out": bench.home / "artifact", "key": bench.home / "artifact.key"}
@@ -196,6 +206,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "trips": ("Round trips over stdio", _trips),
     "edits": ("Edits", _edits),
     "links": ("The link graph", _links),
+    "shortcuts": ("Quick readers", _shortcuts),
     "artifact": ("Artifacts", _artifact),
     "git": ("Commits among 100,000 files", _git),
     "checkout": ("A work tree of 10,000 files", _checkout),

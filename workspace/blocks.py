@@ -3,7 +3,8 @@
 One regular expression stops at the lines that could matter: headings, and what may hide them. What makes so
 little enough: a line indented by less than two columns (a *low* one) stands in no list, because an item's
 text is indented by two or more; and headings, fences and HTML end every quotation and paragraph before them.
-So above such a line only a fence or HTML counts that is open at the top level.
+So above such a line only a fence or HTML counts that is open at the top level. It is the scanner's part
+(`scan.py`), and stays with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The scanner: a document's headings and front matter, found without reading its lines one by one.
 
 What it finds is what the parser of `workspace.markdown` finds. Where that is not certain the answer is None,
-and the parser reads the document.
+and the parser reads the document. It stays for the rows "first list by type" and "full index" of `make bench`
+(3.1 and 2.2 times as long without it, at 14,000 files).
 """
 
 from __future__ import annotations

@@ -61,6 +61,11 @@ def whole_run() -> dict[str, Any]:
             "ask": times,
             "scan": times,
         },
+        "shortcuts": {
+            "with": {"list_s": 1.0, "index_s": 1.0, "links_s": 1.0, "edit_ms": 1.0},
+            "scanner": {"list_s": 2.2, "index_s": 1.9, "links_s": 2.0, "edit_ms": 1.0},
+            "linewise": {"list_s": 1.0, "index_s": 1.0, "links_s": 2.0, "edit_ms": 1.0},
+        },
         "artifact": {
             "full_s": 2.0,
             "again_s": 0.3,

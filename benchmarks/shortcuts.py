@@ -1,0 +1,80 @@
+"""The quick readers of headings and links: what users wait for, with each of them and by the parser alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks import indexing
+from benchmarks.corpus import SEED
+from benchmarks.editing import NotFound, places
+from index.home import Home
+from index.links import reading
+from index.links.graph import LinkGraph
+from workspace.document import Document
+from workspace.edits import AppendContent
+from workspace.errors import WorkspaceError
+from workspace.links import reading as links
+from workspace.plan import Mode
+from workspace.workspace import Workspace
+
+READERS = ("scanner", "linewise")
+"""The scanner of headings (`workspace/scan.py`) and the linewise reader of links (`workspace/links/`)."""
+
+
+def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
+    """Return processor seconds of a first list by type, index and link graph; milliseconds of an edit.
+
+    `without` is the reader that is replaced by the parser. All is done in this process. Each edit adds a
+    link, which is checked.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(reading, "ALONE", 1_000_000))
+        if without == "scanner":
+            stack.enter_context(patch.object(Document, "parse", Document.by_parser))
+        elif without == "linewise":
+            stack.enter_context(patch.object(links, "read_links", links.read_by_parser))
+        folder = stack.enter_context(TemporaryDirectory())
+        Path(folder).chmod(0o700)
+        workspace = Workspace.open(Path(repository), durable=False)
+        snapshot = workspace.snapshot()
+        start = time.process_time()
+        for path in snapshot.documents:
+            with suppress(WorkspaceError):
+                _ = snapshot.document(path).type
+        listed = time.process_time() - start
+        index_s = indexing.measure(repository, 1, f"{folder}/index")["cpu_seconds"]
+        graph = LinkGraph(workspace, Home(lambda: "benchmark", lambda name: [Path(folder)]))
+        stack.callback(graph.close)
+        start = time.process_time()
+        graph.follow(snapshot)
+        linked = time.process_time() - start
+        return {
+            "list_s": listed,
+            "index_s": index_s,
+            "links_s": linked,
+            "edit_ms": _edit(workspace, places(workspace, count, SEED)),
+        }
+
+
+def _edit(workspace: Workspace, sections: Iterable[tuple[str, str]]) -> float:
+    times: list[float] = []
+    for number, (path, slug) in enumerate(sections):
+        text = f"A sentence with [a link](../zr/linked-{number}.md)."
+        start = time.process_time()
+        written = workspace.write(
+            [AppendContent(file=path, slug=slug, content=text)],
+            mode=Mode.ALL,
+            tool="benchmark",
+            client="benchmark",
+        )
+        times.append(1000 * (time.process_time() - start))
+        if not written.is_committed:
+            raise NotFound(f"{path}: {written.steps[0].error}")
+    return median(times)
