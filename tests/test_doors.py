@@ -18,6 +18,7 @@ DOORS = {
     "pygit2": ("workspace/git/",),
     "markdown_it": ("workspace/markdown/",),
     "mdit_py_plugins": ("workspace/markdown/",),
+    "linkify_it": ("workspace/markdown/pages/autolinks.py",),
     "yaml": ("workspace/frontmatter/", "docyard/evaluation/records.py"),
     "slugify": ("workspace/slugs.py",),
     "whoosh": ("index/engine/",),

@@ -4,7 +4,7 @@ values                  what is asked for and what is given
 rendering               a document, a section, a few words
 marks                   how headings are found
 rewriting, destinations links and images as the page has them
-sanitizing              the allow-list, which everything passes at last
+sanitizing              the allow-list, which everything passes once and last
 math                    formulas
 raw                     a file as it is
 """

@@ -1,25 +1,25 @@
 """Markdown as HTML that is safe to show: a document, one of its sections, or a few words.
 
-The text is read and written as HTML with the author's addresses, which depends on the text alone; then links
-are resolved, which depends on the commit. Both are kept.
+Reading depends on the text alone, writing on the commit, among whose files links are resolved. Both are
+cached: to read half a megabyte takes a second, to write it a tenth of one.
 """
 
 from __future__ import annotations
 
-import secrets
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from workspace.config import LimitExceeded
 from workspace.links.link import LinkKind
 from workspace.links.reading import links_of
 from workspace.lru_cache import LRUCache
-from workspace.markdown.pages import Features, Mark, Written, read_page, write_html
-from workspace.rendering import math, sanitizing
+from workspace.markdown.pages import Features, Page, read_page, write_html
+from workspace.rendering import math
 from workspace.rendering.destinations import Destinations
 from workspace.rendering.marks import Marks
-from workspace.rendering.rewriting import fill, rewrite
-from workspace.rendering.values import Entry, Options, Rendered, Urls
+from workspace.rendering.rewriting import PageContext
+from workspace.rendering.sanitizing import sanitize
+from workspace.rendering.values import Options, Rendered, Urls
 from workspace.rendering.world import PageWorld
 from workspace.sections import PREAMBLE
 
@@ -39,31 +39,18 @@ MAX_WORDS = 100_000
 _MAX_HTML = 20_000_000
 _KEPT = 32_000_000
 _SPARE = 1_000
+_TOKEN_BYTES = 1_000
 
 
-class _Written(NamedTuple):
-    """What depends on a document's text alone. `html` has the addresses of its author.
-
-    `formulas` are MathML and source, as `math.as_shown` gives them.
-    """
-
-    html: str
-    formulas: tuple[tuple[str, str], ...]
-    placeholder: str
-    outline: tuple[Entry, ...]
-    is_cut: bool
-    notes: tuple[str, ...]
-
-
-_written: LRUCache[Hashable, _Written] = LRUCache(
-    _KEPT, lambda value: len(value.html) + sum(len(shown) for shown, _ in value.formulas) + _SPARE
+_pages: LRUCache[Hashable, Page | None] = LRUCache(
+    _KEPT, lambda page: (len(page.tokens) * _TOKEN_BYTES if page else 0) + _SPARE
 )
 _rendered: LRUCache[Hashable, Rendered] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
 _texts: LRUCache[Hashable, str] = LRUCache(_KEPT // 4, lambda value: len(value) + _SPARE)
 
 
 def render(snapshot: Snapshot, path: str, *, urls: Urls, options: Options = Options()) -> Rendered:  # noqa: B008
-    """A document as HTML. Raises DocumentNotFound, NotADocument, LimitExceeded."""
+    """Render a document as HTML. Raises DocumentNotFound, NotADocument, LimitExceeded."""
     blob = snapshot.blob(path)
     return _rendered.get(
         (snapshot.tree, path, urls, options), lambda: _render(snapshot, path, blob, urls, options)
@@ -73,48 +60,47 @@ def render(snapshot: Snapshot, path: str, *, urls: Urls, options: Options = Opti
 def _render(snapshot: Snapshot, path: str, blob: str, urls: Urls, options: Options) -> Rendered:
     document = snapshot.document(path)
     rules = snapshot.config.links
-    key = (blob, path, rules.dialect, rules.wiki, options)
-    written = _written.get(key, lambda: _write(document, snapshot, options))
-    destinations = Destinations(PageWorld(snapshot, document), path, urls, document, is_page=True)
-    html = sanitizing.as_shown(rewrite(written.html, destinations, keeps_ids=True))
-    html = fill(html, written.placeholder, written.formulas)
-    return Rendered(
-        html,
-        document.title,
-        any(entry.id == PREAMBLE for entry in written.outline),
-        written.outline,
-        written.is_cut,
-        (*written.notes, *sorted(destinations.notes)),
-    )
-
-
-def _write(document: Document, snapshot: Snapshot, options: Options) -> _Written:
-    begin, end = document.front_matter_end, _end(document)
-    text = document.text(begin, end).removeprefix("\ufeff")
-    rules = snapshot.config.links
+    features = Features(rules.wiki, options.math and math.is_installed())
+    end = _end(document)
+    text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
+    page = _pages.get((blob, features), lambda: _read(text, features))
     marks = Marks(document, rules.dialect)
-    placeholder = _placeholder()
-    is_cut, notes = end < len(document.data), []
-    try:
-        page = read_page(text, Features(rules.wiki, options.math and math.is_installed()))
-        found = write_html(
-            page,
-            mark=marks.mark,
-            is_dropped=marks.is_dropped,
-            placeholder=placeholder,
-            mermaid=options.mermaid,
-        )
-        is_cut = is_cut or page.is_cut
-        html, is_plain = _canonical(found, text)
-        is_plain = is_plain or found.is_plain
-    except LimitExceeded:
-        html, found, is_plain = _plain(text), Written("", (), True, False), True
+    destinations = Destinations(PageWorld(snapshot, document), path, urls, document, is_page=True)
+    context = PageContext(destinations, marks, has_mermaid=options.mermaid)
+    html, is_plain = _write(page, text, context)
+    is_cut = end < len(document.data) or (page is not None and page.is_cut)
+    notes = []
     if is_cut:
         notes.append("The end of this document is not shown, because it is too long for a page.")
     if is_plain:
         notes.append("Part of this document is shown as it is written, because it has too many parts.")
-    formulas = tuple(math.as_shown(found.formulas))
-    return _Written(html, formulas, placeholder, tuple(marks.outline), is_cut, tuple(notes))
+    return Rendered(
+        html,
+        document.title,
+        any(entry.id == PREAMBLE for entry in marks.outline),
+        tuple(marks.outline),
+        is_cut,
+        (*notes, *sorted(destinations.notes)),
+    )
+
+
+def _read(text: str, features: Features, definitions: dict[str, str] | None = None) -> Page | None:
+    """Read a text; None stands for one of too many blocks."""
+    try:
+        return read_page(text, features, definitions)
+    except LimitExceeded:
+        return None
+
+
+def _write(page: Page | None, text: str, context: PageContext) -> tuple[str, bool]:
+    """Write a page as safe HTML. Return True with it if some of it is shown as its source."""
+    if page is not None:
+        found = write_html(page, context)
+        has_math = page.features.math
+        html = sanitize(found.html, context.addresses, has_ids=context.has_ids, math=has_math)
+        if len(html) <= _MAX_HTML:
+            return html, found.is_plain
+    return f"<pre>{escape(text, quote=False)}</pre>", True
 
 
 def _end(document: Document) -> int:
@@ -127,25 +113,6 @@ def _end(document: Document) -> int:
     if end > (begin + most) // 2:
         return end
     return document.data.rfind(b"\n", begin, most) + 1 or most
-
-
-def _canonical(found: Written, text: str) -> tuple[str, bool]:
-    """The HTML in canonical form, and whether it is the source instead."""
-    html = sanitizing.as_written(found.html)
-    if found.has_html:
-        # Without elements that are not allowed, such as `<button>`, others may stand where HTML has no place
-        # for them: read again, what follows sees them where a browser would put them.
-        html = sanitizing.as_written(html)
-    return (_plain(text), True) if len(html) > _MAX_HTML else (html, False)
-
-
-def _plain(text: str) -> str:
-    return f"<pre>{escape(text, quote=False)}</pre>"
-
-
-def _placeholder() -> str:
-    """What nobody could have written into a document."""
-    return f"formula-{secrets.token_hex(12)}-"
 
 
 def render_text(
@@ -205,14 +172,8 @@ def _without_ids(
     path: str,
     definitions: dict[str, str] | None = None,
 ) -> str:
-    def unmarked(line: int) -> Mark | None:
-        return None
-
-    try:
-        found = write_html(read_page(text.removeprefix("\ufeff"), features, definitions), mark=unmarked)
-        html, _ = _canonical(found, text)
-    except LimitExceeded:
-        html = _plain(text)
+    text = text.removeprefix("\ufeff")
     world = PageWorld(snapshot) if snapshot else None
     destinations = Destinations(world, path, urls, None, is_page=False)
-    return sanitizing.as_shown(rewrite(html, destinations, keeps_ids=False))
+    html, _ = _write(_read(text, features, definitions), text, PageContext(destinations, None))
+    return html

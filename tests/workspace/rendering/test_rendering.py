@@ -16,6 +16,7 @@ from workspace.rendering.rendering import MAX_BYTES
 from workspace.snapshot import DocumentNotFound, Snapshot
 
 URLS = PlainUrls()
+REL = ' rel="noopener noreferrer nofollow"'
 GUIDE = """---
 title: Meta
 ---
@@ -80,8 +81,8 @@ def test_no_such_document(repo: Repo) -> None:
 def test_a_section_knows_the_definitions_of_its_document(repo: Repo) -> None:
     html = render_section(read(repo), "guide.md", "setup", urls=URLS)
     assert html == (
-        '<h2>Setup</h2>\n<p>See <a href="/doc/other.md#a">other</a> and '
-        '<a href="/doc/guide.md#use/errors">errors</a>.</p>\n'
+        f'<h2>Setup</h2>\n<p>See <a href="/doc/other.md#a"{REL}>other</a> and '
+        f'<a href="/doc/guide.md#use/errors"{REL}>errors</a>.</p>\n'
     )
     assert render_section(read(repo), "guide.md", "gone", urls=URLS) == ""
 
@@ -89,23 +90,22 @@ def test_a_section_knows_the_definitions_of_its_document(repo: Repo) -> None:
 def test_words_have_line_breaks_and_links(repo: Repo) -> None:
     words = "One [a](other.md#a)\ntwo <a id=x></a>[^1]\n\n[^1]: x"
     html = render_text(words, urls=URLS, snapshot=read(repo), base_path="guide.md")
-    assert '<a href="/doc/other.md#a">a</a><br>\ntwo' in html
+    assert f'<a href="/doc/other.md#a"{REL}>a</a><br>\ntwo' in html
     assert " id=" not in html
     assert problems(html) == []
-    assert render_text("[a](other.md)", urls=URLS) == "<p><a>a</a></p>\n"
+    assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL}>a</a></p>\n"
 
 
 def test_what_was_rendered_is_kept_until_a_target_is_gone(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": "[b](b.md)\n", "b.md": "# B\n"})
     before = render(read(repo), "a.md", urls=URLS)
     assert render(read(repo), "a.md", urls=URLS) is before
-    assert (
-        render(read(repo), "a.md", urls=PlainUrls("v1")).html == '<p><a href="/doc/b.md?ref=v1">b</a></p>\n'
-    )
+    at_ref = render(read(repo), "a.md", urls=PlainUrls("v1")).html
+    assert at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL}>b</a></p>\n'
     repo.git("rm", "-q", "b.md")
     repo.commit({}, "Removed")
     after = render(read(repo), "a.md", urls=URLS)
-    assert after.html == '<p><a class="broken" title="There is no such file">b</a></p>\n'
+    assert after.html == f'<p><a class="broken" title="There is no such file"{REL}>b</a></p>\n'
 
 
 def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_document_of_very_many_lines_is_cut(tmp_path: Path, monkeypatch: pytes
     )
     whole, cut = (render(read(repo), path, urls=URLS) for path in ("all.md", "cut.md"))
     assert (whole.is_cut, cut.is_cut) == (False, True)
-    assert whole.html == cut.html == "<hr>" * 50
+    assert whole.html == cut.html == "<hr>\n" * 50
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,8 @@ def test_a_document_of_very_many_lines_is_cut(tmp_path: Path, monkeypatch: pytes
         pytest.param("$a" * 30_000, id="formulas that never end"),
         pytest.param("http://a.b" + ")" * 90_000, id="an address of parentheses"),
         pytest.param("http://a.b" + "&a;)" * 20_000, id="an address of what ends one"),
+        pytest.param("http://a/(" * 45_000, id="addresses in each other"),
+        pytest.param("www." * 100_000, id="an address of beginnings"),
         pytest.param('<a id="x"></a>\n\n## H\n' * 1_000, id="one anchor of many headings"),
     ],
 )

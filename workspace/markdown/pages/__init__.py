@@ -1,15 +1,27 @@
-"""A text as HTML for a page: CommonMark and what GitHub adds to it. What comes out is not safe by itself.
+"""Read a text and write it as HTML for a page: CommonMark and what GitHub adds. It is not safe yet.
 
-reading      blocks, then inline Markdown, within bounds
-additions    alerts, tasks and headings, told from their blocks
+reading      one parser of markdown-it-py, within bounds
+additions    alerts, tasks and headings, read from their blocks
 autolinks    addresses that stand in a text without marks
 wiki, math   `[[Page]]` and `$formulas$`, where they are turned on
-html         tokens written as HTML
+html         the rules of the renderer
 raw_html     raw HTML, as it is passed on
 """
 
-from workspace.markdown.pages.html import Formula, Mark, Written, fragment_of, write_html
-from workspace.markdown.pages.reading import Features, read_page
+from workspace.markdown.pages.html import Context, Mark, Written, fragment_of, write_html
+from workspace.markdown.pages.raw_html import SHOWN
+from workspace.markdown.pages.reading import Features, Page, read_page
 from workspace.markdown.pages.wiki import WIKI_SCHEME
 
-__all__ = ["WIKI_SCHEME", "Features", "Formula", "Mark", "Written", "fragment_of", "read_page", "write_html"]
+__all__ = [
+    "SHOWN",
+    "WIKI_SCHEME",
+    "Context",
+    "Features",
+    "Mark",
+    "Page",
+    "Written",
+    "fragment_of",
+    "read_page",
+    "write_html",
+]

@@ -1,4 +1,4 @@
-"""What GitHub adds to blocks: alerts, task lists; and headings without their anchors."""
+"""Read what GitHub adds to blocks: alerts, task lists; and headings without their anchors."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 
 
 def add_to_blocks(tokens: list[Token]) -> None:
-    """Marks alerts and tasks in their `meta`, and takes their marks and the anchors of headings off the text.
+    """Mark alerts and tasks, and take their marks and the anchors of headings off the text.
 
-    A quotation that is an alert has `alert`, a list item that is a task `done`, and its list `tasks`.
+    In its `meta` a quotation that is an alert has `alert`, a list item that is a task `done`. The library's
+    own rules for both read what follows the mark as blocks: a page would have headings without addresses.
     """
     lists: list[Token] = []
     for position, token in enumerate(tokens):
@@ -45,7 +46,9 @@ def add_to_blocks(tokens: list[Token]) -> None:
                 lists.pop()
             case "list_item_open":
                 if _read_task(tokens, position) and lists:
-                    lists[-1].meta["tasks"] = True
+                    lists[-1].attrSet("class", "task-list")
+            case "th_open" | "td_open":
+                _align(token)
 
 
 def _hide_lists_below(tokens: list[Token], position: int) -> None:
@@ -76,13 +79,11 @@ def _read_alert(tokens: list[Token], position: int) -> None:
     inline.content = rest
     if not rest:
         tokens[position + 1].hidden = tokens[position + 3].hidden = True
-    tokens[position].meta["alert"] = found[1].lower()
-    level = 0
-    for token in tokens[position:]:
-        level += token.nesting if token.type.startswith("blockquote_") else 0
-        if not level:
-            token.meta["alert"] = found[1].lower()
-            return
+    quotation, kind = tokens[position], found[1].lower()
+    quotation.meta["alert"] = kind
+    quotation.attrSet("class", f"alert alert-{kind}")
+    end = next(token for token in tokens[position:] if token.type == "blockquote_close" and not token.level)
+    quotation.tag = end.tag = "div"
 
 
 def _read_task(tokens: list[Token], position: int) -> bool:
@@ -94,4 +95,12 @@ def _read_task(tokens: list[Token], position: int) -> bool:
         return False
     inline.content = inline.content[found.end() :]
     tokens[position].meta["done"] = found[1] != " "
+    tokens[position].attrSet("class", "task-list-item")
     return True
+
+
+def _align(token: Token) -> None:
+    """Say how a cell is aligned without a style, which no page allows."""
+    style = str(token.attrs.pop("style", ""))
+    if style:
+        token.attrSet("align", style.removeprefix("text-align:"))

@@ -1,248 +1,298 @@
-"""Tokens written as HTML. Destinations stand in it as the author wrote them, raw HTML as it came."""
+"""Write a page as HTML by markdown-it-py's renderer, with rules of our own where a page differs.
+
+What comes out is not safe by itself: raw HTML is passed on, and addresses are what `Context` makes of them.
+"""
 
 from __future__ import annotations
 
 import re
-from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from html import escape, unescape
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote
 
 from workspace.markdown.pages.additions import ALERTS
 from workspace.markdown.pages.raw_html import MAX_TAGS, passed_on, tags_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
+    from markdown_it.utils import EnvType, OptionsDict
 
     from workspace.markdown.pages.reading import Page
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
-_ALIGNMENT = re.compile(r"text-align:(left|center|right)")
 # More names of one place are no names that a person gave it.
 _MAX_ALIASES = 20
+# A tag that has an address, or a checkbox. The address of a longer one is taken away by the sanitizer.
+_RAW_TAG = re.compile(
+    r"<(?:(/a)\b[^>]{0,100}|(a|img|input)(?=[\s/])((?:[^<>\"']|\"[^\"]{0,4000}\"|'[^']{0,4000}'){0,4000}))>",
+    re.IGNORECASE,
+)
+_RAW_ATTRIBUTE = re.compile(r"([^\s\"'<>/=]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?")
 
 
 class Mark(NamedTuple):
-    """How a heading is found: its id, the further names of its place, and what it is called."""
+    """Name a heading: its id, the further names of its place, and what it is called."""
 
     id: str
     aliases: tuple[str, ...]
     label: str
 
 
-class Formula(NamedTuple):
-    """A formula and whether it stands by itself."""
+class Context(Protocol):
+    """Decide what depends on the document or on the page around the text. Lines count from 0 in the text."""
 
-    source: str
-    is_block: bool
+    @property
+    def has_ids(self) -> bool:
+        """Return False if the HTML may stand on a page several times, so that nothing leads to its parts."""
+        ...
+
+    @property
+    def has_mermaid(self) -> bool:
+        """Return True if diagrams are marked for the page to draw."""
+        ...
+
+    def mark(self, line: int) -> Mark | None:
+        """Return the names of the heading on a line, None if it has none."""
+        ...
+
+    def is_dropped(self, line: int) -> bool:
+        """Return True if the block that begins on a line is not shown."""
+        ...
+
+    def open_link(self, attributes: dict[str, str]) -> str:
+        """Return the tag that begins a link, whose `href` is as its author wrote it."""
+        ...
+
+    def close_link(self) -> str:
+        """Return the tag that ends a link."""
+        ...
+
+    def image(self, attributes: dict[str, str]) -> str:
+        """Return an image, whose `src` is as its author wrote it."""
+        ...
+
+    def formula(self, source: str, *, is_block: bool) -> str:
+        """Return a formula as HTML."""
+        ...
 
 
 class Written(NamedTuple):
-    """HTML, the formulas that its placeholders stand for, and whether raw HTML became text for its length.
-
-    `has_html` tells of raw HTML in it.
-    """
+    """Hold HTML, and whether raw HTML in it became text because there was too much of it."""
 
     html: str
-    formulas: tuple[Formula, ...]
     is_plain: bool
-    has_html: bool
 
 
-def write_html(
-    page: Page,
-    *,
-    mark: Callable[[int], Mark | None],
-    is_dropped: Callable[[int], bool] = lambda line: False,
-    placeholder: str = "",
-    mermaid: bool = False,
-) -> Written:
-    """A page as HTML.
+class _State:
+    """Keep what the rules of one page have in common."""
 
-    `mark` tells how the heading on a line is found, `is_dropped` whether a block that begins there is not
-    shown; lines count from 0 in the text that was read. `placeholder` begins what stands for a formula.
-    """
-    writer = _Writer(page, mark, is_dropped, placeholder, mermaid)
-    writer.write(page.tokens)
-    return Written("".join(writer.out), tuple(writer.formulas), writer.tags > MAX_TAGS, writer.tags > 0)
-
-
-class _Writer:
-    def __init__(
-        self,
-        page: Page,
-        mark: Callable[[int], Mark | None],
-        is_dropped: Callable[[int], bool],
-        placeholder: str,
-        mermaid: bool,
-    ) -> None:
-        self.out: list[str] = []
-        self.formulas: list[Formula] = []
+    def __init__(self, context: Context, *, has_math: bool) -> None:
+        self.context, self.has_math = context, has_math
+        self.mark: Mark | None = None
         self.tags = 0
-        self._features = page.features
-        self._mark, self._is_dropped = mark, is_dropped
-        self._placeholder, self._mermaid = placeholder, mermaid
 
-    def write(self, tokens: list[Token]) -> None:
-        """Writes blocks."""
-        out, heading = self.out, None
-        skipped_to = -1
-        for position, token in enumerate(tokens):
-            if position <= skipped_to:
-                continue
-            match token.type:
-                case "inline":
-                    self._inline(token.children or [])
-                case "heading_open":
-                    heading = self._mark(token.map[0]) if token.map else None
-                    self._heading(token.tag, heading)
-                case "heading_close":
-                    if heading:
-                        out.append(
-                            f' <a class="anchor" href="#{escape(fragment_of(heading.id))}"'
-                            f' aria-label="Link to {escape(heading.label)}"></a>'
-                        )
-                    out.append(f"</{token.tag}>\n")
-                case "paragraph_open" if token.map and not token.level and self._is_dropped(token.map[0]):
-                    skipped_to = position + 2
-                case "html_block":
-                    if not (token.map and self._is_dropped(token.map[0])):
-                        out.append(self._raw(token.content))
-                case "fence" | "code_block":
-                    self._code(token)
-                case _:
-                    self._block(token)
 
-    def _heading(self, tag: str, mark: Mark | None) -> None:
-        if mark is None:
-            self.out.append(f"<{tag}>")
-            return
-        self.out.append(f'<{tag} id="{escape(mark.id)}">')
-        self.out += (f'<a id="{escape(name)}"></a>' for name in mark.aliases[:_MAX_ALIASES])
+class _Call(NamedTuple):
+    """Point a rule to its token: the arguments that the renderer calls it with."""
 
-    def _block(self, token: Token) -> None:
-        out = self.out
-        match token.type:
-            case "paragraph_open" | "paragraph_close" if token.hidden:
-                if token.nesting < 0:
-                    out.append("\n")
-            case "blockquote_open" if "alert" in token.meta:
-                kind = token.meta["alert"]
-                out.append(f'<div class="alert alert-{kind}">\n<p class="alert-title">{ALERTS[kind]}</p>\n')
-            case "blockquote_close" if "alert" in token.meta:
-                out.append("</div>\n")
-            case "bullet_list_open" | "ordered_list_open":
-                start = token.attrs.get("start")
-                tasks = ' class="task-list"' if token.meta.get("tasks") else ""
-                begin = "" if start is None else f' start="{int(start)}"'
-                out.append(f"<{token.tag}{tasks}{begin}>\n")
-            case "list_item_open" if "done" in token.meta:
-                checked = " checked" if token.meta["done"] else ""
-                out.append(f'<li class="task-list-item"><input type="checkbox" disabled{checked}> ')
-            case "th_open" | "td_open":
-                side = _ALIGNMENT.fullmatch(str(token.attrs.get("style", "")))
-                out.append(f'<{token.tag} align="{side[1]}">' if side else f"<{token.tag}>")
-            case "footnote_block_open":
-                out.append('<section class="footnotes">\n<ol>\n')
-            case "footnote_block_close":
-                out.append("</ol>\n</section>\n")
-            case "footnote_open":
-                name = _footnote(token)
-                out.append(f'<li id="fn-{name}"><a id="user-content-fn-{name}"></a>')
-            case "footnote_close":
-                out.append("</li>\n")
-            case "footnote_anchor":
-                out.append(
-                    f' <a class="footnote-backref" href="#{escape(fragment_of(_reference(token)))}"'
-                    ' aria-label="Back to the text">↩</a>'
-                )
-            case _ if token.tag:
-                out.append(f"<{token.tag}>" if token.nesting >= 0 else f"</{token.tag}>\n")
+    renderer: RendererHTML
+    tokens: Sequence[Token]
+    position: int
+    options: OptionsDict
+    env: EnvType
 
-    def _code(self, token: Token) -> None:
-        language = (token.info.split() or [""])[0].lower()
-        if language == "mermaid" and self._mermaid:
-            self.out.append(f'<pre class="mermaid">{escape(token.content, quote=False)}</pre>\n')
-        elif language == "math" and self._features.math:
-            self._formula(token.content, is_block=True)
-        else:
-            known = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
-            # HTML §13.1.2.5: the first line end in a `pre` does not count.
-            self.out.append(f"<pre><code{known}>{escape(token.content, quote=False)}</code></pre>\n")
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
 
-    def _formula(self, source: str, *, is_block: bool) -> None:
-        self.out.append(f"{self._placeholder}{len(self.formulas)}.")
-        self.formulas.append(Formula(source, is_block))
+    @property
+    def state(self) -> _State:
+        state: _State = self.env["state"]
+        return state
 
-    def _raw(self, html: str) -> str:
-        """Raw HTML; as text, once a page has more of it than is read."""
-        self.tags += tags_in(html)
-        return passed_on(html) if self.tags <= MAX_TAGS else escape(html, quote=False)
+    @property
+    def context(self) -> Context:
+        return self.state.context
 
-    def _inline(self, children: list[Token]) -> None:
-        out = self.out
-        for token in children:
-            match token.type:
-                case "text":
-                    out.append(escape(token.content, quote=False))
-                case "softbreak":
-                    out.append("<br>\n" if self._features.breaks else "\n")
-                case "hardbreak":
-                    out.append("<br>\n")
-                case "code_inline":
-                    out.append(f"<code>{escape(token.content, quote=False)}</code>")
-                case "link_open":
-                    out.append(f'<a href="{escape(str(token.attrs.get("href", "")))}"{_title(token)}>')
-                case "image":
-                    source, words = str(token.attrs.get("src", "")), _words(token.children or [])
-                    out.append(f'<img src="{escape(source)}" alt="{escape(words)}"{_title(token)}>')
-                case "html_inline":
-                    out.append(self._raw(token.content))
-                case "footnote_ref":
-                    target = escape(fragment_of(f"fn-{token.meta['label']}"))
-                    own = escape(_reference(token))
-                    number = int(token.meta["id"]) + 1
-                    out.append(
-                        f'<sup><a class="footnote-ref" id="{own}" href="#{target}"'
-                        f' aria-label="Footnote {number}">{number}</a></sup>'
-                    )
-                case "math":
-                    self._formula(token.content, is_block=token.markup == "$$")
-                case _ if token.tag:
-                    out.append(f"<{token.tag}>" if token.nesting >= 0 else f"</{token.tag}>")
+    def default(self) -> str:
+        """Write the token as the library does."""
+        return self.renderer.renderToken(self.tokens, self.position, self.options, self.env)
+
+
+def write_html(page: Page, context: Context) -> Written:
+    """Write a page as HTML."""
+    state = _State(context, has_math=page.features.math)
+    html = page.parser.renderer.render(_shown(page.tokens, context), page.parser.options, {"state": state})
+    return Written(str(html), state.tags > MAX_TAGS)
+
+
+def _shown(tokens: Sequence[Token], context: Context) -> list[Token]:
+    """Return the tokens without the blocks that are not shown."""
+    shown: list[Token] = []
+    skipped_to = -1
+    for position, token in enumerate(tokens):
+        is_top = token.type in ("paragraph_open", "html_block") and not token.level
+        if is_top and token.map and context.is_dropped(token.map[0]):
+            skipped_to = position + (2 if token.nesting else 0)
+        if position > skipped_to:
+            shown.append(token)
+    return shown
+
+
+def add_render_rules(parser: MarkdownIt) -> None:
+    """Give a parser the rules by which its renderer writes a page."""
+
+    def add(name: str, rule: Callable[[_Call], str]) -> None:
+        parser.add_render_rule(name, lambda *arguments: rule(_Call(*arguments)))
+
+    for name, rule in _RULES.items():
+        add(name, rule)
+
+
+def write_checkbox(*, is_done: bool) -> str:
+    """Write a task's box. It needs words of its own for a screen reader."""
+    checked, label = (' checked=""', "Done") if is_done else ("", "To do")
+    return f'<input type="checkbox" disabled=""{checked} aria-label="{label}">'
+
+
+def _heading_open(call: _Call) -> str:
+    token = call.token
+    mark = call.state.mark = call.context.mark(token.map[0]) if token.map else None
+    if mark is None:
+        return f"<{token.tag}>"
+    aliases = (f'<a id="{escape(name)}"></a>' for name in mark.aliases[:_MAX_ALIASES])
+    return f'<{token.tag} id="{escape(mark.id)}">{"".join(aliases)}'
+
+
+def _heading_close(call: _Call) -> str:
+    end, mark = call.default(), call.state.mark
+    if mark is None:
+        return end
+    href, label = escape(fragment_of(mark.id)), escape(mark.label)
+    return f' <a class="anchor" href="#{href}" aria-label="Link to {label}"></a>{end}'
+
+
+def _blockquote_open(call: _Call) -> str:
+    begin, kind = call.default(), call.token.meta.get("alert")
+    return f'{begin}<p class="alert-title">{ALERTS[kind]}</p>\n' if kind else begin
+
+
+def _list_item_open(call: _Call) -> str:
+    begin, is_done = call.default(), call.token.meta.get("done")
+    return begin if is_done is None else f"{begin}{write_checkbox(is_done=is_done)} "
+
+
+def _fence(call: _Call) -> str:
+    token, context = call.token, call.context
+    language = (token.info.split() or [""])[0].lower()
+    if language == "mermaid" and context.has_mermaid:
+        return f'<pre class="mermaid">{escape(token.content)}</pre>\n'
+    if language == "math" and call.state.has_math:
+        return context.formula(token.content, is_block=True)
+    known = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
+    return f"<pre><code{known}>{escape(token.content)}</code></pre>\n"
+
+
+def _math(call: _Call) -> str:
+    token = call.token
+    return call.context.formula(token.content, is_block=token.markup == "$$")
+
+
+def _raw_html(call: _Call) -> str:
+    """Pass on raw HTML, its links and images resolved; as text, once a page has too much of it."""
+    html, context = call.token.content, call.context
+    call.state.tags += tags_in(html)
+    if call.state.tags > MAX_TAGS:
+        return escape(html)
+
+    def resolved(found: re.Match[str]) -> str:
+        if found[1]:
+            return context.close_link()
+        attributes: dict[str, str] = {}
+        for name, *values in _RAW_ATTRIBUTE.findall(found[3]):
+            attributes.setdefault(name.lower(), unescape("".join(values)))
+        match found[2].lower():
+            case "a":
+                return context.open_link(attributes)
+            case "img":
+                return context.image(attributes)
+            case _:
+                return write_checkbox(is_done="checked" in attributes)
+
+    return _RAW_TAG.sub(resolved, passed_on(html))
+
+
+def _link_open(call: _Call) -> str:
+    return call.context.open_link({name: str(value) for name, value in call.token.attrItems()})
+
+
+def _link_close(call: _Call) -> str:
+    return call.context.close_link()
+
+
+def _image(call: _Call) -> str:
+    attributes = {name: str(value) for name, value in call.token.attrItems()}
+    words = call.renderer.renderInlineAsText(call.token.children, call.options, call.env)
+    return call.context.image(attributes | {"alt": words})
+
+
+def _footnote_ref(call: _Call) -> str:
+    token = call.token
+    number = int(token.meta["id"]) + 1
+    if not call.context.has_ids:
+        return f'<sup><a aria-label="Footnote {number}">{number}</a></sup>'
+    target, own = fragment_of(f"fn-{token.meta['label']}"), _reference(token)
+    return (
+        f'<sup><a class="footnote-ref" id="{escape(own)}" href="#{escape(target)}"'
+        f' aria-label="Footnote {number}">{number}</a></sup>'
+    )
+
+
+def _footnote_block_open(call: _Call) -> str:
+    return '<section class="footnotes">\n<ol>\n'
+
+
+def _footnote_open(call: _Call) -> str:
+    name = escape(str(call.token.meta["label"]))
+    return f'<li id="fn-{name}"><a id="user-content-fn-{name}"></a>'
+
+
+def _footnote_anchor(call: _Call) -> str:
+    if not call.context.has_ids:
+        return ' <a aria-label="Back to the text">↩</a>'
+    href = escape(fragment_of(_reference(call.token)))
+    return f' <a class="footnote-backref" href="#{href}" aria-label="Back to the text">↩</a>'
+
+
+_RULES = {
+    "heading_open": _heading_open,
+    "heading_close": _heading_close,
+    "blockquote_open": _blockquote_open,
+    "list_item_open": _list_item_open,
+    "fence": _fence,
+    "html_block": _raw_html,
+    "html_inline": _raw_html,
+    "link_open": _link_open,
+    "link_close": _link_close,
+    "image": _image,
+    "math": _math,
+    "footnote_ref": _footnote_ref,
+    "footnote_block_open": _footnote_block_open,
+    "footnote_open": _footnote_open,
+    "footnote_anchor": _footnote_anchor,
+}
 
 
 def fragment_of(name: str) -> str:
-    """A name as the fragment of an address."""
+    """Return a name as the fragment of an address."""
     return quote(name, safe="/-._~!$&'(*)+,;=:@")
 
 
-def _title(token: Token) -> str:
-    title = token.attrs.get("title")
-    return f' title="{escape(str(title))}"' if title else ""
-
-
-def _words(children: list[Token]) -> str:
-    """What an image's description says, without marks."""
-    words: list[str] = []
-    for token in children:
-        if token.type in ("text", "code_inline", "text_special"):
-            words.append(token.content)
-        elif token.type == "image":
-            words.append(_words(token.children or []))
-        elif token.type in ("softbreak", "hardbreak"):
-            words.append(" ")
-        elif token.type == "math":
-            words.append(f"{token.markup}{token.content}{token.markup}")
-    return "".join(words)
-
-
-def _footnote(token: Token) -> str:
-    return escape(str(token.meta["label"]))
-
-
 def _reference(token: Token) -> str:
-    """The name of a place that refers to a footnote: the first of them, or one that is numbered."""
+    """Return the name of a place that refers to a footnote: the first of them, or one that is numbered."""
     number = int(token.meta["subId"]) + 1
     return f"fnref-{token.meta['label']}" + (f"-{number}" if number > 1 else "")

@@ -1,4 +1,8 @@
-"""Formulas: `$x$` within a line of text, `$$x$$` for one by itself."""
+"""Read formulas: `$x$` within a line of text, `$$x$$` for one by itself.
+
+The rules of `mdit_py_plugins.dollarmath` find no formula at the beginning of a text that ends in a digit, run
+on into other list items, and take time that grows with the square of their number.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _FORMULA = re.compile(
 
 
 def read_math(state: StateInline, silent: bool) -> bool:
-    """The rule of the inline parser."""
+    """Read a formula, as a rule of the inline parser."""
     if state.src[state.pos] != "$":
         return False
     found = _FORMULA.match(state.src, state.pos, state.posMax)
