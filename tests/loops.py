@@ -1,0 +1,65 @@
+"""Cases of a test that are one item: the run of an item costs more than most cases do."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+Test = Callable[..., None]
+
+
+def loop_over(
+    names: str | Sequence[str],
+    cases: Iterable[Any],
+    *,
+    ids: Iterable[str] | Callable[[Any], object] | None = None,
+) -> Callable[[Test], Test]:
+    """Call a test once for each case, in one item; the arguments are those of `parametrize`.
+
+    All cases are tried. The error of the first that failed is raised, with notes that name each that failed.
+    The cases share what the fixtures gave, but for `tmp_path`, of which each has a folder of its own.
+    """
+    given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    is_single = len(given) == 1 and isinstance(names, str)
+    values = [(case,) if is_single else tuple(case) for case in cases]
+    assert values, f"there are no cases of {', '.join(given)}"
+    assert all(len(case) == len(given) for case in values), f"each case must have {len(given)} values"
+    named = ids if ids is None or callable(ids) else list(ids)
+
+    def title(number: int) -> str:
+        if named is None or callable(named):
+            parts = (value if named is None else named(value) for value in values[number])
+            return ", ".join(part if isinstance(part, str) else repr(part) for part in parts)[:400]
+        return named[number]
+
+    def decorate(test: Test) -> Test:
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            folder: Path | None = fixtures.get("tmp_path")
+            failed: list[tuple[int, Exception]] = []
+            for number, case in enumerate(values):
+                if folder is not None:
+                    fixtures["tmp_path"] = folder / str(number)
+                    fixtures["tmp_path"].mkdir()
+                try:
+                    test(**fixtures, **dict(zip(given, case, strict=True)))
+                except Exception as error:
+                    failed.append((number, error))
+            if failed:
+                first = failed[0][1]
+                for number, error in failed:
+                    reason = "" if error is first else f": {type(error).__name__}: {error}"[:400]
+                    first.add_note(f"case {number} ({title(number)}){reason}")
+                raise first
+
+        signature = inspect.signature(test)
+        missing = [name for name in given if name not in signature.parameters]
+        assert not missing, f"{test.__name__} does not take {', '.join(missing)}"
+        rest = [parameter for name, parameter in signature.parameters.items() if name not in given]
+        run.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
