@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.addresses import (
     AmbiguousAddress,
@@ -38,7 +39,7 @@ def shown(document: Document) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-@pytest.mark.parametrize("case", read_cases("addresses.md"))
+@loop_over("case", read_cases("addresses.md"))
 def test_the_addresses_of_a_document(case: Case) -> None:
     assert shown(Document.parse(case.data("document"), "notes/The-File.md")) == case.fences["sections"]
 
@@ -50,7 +51,7 @@ GUIDE = Document.parse(
 )
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("slug", "line"),
     [
         ("_preamble", 1),
@@ -114,7 +115,7 @@ def test_tasks() -> None:
         resolve_section(GUIDE, "setup[0]")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("address", "path", "fragment"),
     [
         ("a.md", "a.md", None),

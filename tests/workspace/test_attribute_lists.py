@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import time
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.workspace.documents import STYLE
 from workspace import markdown
 from workspace.addresses import resolve_section
@@ -189,8 +189,8 @@ def test_any_text_is_read_and_kept(text: str) -> None:
         assert all(text[name.start : name.end] == name.name for name in one.names)
 
 
-@pytest.mark.parametrize("size", [10_000, 40_000])
-@pytest.mark.parametrize("piece", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
+@loop_over("size", [10_000, 40_000])
+@loop_over("piece", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
 def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
     text = piece * (size // len(piece)) + "}"
     start = time.process_time()
@@ -199,7 +199,7 @@ def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
     assert len(read.words) + len(read.suffix) <= len(text)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("line", "names"),
     [
         ("{: #id }", ["id"]),

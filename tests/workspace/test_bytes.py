@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from templates import builtin_types
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import ODD, STYLE, documents, revised
 from workspace.addresses import PREAMBLE, AmbiguousAddress, resolve_section, split_address
@@ -37,8 +38,8 @@ FILE = "doc.md"
 PLAIN = b"# T\n\nWelcome.\n\n## One\n\nFirst.\n\n- [ ] task\n\n## Two\n\nSecond.\n"
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("place", range(0, len(PLAIN), 7))
+@loop_over("odd", ODD, ids=repr)
+@loop_over("place", range(0, len(PLAIN), 7))
 def test_odd_bytes_stay_where_they_are(odd: bytes, place: int) -> None:
     data = PLAIN[:place] + odd + PLAIN[place:]
     document = Document.parse(data, FILE)

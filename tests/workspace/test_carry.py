@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.documents import documents
 from workspace.addresses import task_address
@@ -17,7 +18,7 @@ from workspace.section_pairs import Evidence, SectionMatch
 pytestmark = pytest.mark.smoke
 
 
-@pytest.mark.parametrize("case", read_cases("carry.md"))
+@loop_over("case", read_cases("carry.md"))
 def test_an_address_is_carried(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     expected = [line.split(" -> ") for line in case.fences["carried"].splitlines()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.anchors import AnchorForm
 from workspace.config import InvalidConfig, LimitExceeded, WorkspaceConfig
 
@@ -26,7 +27,7 @@ def test_settings() -> None:
         config.limits.check_document("a.md", 5001)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("data", "field"),
     [
         (b"\xff", None),
@@ -60,7 +61,7 @@ def test_what_is_no_setting(data: bytes, field: str | None) -> None:
     assert len(caught.value.message) < 300
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "is_document"),
     [
         ("a.md", True),
@@ -123,7 +124,7 @@ def test_as_many_keys_and_characters_as_are_allowed() -> None:
     assert len(WorkspaceConfig.read(b"[taxonomy.%b]" % (b"k" * 64)).taxonomy) == 1
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("data", "field"),
     [
         *(
@@ -157,7 +158,7 @@ def test_what_is_no_key(data: bytes, field: str) -> None:
     assert len(caught.value.message) < 300
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "is_manifest"),
     [
         (".taxonomy.toml", True),

@@ -15,6 +15,7 @@ from index.matches import Matcher
 from index.page import Page
 from index.shown import Shown
 from index.snippets import snippet
+from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import STYLE, revised
 from tools.outline import sections_in_brief, sections_in_full, telling_titles
@@ -87,7 +88,7 @@ def grows_as_it_should(measure: Callable[[int], float], size: int) -> str | None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+@loop_over("make", NASTY.values(), ids=NASTY)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     read(make(10))
     assert grows_as_it_should(lambda size: read(make(size)), 4000) is None
@@ -150,7 +151,7 @@ USES: dict[str, Callable[[Document], object]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+@loop_over("make", NASTY.values(), ids=NASTY)
 def test_the_time_of_every_use_grows_with_size(make: Callable[[int], bytes]) -> None:
     wrong = {}
     for name, use in USES.items():
@@ -170,8 +171,8 @@ def test_nesting_does_not_overflow() -> None:
         assert resolve_task(document, "later[0]")
 
 
-@pytest.mark.parametrize("depth", [*range(1, 60, 7), 49, 50, 51, 99, 100, 101, 200])
-@pytest.mark.parametrize("mark", [b"- ", b"1. ", b"> ", b"> - ", b"- > "])
+@loop_over("depth", [*range(1, 60, 7), 49, 50, 51, 99, 100, 101, 200])
+@loop_over("mark", [b"- ", b"1. ", b"> ", b"> - ", b"- > "])
 def test_what_follows_deep_nesting_is_read(mark: bytes, depth: int) -> None:
     indented = b"".join(b" " * len(mark) * level + mark + b"a\n" for level in range(depth))
     for nested in (mark * depth + b"a\n", indented if b">" not in mark else b""):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.addresses import AmbiguousAddress, resolve_section
 from workspace.document import Document
 from workspace.links.names import find_place, names_of
@@ -16,14 +17,14 @@ from workspace.links.rules import Dialect
 WRITTEN = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
 
 
-@pytest.mark.parametrize("number", range(len(WRITTEN)))
+@loop_over("number", range(len(WRITTEN)))
 def test_address_of_the_first_version_names_its_section(number: int) -> None:
     document = Document.parse(WRITTEN[number]["document"].encode(), "a.md")
     found = {address: resolve_section(document, address).line for address in WRITTEN[number]["addresses"]}
     assert found == WRITTEN[number]["addresses"]
 
 
-@pytest.mark.parametrize("dialect", Dialect)
+@loop_over("dialect", Dialect)
 def test_link_by_an_address_of_the_first_version_leads_to_its_section(dialect: Dialect) -> None:
     document = Document.parse(WRITTEN[0]["document"].encode(), "a.md")
     for address, line in WRITTEN[0]["addresses"].items():

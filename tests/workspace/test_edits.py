@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
 from workspace.anchors import AnchorForm
 from workspace.document import Document
@@ -42,7 +43,7 @@ def perform(case: Case) -> tuple[bytes, dict[str, object]]:
     return document.data, dict(edit.answer)
 
 
-@pytest.mark.parametrize("case", CASES)
+@loop_over("case", CASES)
 def test_an_operation(case: Case) -> None:
     if "error" in case.fences:
         code, _, words = case.fences["error"].strip().partition(": ")

@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import OPERATIONS, files_of, planned
 from workspace.edits import CreateDocument, RemoveDocument
@@ -39,8 +38,8 @@ def with_endings(case: Case, ending: str) -> Case:
     return replace(case, fences=fences)
 
 
-@pytest.mark.parametrize("ending", ["\n", "␍\n"], ids=["LF", "CRLF"])
-@pytest.mark.parametrize("case", CASES)
+@loop_over("ending", ["\n", "␍\n"], ids=["LF", "CRLF"])
+@loop_over("case", CASES)
 def test_an_operation(case: Case, ending: str, tmp_path: Path) -> None:
     case = with_endings(case, ending)
     plan = planned(case, tmp_path / "repo")

@@ -15,6 +15,7 @@ import pygit2
 import pytest
 
 from tests import repositories
+from tests.loops import loop_over
 from workspace.git import DamagedRepository, GitReader, GitStore, Head, IndexFile, Signature, SplitIndex
 from workspace.git.repository import writing
 from workspace.opening import NotARepository, UnsupportedRepository, refused, unsupported
@@ -83,8 +84,8 @@ def test_a_circle_of_symbolic_refs_is_no_branch(tmp_path: Path) -> None:
     assert git.worktrees_of("main") == ()
 
 
-@pytest.mark.parametrize("text", ["", "garbage\n", "ref: \n"])
-@pytest.mark.parametrize("file", ["HEAD", "refs/heads/main"])
+@loop_over("text", ["", "garbage\n", "ref: \n"])
+@loop_over("file", ["HEAD", "refs/heads/main"])
 def test_a_damaged_ref_is_damage(tmp_path: Path, file: str, text: str) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
@@ -139,7 +140,7 @@ def test_a_branch_being_rebased_belongs_to_its_work_tree(tmp_path: Path) -> None
     assert git.worktrees_of("main") != ()
 
 
-@pytest.mark.parametrize("name", ["missing", "plain"])
+@loop_over("name", ["missing", "plain"])
 def test_no_repository(tmp_path: Path, name: str) -> None:
     (tmp_path / "plain").mkdir()
     with pytest.raises(NotARepository) as error:
@@ -147,7 +148,7 @@ def test_no_repository(tmp_path: Path, name: str) -> None:
     assert str(tmp_path) not in error.value.message + error.value.fix
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("options", "settings", "reason"),
     [
         (["--object-format=sha256"], {}, "SHA-256"),
@@ -251,8 +252,8 @@ def test_objects_are_written_as_git_writes_them(tmp_path: Path) -> None:
     assert repo.fsck() == ""
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("data", [b"", b"a", b"text " * 1000, random.Random(1).randbytes(5000)])
+@loop_over("packed", [False, True])
+@loop_over("data", [b"", b"a", b"text " * 1000, random.Random(1).randbytes(5000)])
 def test_a_blob_is_read_only_up_to_a_size(tmp_path: Path, data: bytes, packed: bool) -> None:
     repo = repositories.normal(tmp_path)
     repo.commit({"large": data})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from templates import builtin_types
+from tests.loops import loop_over
 from tests.repositories import Repo, bare, linked, normal, unborn
 from tests.workspace.interrupted import Interrupted
 from workspace.edits import AppendContent, CreateDocument
@@ -39,9 +40,9 @@ def is_refused(workspace: Workspace, kind: type[WorkspaceError], words: str) -> 
         assert str(workspace.git.common_dir) not in caught.value.message + caught.value.fix
 
 
-@pytest.mark.parametrize("read_first", [True, False])
-@pytest.mark.parametrize("branch", [None, "main"])
-@pytest.mark.parametrize("build", [normal, bare, unborn])
+@loop_over("read_first", [True, False])
+@loop_over("branch", [None, "main"])
+@loop_over("build", [normal, bare, unborn])
 def test_a_repository_that_is_moved_away_and_back(
     tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, read_first: bool
 ) -> None:

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests import repositories
+from tests.loops import loop_over
 from workspace.git import GitStore
 from workspace.publishing import Batch, Recovered, publish, recover
 from workspace.publishing.leftovers import Leftovers, leftovers
@@ -39,7 +38,7 @@ publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signat
 LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("call", "number", "locks", "committed"),
     [
         ("link", 1, (), False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
 from workspace import config, frontmatter, markdown
@@ -89,7 +90,7 @@ def test_a_call_is_refused_as_a_whole(snapshot: Snapshot) -> None:
         assert caught.value.details["limit"] == limit
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r", "\r\n"])
+@loop_over("ending", ["\n", "\r", "\r\n"])
 def test_a_text_of_too_many_lines_is_not_read(ending: str) -> None:
     Document.parse((ending * (markdown.MAX_LINES // 10)).encode())
     with pytest.raises(LimitExceeded) as caught:
@@ -109,7 +110,7 @@ LAUGHS = "a: &a0 [x, x]\n" + "".join(f"b{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for
 MERGES = "a: &a0 {k: v}\n" + "".join(f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 60))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "source",
     [LAUGHS, MERGES, "a: &a [*a]\n", "a: &a {b: *a}\n", "a: *b\n",
      "a: " + "[" * 60 + "]" * 60 + "\n", "a: " + "x" * 70_000 + "\n"],
@@ -126,9 +127,7 @@ def test_front_matter_that_never_ends_is_refused(source: str) -> None:
         frontmatter.set_keys(source, {"tags": ["a"]}, "\n")
 
 
-@pytest.mark.parametrize(
-    "value", ["0x" + "f" * 5000, "1" + ":10" * 3000, "0b" + "1" * 20_000, "1" * 5000, "1e999999"]
-)
+@loop_over("value", ["0x" + "f" * 5000, "1" + ":10" * 3000, "0b" + "1" * 20_000, "1" * 5000, "1e999999"])
 def test_a_number_that_cannot_be_shown_is_no_title_and_no_bug(value: str) -> None:
     document = Document.parse(
         f"---\ntitle: {value}\ntags: [{value}, b]\ntype: {value}\n---\n".encode(), "x.md"

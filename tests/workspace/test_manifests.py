@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.manifests import InvalidManifest, Manifest, read_manifest
 
 pytestmark = pytest.mark.smoke
@@ -49,7 +50,7 @@ def refused(text: str | bytes) -> InvalidManifest:
     return error
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "values"),
     [
         ("a.md", {"language": ("go",), "scope": ("b", "a"), "tags": ("one", "two")}),
@@ -77,7 +78,7 @@ def test_it_goes_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(read(EXAMPLE))) == read(EXAMPLE)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "line", "key", "reason"),
     [
         ("[metadata]\nlanguag = 'go'\n", 2, "languag", "is no key of the taxonomy"),

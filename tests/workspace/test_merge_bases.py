@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.history.streams import Made, history
 from workspace.git import DamagedRepository, GitReader, ShallowHistory
@@ -32,7 +33,7 @@ def made(parents: Sequence[Sequence[int]], late: Sequence[int] = ()) -> list[Mad
     ]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@loop_over("seed", range(4))
 def test_as_git_finds_them(tmp_path: Path, seed: int) -> None:
     """In random graphs with several roots, whose clocks are wrong in half of them."""
     chosen = random.Random(seed)
@@ -106,7 +107,7 @@ def test_a_shallow_clone_says_so_where_it_matters(tmp_path: Path) -> None:
         reader.merge_bases(ids[3], ids[5])
 
 
-@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+@loop_over("order", [("a", "b"), ("b", "a")])
 def test_where_a_shallow_clone_ends_is_an_ancestor_too(order: tuple[str, str]) -> None:
     # All of one second, so that the walk comes to either end first.
     commits = {id: _node(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}

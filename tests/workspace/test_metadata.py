@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document import Document
 from workspace.edits import SetMetadata
@@ -107,7 +108,7 @@ def test_a_value_stays_what_json_says_it_is() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("one", "other"), [(1, 1.0), (1, True), ({"a": 1}, {"a": True}), ([1], [1.0]), ({1: 0}, {True: 0})]
 )
 def test_values_of_other_types_are_not_the_same(one: object, other: object) -> None:
@@ -123,7 +124,7 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "metadata",
     [
         {},
@@ -164,10 +165,10 @@ def test_a_title_that_the_h1_hides_is_told() -> None:
     assert not edit.hints
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "value", ["a\n---\nb", " ---\nx", "x\n  ---  \n", {"k": "a\n---\nb"}, ["x\n---"], "x\n...\ny", "---"]
 )
-@pytest.mark.parametrize("before", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
+@loop_over("before", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
 def test_no_value_ends_the_front_matter(value: object, before: str) -> None:
     document = Document.parse(f"{before}# F\n".encode(), FILE)
     changed, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, STYLE)

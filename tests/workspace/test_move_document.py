@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import STYLE, files_of, planned
@@ -23,7 +24,7 @@ from workspace.workspace import Workspace
 pytestmark = pytest.mark.smoke
 
 
-@pytest.mark.parametrize("case", read_cases("move_document.md"))
+@loop_over("case", read_cases("move_document.md"))
 def test_what_follows_an_operation(case: Case, tmp_path: Path) -> None:
     done = planned(case, tmp_path / "repo")
     errors = [f"{step.error.code}: {step.error.message}" for step in done.steps if step.error]
@@ -181,7 +182,7 @@ def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: s
     assert [step.status.value for step in done.steps] == ["done", expected, expected]
 
 
-@pytest.mark.parametrize("new_path", ["readme.md", "new/place.md"])
+@loop_over("new_path", ["readme.md", "new/place.md"])
 def test_a_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"})
     workspace = Workspace.open(repo.path)

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
@@ -38,7 +39,7 @@ FORMS = (AnchorForm.BRACES, AnchorForm.BRACES)
 RULES = LinkRules()
 
 
-@pytest.mark.parametrize("case", read_cases("move_section.md"))
+@loop_over("case", read_cases("move_section.md"))
 def test_a_move(case: Case, tmp_path: Path) -> None:
     done = planned(case, tmp_path / "repo")
     [step] = done.steps

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from templates import builtin_types
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
@@ -43,13 +44,13 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", GOOD)
+@loop_over("path", GOOD)
 def test_good_paths_stay_as_they_are(path: str) -> None:
     assert check_path(path) == path
     assert check_path("./" + path) == path
 
 
-@pytest.mark.parametrize("path", BAD, ids=ascii)
+@loop_over("path", BAD, ids=ascii)
 def test_bad_paths_are_refused_with_a_reason(path: str) -> None:
     with pytest.raises(InvalidPath) as error:
         check_path(path)
@@ -95,9 +96,7 @@ def test_what_passes_is_a_file_of_its_own_below_the_workspace(path: str) -> None
     assert Path("/w").joinpath(checked).as_posix() == f"/w/{checked}"
 
 
-@pytest.mark.parametrize(
-    "name", ["a?.md", "a<b>.md", 'a"b.md', "a|b.md", "a*.md", "a\u202eb.md", "a\u200b.md"]
-)
+@loop_over("name", ["a?.md", "a<b>.md", 'a"b.md', "a|b.md", "a*.md", "a\u202eb.md", "a\u200b.md"])
 def test_a_name_that_a_person_gave_can_be_used_and_is_given_to_no_new_file(name: str) -> None:
     assert check_path(name) == name
     with pytest.raises(InvalidPath):

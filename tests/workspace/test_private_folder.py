@@ -17,6 +17,7 @@ import pytest
 from docyard.checkup.surroundings import check_surroundings
 from index.service import SearchIndex
 from tests import repositories
+from tests.loops import loop_over
 from tests.other_user import another_user
 from tests.repositories import Repo
 from tools.registry import Toolbox
@@ -132,7 +133,7 @@ def test_git_s_own_files_stay_readable(repo: Repo) -> None:
         assert stat.S_IMODE((repo.path / ".git" / name).stat().st_mode) == 0o644
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("value", "is_shared"),
     [
         (None, False),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from tests.published import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
@@ -98,7 +99,7 @@ def test_addresses_of_the_first_version_resolve_for_reading_and_in_links() -> No
             assert place.section == resolve_section(document, published_id).position
 
 
-@pytest.mark.parametrize("by", ["id", "earlier address"])
+@loop_over("by", ["id", "earlier address"])
 def test_rename_keeps_every_list(by: str) -> None:
     for number, document in enumerate(DOCUMENTS):
         now, addresses = document, earlier(number) if by != "id" else {}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
+from tests.loops import loop_over
 from tests.repositories import FILES, Repo
 from workspace.git import GitReader, GitStore
 from workspace.paths import InvalidPath
@@ -112,7 +113,7 @@ def test_bare(tmp_path: Path) -> None:
     assert not (repo.path / "logs").exists()
 
 
-@pytest.mark.parametrize("branch", ["main", "topics/one"])
+@loop_over("branch", ["main", "topics/one"])
 def test_unborn(tmp_path: Path, branch: str) -> None:
     repo = repositories.unborn(tmp_path)
     repo.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
@@ -140,7 +141,7 @@ def test_a_detached_head_stays(tmp_path: Path) -> None:
     check_clean(repo)
 
 
-@pytest.mark.parametrize("opened", ["main", "linked"])
+@loop_over("opened", ["main", "linked"])
 def test_the_work_tree_that_stands_on_the_branch_follows(tmp_path: Path, opened: str) -> None:
     main = repositories.normal(tmp_path / "main")
     linked = repositories.linked(main, tmp_path / "linked", "topic")
@@ -189,7 +190,7 @@ def test_packed_refs_and_objects(repo: Repo, how: list[str]) -> None:
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "settings",
     [
         {"index.version": "4"},
@@ -463,7 +464,7 @@ CRLF = {
 }
 
 
-@pytest.mark.parametrize("kind", CRLF)
+@loop_over("kind", CRLF)
 def test_line_endings_follow_git(tmp_path: Path, kind: str) -> None:
     settings, attributes = CRLF[kind]
     source = repositories.normal(tmp_path / "source", {**FILES, ".gitattributes": attributes})
@@ -513,7 +514,7 @@ def test_modes_are_kept(tmp_path: Path) -> None:
     check_clean(repo)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("setting", "bare", "logged"),
     [
         (None, False, True),

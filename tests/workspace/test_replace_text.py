@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document import Document
 from workspace.edits import ReplaceText
@@ -107,7 +108,7 @@ def test_of_very_many_places_the_first_are_told() -> None:
     assert error.message.endswith("lines 1, 2, 3, 4, 5, …")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("old", "fields", "words", "near"),
     [
         ("use apt to\ninstall", {}, "line 11 with other white space or in other case", [11]),

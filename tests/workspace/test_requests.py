@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace import requests
 from workspace.config import LimitExceeded
@@ -172,7 +173,7 @@ def test_a_result_has_a_limit(history: History) -> None:
                 history.keyed((history.repo.head(),), "limit", result)
 
 
-@pytest.mark.parametrize("key", ["", "a b", "a\n", "\x7f", "é", "x" * 201])
+@loop_over("key", ["", "a b", "a\n", "\x7f", "é", "x" * 201])
 def test_what_is_no_key(key: str) -> None:
     with pytest.raises(InvalidKey):
         Request(key, DIGEST, lambda _: {})
@@ -182,7 +183,7 @@ def packed(data: bytes) -> str:
     return base64.urlsafe_b64encode(zlib.compress(data)).decode()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "lines",
     [
         ("Docyard-Request: k",),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.interrupted import Interrupted
@@ -37,7 +38,7 @@ def files(repo: Repo) -> dict[str, str]:
     return {name: (repo.path / name).read_bytes().decode() for name in names}
 
 
-@pytest.mark.parametrize("case", read_cases("restore.md"))
+@loop_over("case", read_cases("restore.md"))
 def test_an_example(case: Case, tmp_path: Path) -> None:
     repo = unborn(tmp_path / "repo")
     commits = {
@@ -308,7 +309,7 @@ def test_the_last_commit_of_a_shallow_clone_is_not_undone(tmp_path: Path) -> Non
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("then", "code"),
     [
         (POINTER, "NOT_A_DOCUMENT"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.carry import Conflict
 from workspace.document import Document
@@ -31,14 +32,12 @@ def rewritten(data: bytes, slug: str | None, old: str, new: str) -> bytes:
     return revised(document, operation).data
 
 
-@pytest.mark.parametrize(
-    "slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"]
-)
+@loop_over("slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"])
 def test_a_text_that_stays_changes_nothing(slug: str | None) -> None:
     assert rewritten(MIXED, slug, "", "") == MIXED
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("slug", "old", "new", "was", "now"),
     [
         ("_preamble", "Intro", "First", b"Intro  \r\n", b"First  \r\n"),
@@ -81,7 +80,7 @@ def test_a_text_that_was_changed_by_others_is_a_conflict_with_all_three() -> Non
     assert caught.value.details == {"base": "Before.", "theirs": "Theirs.", "ours": "Ours."}
 
 
-@pytest.mark.parametrize("text", ["", " \n\t\n"], ids=["nothing", "blank lines"])
+@loop_over("text", ["", " \n\t\n"], ids=["nothing", "blank lines"])
 def test_a_section_may_be_emptied_and_filled_again(text: str) -> None:
     first = b"# T\n\n## A\n\nText.\n\n## B\n"
     document = Document.parse(first, FILE)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
 from workspace import anchors, markdown
@@ -146,7 +147,7 @@ def test_a_document_is_the_same_with_and_without_the_scanner(data: bytes) -> Non
     assert document.outline == expected.outline
 
 
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+@loop_over("make", NASTY.values(), ids=NASTY)
 def test_nasty_texts_are_read_alike(make: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = make(size)
@@ -154,7 +155,7 @@ def test_nasty_texts_are_read_alike(make: Callable[[int], bytes]) -> None:
         assert found is None or found == parsed(data)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "",
@@ -178,7 +179,7 @@ def test_what_people_write_needs_no_parser(text: str) -> None:
     assert scan(text.encode()) == parsed(text.encode())
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "# A\r",

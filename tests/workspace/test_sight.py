@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from templates import builtin_types
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE, documents
 from workspace.carry import Conflict
@@ -72,7 +73,7 @@ DEEP = UpdateContent(file=PAGE, slug="one", content="New.", include_subsections=
 REMOVE = RemoveSection(file=PAGE, slug="one")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("operation", "needed"),
     [
         (UPDATE, ["one"]),
@@ -210,7 +211,7 @@ def test_addresses_mean_what_they_meant_in_the_base(tmp_path: Path) -> None:
     assert b"[x] w4" in _bytes(replayed)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("operation", "code"),
     [
         (CompleteTask(file=PAGE, slug="tasks[2]"), "TASK_NOT_FOUND"),

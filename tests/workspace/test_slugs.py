@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.slugs import EMPTY_SLUG, MAX_FILE_STEM, Names, file_slug, heading_slug
 
 pytestmark = pytest.mark.smoke
@@ -56,7 +57,7 @@ def test_names_are_numbered_in_order() -> None:
     assert Names("~", 2, {"errors"}).give("errors") == "errors~2"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("title", "stem"),
     [
         ("Search API", "search-api"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.differing import SectionChange, as_lines, as_markdown, document_change, plain_line
 from workspace.document import Document
@@ -11,7 +12,7 @@ from workspace.document import Document
 pytestmark = pytest.mark.smoke
 
 
-@pytest.mark.parametrize("case", read_cases("section_diff.md"))
+@loop_over("case", read_cases("section_diff.md"))
 def test_a_change_is_told_as_people_think_of_it(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     change = document_change(old, new)

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.test_document_growth import grows_as_it_should
 from workspace.differing import as_data, as_lines, as_markdown, document_change
@@ -16,7 +17,7 @@ from workspace.errors import WorkspaceError
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+@loop_over("make", NASTY.values(), ids=NASTY)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):
@@ -34,7 +35,7 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     assert grows_as_it_should(measure, 2000) is None
 
 
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+@loop_over("make", NASTY.values(), ids=NASTY)
 def test_whatever_is_nasty_is_told_within_the_bound(make: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old, new = Document.parse(make(60)), Document.parse(make(70).replace(b"a", b"c", 20))

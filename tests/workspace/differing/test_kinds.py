@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.workspace.differing.test_cases import in_brief
 from tests.workspace.documents import documents, revised
 from workspace.addresses import task_address
@@ -51,7 +51,7 @@ DOCUMENT = Document.parse(TEXT.encode(), FILE)
 _WORD = re.compile(r"[^ \t\r\n]+")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("operation", "expected"),
     [
         (AddSection(file=FILE, title="Fresh", content="New."), ["added fresh"]),

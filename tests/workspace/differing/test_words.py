@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
 from workspace.differing import Edit, edits
@@ -53,7 +53,7 @@ def test_units_and_tokens_are_the_text(text: str) -> None:
     assert "".join(text[unit.start : unit.end] for unit in units(text)) == text
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("old", "new", "expected"),
     [
         ("ten results", "twenty results", [("ten", "twenty")]),
@@ -77,7 +77,7 @@ def test_a_paragraph_that_is_too_long_is_told_from_its_two_ends() -> None:
     assert applied(old, new, found) == new
 
 
-@pytest.mark.parametrize("name", NASTY)
+@loop_over("name", NASTY)
 def test_hostile_texts_are_told_exactly(name: str) -> None:
     old, new = readable(NASTY[name](150)), readable(NASTY[name](170)).replace("a", "c", 40)
     assert applied(old, new, edits(old, new)) == new

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.fixing.mending import Past, fixers
 from workspace.document import Document
 from workspace.fixing.fixing import fixed
@@ -31,7 +32,7 @@ def led_back(text: str) -> str:
     return fixed(Document.parse(data, "doc.md"), there).document.data.decode()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("before", "after"),
     [
         ("[a](old.md)", "[a](guides/setup.md)"),
@@ -51,7 +52,7 @@ def test_a_link_that_can_mean_one_place_leads_there(before: str, after: str) -> 
     assert led_back(f"# Doc\n\n{before}\n") == f"# Doc\n\n{after}\n"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "link",
     [
         "[a](nowhere.md)",

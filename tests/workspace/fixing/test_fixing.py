@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.documents import documents
 from tests.workspace.fixing.mending import fixers, mended
@@ -18,7 +18,7 @@ from workspace.fixing.mend import Mend
 ANCHORS = "missing-anchor"
 
 
-@pytest.mark.parametrize("case", read_cases("fix.md"))
+@loop_over("case", read_cases("fix.md"))
 def test_examples(case: Case) -> None:
     before = case.data("before")
     rules = case.json("rules") if "rules" in case.fences else [ANCHORS]
@@ -70,7 +70,7 @@ def test_all_mends_keep_words_titles_and_levels(document: Document) -> None:
     assert fixed(done.document, fixers({document.path: done.document.data}, *rules)).mends == ()
 
 
-@pytest.mark.parametrize("form", AnchorForm)
+@loop_over("form", AnchorForm)
 def test_a_document_without_anchors_gets_the_workspaces_form(form: AnchorForm) -> None:
     data = b"# Guide\n\n## Errors\n"
     there = fixers({"doc.md": data}, ANCHORS, settings=WorkspaceConfig(anchors=form))

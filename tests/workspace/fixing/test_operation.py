@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.fixing.documents import mended
 from workspace.fixing.fixers import Fixers
@@ -64,7 +65,7 @@ def test_links_to_a_name_that_would_lead_elsewhere_follow_in_the_same_commit(tmp
     assert outcome.answer["links_rewritten"] == 2
 
 
-@pytest.mark.parametrize("dialect", ["mkdocs", "docusaurus"])
+@loop_over("dialect", ["mkdocs", "docusaurus"])
 def test_links_follow_where_an_explicit_anchor_takes_the_place_of_a_derived_one(
     tmp_path: Path, dialect: str
 ) -> None:

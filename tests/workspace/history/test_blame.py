@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.history.streams import Made, history, line_of
 from workspace.addresses import SectionNotFound
@@ -27,7 +28,7 @@ def git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
     return [(head[0], int(head[1])) for head in heads]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@loop_over("seed", range(8))
 def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
     """Lines that differ from each other: where several are alike, which of them came is a matter of taste."""
     random = Random(seed)
@@ -49,7 +50,7 @@ def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
     assert found == git_blame(repo, "a.md")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@loop_over("seed", range(8))
 def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     base = [f"Line {number} as it was." for number in range(20)]

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.history.streams import Made, history, line_of
 from workspace.addresses import AmbiguousAddress, SectionNotFound
@@ -178,7 +179,7 @@ def test_a_merge_that_took_one_side_is_passed_by(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(16))
+@loop_over("seed", range(16))
 def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) -> None:
     """Random graphs with merges, removals and returns; without renames, which Git follows otherwise.
 
@@ -317,7 +318,7 @@ def test_the_tip_that_moved_on_shows_what_came(tmp_path: Path) -> None:
     assert len(past.changes(workspace.snapshot(), "a.md").entries) == 2
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("file", "slug", "error"),
     [
         ("b.md", None, DocumentNotFound),

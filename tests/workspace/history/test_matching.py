@@ -6,7 +6,6 @@ import subprocess
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +39,7 @@ def test_lines_that_came_stand_as_late_as_they_can() -> None:
     assert pair_lines([b"a", b"b", b"a"], [b"a", b"b", b"a", b"b", b"a"]) == [(0, 0), (1, 1), (2, 2)]
 
 
-@pytest.mark.parametrize("size", [20_000])
+@loop_over("size", [20_000])
 def test_very_different_texts_are_parted_by_what_is_unique(size: int) -> None:
     old = [b"old %d" % number if number % 3 else b"both %d" % number for number in range(size)]
     new = [b"new %d" % number if number % 3 else b"both %d" % number for number in range(size)]

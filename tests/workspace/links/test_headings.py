@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.loops import loop_over
 from workspace import markdown
 from workspace.document import Document
 from workspace.links.headings import all_headings, with_braces
@@ -24,8 +23,8 @@ WORDS = (
 ANCHORS = ("{#a}", "{#a/b-c.d}", "{#_a_}", "{#a_b}", " {#a}")
 
 
-@pytest.mark.parametrize("words", WORDS)
-@pytest.mark.parametrize("anchor", ANCHORS)
+@loop_over("words", WORDS)
+@loop_over("anchor", ANCHORS)
 def test_the_fragment_is_what_the_parser_makes_of_the_whole(words: str, anchor: str) -> None:
     source = f"{words} {anchor}"
     document = Document.parse(f"## {source}\n".encode())

@@ -6,10 +6,10 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace import markdown
 from workspace.document import Document
 from workspace.links.headings import all_headings
@@ -30,7 +30,7 @@ def test_slugs_are_those_of_github() -> None:
     assert {title: github_slug(title) for title in GITHUB_SLUGS} == GITHUB_SLUGS
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("title", "slug"),
     [
         ("Hello, World!", "hello-world"),
@@ -115,15 +115,15 @@ def test_many_equal_headings() -> None:
     assert {"errors_1999", "1_1999"} < set(mkdocs)
 
 
-@pytest.mark.parametrize("dialect", [Dialect.MKDOCS, Dialect.DOCUSAURUS])
+@loop_over("dialect", [Dialect.MKDOCS, Dialect.DOCUSAURUS])
 def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> None:
     names = names_of(Document.parse(b"# A\n\n> ## B {#own}\n\n## C\n"), dialect)
     assert names["own"].offset == 5
     assert "b" not in names
 
 
-@pytest.mark.parametrize("dialect", Dialect)
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@loop_over("dialect", Dialect)
+@loop_over("ending", ["\n", "\r\n"])
 def test_headings_elsewhere_change_no_names(dialect: Dialect, ending: str) -> None:
     text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
     names = names_of(Document.parse(text.replace("\n", ending).encode()), dialect)
@@ -141,7 +141,7 @@ def test_every_address_is_a_name() -> None:
     assert names["b-1"] == names["c-b"]
 
 
-@pytest.mark.parametrize("attribute", ["id", "ID", "iD", "name", "NAME", "Name", "id ", "name\t", "id\n"])
+@loop_over("attribute", ["id", "ID", "iD", "name", "NAME", "Name", "id ", "name\t", "id\n"])
 def test_ids_and_names_of_html_are_found_however_they_are_spelled(attribute: str) -> None:
     document = Document.parse(f'# A\n\nText <a {attribute}="b"></a> text\n'.encode())
     assert find_place(names_of(document, Dialect.GITHUB), "b") is not None
@@ -157,23 +157,19 @@ def test_what_an_author_wrote_goes_first() -> None:
     assert names["_preamble"] == DOCUMENT
 
 
-@pytest.mark.parametrize(
-    "fragment", ["a", "user-content-a", "a:~:text=b", "top", "TOP", "", ":~:text=b", "_preamble"]
-)
+@loop_over("fragment", ["a", "user-content-a", "a:~:text=b", "top", "TOP", "", ":~:text=b", "_preamble"])
 def test_fragments_that_lead_somewhere(fragment: str) -> None:
     names = names_of(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
     assert find_place(names, fragment) is not None
 
 
-@pytest.mark.parametrize("fragment", ["A", "user-content-b", "b", "a ", "a-1", "text"])
+@loop_over("fragment", ["A", "user-content-b", "b", "a ", "a-1", "text"])
 def test_fragments_that_lead_nowhere(fragment: str) -> None:
     names = names_of(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
     assert find_place(names, fragment) is None
 
 
-@pytest.mark.parametrize(
-    "front", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"]
-)
+@loop_over("front", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"])
 def test_offsets_of_headings_at_any_depth(front: bytes) -> None:
     document = Document.parse(
         front + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.document import Document
 from workspace.links.link import Links
@@ -22,8 +23,8 @@ def told(found: Links) -> list[str]:
     return [text for _, _, text in sorted(parts, key=lambda part: part[0])]
 
 
-@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
-@pytest.mark.parametrize("case", read_cases("reading_links.md"))
+@loop_over("ending", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+@loop_over("case", read_cases("reading_links.md"))
 def test_links_of_a_document(case: Case, ending: bytes) -> None:
     document = Document.parse(case.data("document").replace(b"\n", ending), "doc.md")
     for fence, wiki in (("links", False), ("wiki", True)):

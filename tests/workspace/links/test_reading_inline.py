@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.links.library import Found, Library
 from workspace.links.inline import read_inline
 from workspace.links.link import LinkKind
@@ -76,7 +77,7 @@ def test_the_reader_finds_references_as_the_library_does(text: str) -> None:
     assert read(text, labels) == LIBRARY.links(text, labels)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "[a](b [a]",
@@ -94,7 +95,7 @@ def test_a_label_in_which_a_bracket_stands_is_none() -> None:
     assert [found[2:4] for found in read("[a][b [b] c]", frozenset("AB"))] == [(0, 3), (6, 9)]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "names"),
     [
         ('<a id="x" name=y></a>', ["x", "y"]),
@@ -111,7 +112,7 @@ def test_names_of_html(text: str, names: list[str]) -> None:
     assert found == names
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "destinations"),
     [
         ("[[Page]] and [[Page#Heading|text]]", ["Page", "Page#Heading"]),

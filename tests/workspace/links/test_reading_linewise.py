@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from workspace.document import Document
 from workspace.links.linewise import ABOVE, read_linewise
@@ -165,13 +166,13 @@ def test_most_is_read_without_the_parser() -> None:
     assert unsure == []
 
 
-@pytest.mark.parametrize("name", NASTY)
+@loop_over("name", NASTY)
 def test_nasty_texts_are_read_alike(name: str) -> None:
     document = Document.parse(NASTY[name](100))
     assert read_links(document) == read_by_parser(document)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "# A\n\n" + "[a](#a) " * 10_000,
@@ -212,7 +213,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
+@loop_over("name", HARD)
 def test_hard_texts_are_read_alike(name: str) -> None:
     document = Document.parse(HARD[name](1_000).encode())
     assert read_links(document, wiki=True) == read_by_parser(document, wiki=True)

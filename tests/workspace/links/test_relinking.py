@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo, signature
 from tests.workspace.links.cases import STYLE
 from workspace.document import Document
@@ -249,7 +250,7 @@ def test_an_answer_lists_a_hundred_files_and_broken_links_at_most(tmp_path: Path
     assert broken[0] == {"file": "n/000.md", "slug": "_preamble", "line": 1, "destination": "../a.md"}
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "operation", "is_affected"),
     [
         ("## A\n\n### B\n", AppendContent(file="a.md", slug="a", content="`code`, - [ ] x and <b>"), False),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.folder_world import folder_world
 from workspace.config import WorkspaceConfig
@@ -58,7 +57,7 @@ def _with(fence: str) -> list[object]:
     return [case for case in CASES if any(name.startswith(fence) for name in case.values[0].fences)]
 
 
-@pytest.mark.parametrize("case", _with("links"))
+@loop_over("case", _with("links"))
 def test_what_links_lead_to(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path)
     links = links_of(folder.document, folder.config.links.wiki).links
@@ -81,7 +80,7 @@ def _told(folder: _Folder, found: Resolved) -> str:
     return "".join(words)
 
 
-@pytest.mark.parametrize("case", _with("renamed"))
+@loop_over("case", _with("renamed"))
 def test_how_links_are_spelled_anew(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path / "before")
     links, before = links_of(folder.document, folder.config.links.wiki).links, folder.resolved()
@@ -107,7 +106,7 @@ def test_how_links_are_spelled_anew(case: Case, tmp_path: Path) -> None:
             assert (found.status, found.path) == (stood.status, renamed.get(str(stood.path), stood.path))
 
 
-@pytest.mark.parametrize("case", _with("names"))
+@loop_over("case", _with("names"))
 def test_names(case: Case, tmp_path: Path) -> None:
     document = _Folder(case, tmp_path).document
     for fence, listed in case.fences.items():

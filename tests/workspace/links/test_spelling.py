@@ -5,11 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.workspace.links.folder_world import folder_world
 from workspace.config import WorkspaceConfig
 from workspace.document import Document
@@ -104,7 +104,7 @@ def test_reading_what_was_written_leads_there(
         assert spell(again, source, Target(path, fragment), world, new) == new
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "written",
     [
         "b.md",
@@ -130,7 +130,7 @@ def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) ->
     assert spell(link, "docs/a.md", Target("docs/b.md", None), world, written.encode()) == written.encode()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("old", "source", "target", "new"),
     [
         ("#x", "a.md", Target("b.md", "x"), "b.md#x"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.document import Document
 from workspace.edits.edit import Splice
 from workspace.links.survival import Piece, Survival, same_headings
@@ -72,7 +73,7 @@ def test_what_was_removed_or_made_has_no_past() -> None:
     assert made.written(Document.parse(b"# A\n", "b.md")) == ()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("before", "splice", "after", "renamed"),
     [
         ("# A\n\n## B\n", (5, 10, "## C {#b}\n"), "# A\n\n## C {#b}\n", {5: 5}),

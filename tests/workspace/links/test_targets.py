@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.config import InvalidConfig, WorkspaceConfig
 from workspace.links.rules import Dialect, LinkRules
 from workspace.links.targets import Target, is_external, meant_paths, read_target, split_destination
@@ -14,7 +15,7 @@ RULES = LinkRules()
 SOURCE = "docs/a.md"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("destination", "target"),
     [
         ("b.md", Target("docs/b.md", None)),
@@ -48,7 +49,7 @@ def test_destinations(destination: str, target: Target) -> None:
     assert read_target(destination, SOURCE, RULES) == target
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "destination", ["https://example.org", "MAILTO:a@b", "//host/x", "C:\\a.md", "javascript:1", "a.b+c-d:x"]
 )
 def test_what_is_served_elsewhere(destination: str) -> None:
@@ -70,7 +71,7 @@ def test_ignored_destinations() -> None:
         assert read_target(destination, "docs/a.md", rules) is not None, destination
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("settings", "field"),
     [
         (b'links.dialect = "hugo"', "links.dialect"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests import repositories
+from tests.loops import loop_over
 from tests.workspace.links.cases import STYLE
 from workspace.edits import Operation, RemoveSection, ReplaceText, UpdateContent
 from workspace.git import GitReader
@@ -40,7 +39,7 @@ def outcome(folder: Path, operation: Operation, text: str = A) -> tuple[dict[str
     return dict(step.outcome.answer), step.outcome.hints
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "operation",
     [RemoveSection(file="a.md", slug="refs"), UpdateContent(file="a.md", slug="refs", content="None.")],
 )
@@ -59,7 +58,7 @@ def test_a_definition_renamed_by_hand_is_told(tmp_path: Path) -> None:
     assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "operation",
     [
         RemoveSection(file="a.md", slug="uses"),

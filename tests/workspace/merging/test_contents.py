@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.document import Document
 from workspace.merging.conflict import Choice, InvalidResolution, MergedDocument, Resolution, UnitId, UnitKind
 from workspace.merging.documents import merge_documents
@@ -56,7 +57,7 @@ def merged(
     return merge_documents(base, ours, theirs, resolutions)
 
 
-@pytest.mark.parametrize("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
+@loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
 def test_new_content_stands_there_whatever_is_around_it(unit: UnitId) -> None:
     was, mine, yours, content = CONFLICTS[unit]
     old = was if unit.kind is not UnitKind.TASK else "- [ ] Water\n  - Criteria: wet"
@@ -70,7 +71,7 @@ def test_new_content_stands_there_whatever_is_around_it(unit: UnitId) -> None:
                 assert found.data == wanted
 
 
-@pytest.mark.parametrize("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
+@loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
 def test_a_version_that_is_copied_is_that_version(unit: UnitId) -> None:
     for ending in ("\n", "\r\n"):
         [conflict] = merged(*CONFLICTS[unit][:3], {}, ending=ending, last="\n").conflicts
@@ -90,7 +91,7 @@ def test_a_heading_takes_the_level_at_which_it_stands() -> None:
     assert (found.data, found.conflicts) == ((BASE.replace("## Setup", "## Before") + "\n").encode(), ())
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("kind", "where", "content"),
     [
         (UnitKind.TEXT, "end", "Words.\n\n## More\n\nWords."),

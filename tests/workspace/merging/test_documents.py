@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from benchmarks.check_merges import check, lost
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
 from tests.workspace.documents import documents
 from workspace.document import Document
@@ -103,7 +104,7 @@ def three(
     return merge_documents(Document.parse(base), Document.parse(ours), Document.parse(theirs), decided)
 
 
-@pytest.mark.parametrize("case", read_cases("merge.md"))
+@loop_over("case", read_cases("merge.md"))
 def test_examples(case: Case) -> None:
     ours, theirs = read(case, "ours"), read(case, "theirs")
     assert ours
@@ -169,7 +170,7 @@ def test_each_conflict_can_be_decided(base: Document, ours: Document, theirs: Do
 TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("choice", "wanted"),
     [
         (Resolution(Choice.OURS), b"- [ ] Mine\n"),
@@ -210,7 +211,7 @@ def test_a_place_can_be_decided_for_theirs() -> None:
     assert three(base, ours, theirs, decided).data == theirs
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "piece",
     [b"- [ ] x\n", b"## A\n\nx\n\n", b"x\n\n", b"- " * 300 + b"x\n", b"key%d: x\n", b"> " * 300 + b"\n"],
 )

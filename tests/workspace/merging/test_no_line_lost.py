@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from workspace.document import Document
 from workspace.merging.conflict import Choice, MergedDocument, Resolution, UnitId, UnitKind
 from workspace.merging.documents import merge_documents
@@ -149,7 +149,7 @@ def test_each_line_is_there_or_gone_or_told(versions: tuple[bytes, bytes, bytes]
             assert min(both, few) <= kept[line] <= max(both, many)
 
 
-@pytest.mark.parametrize("versions", [BACK, TWICE, COPIED])
+@loop_over("versions", [BACK, TWICE, COPIED])
 def test_what_was_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
     for sides in (versions, (versions[0], versions[2], versions[1])):
         [conflict] = merged(sides).conflicts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.policy.judged import ADA, AGENT, Check, by, ring, said, sealed, standing
 from tests.workspace.proposals.saying import COMMIT, OTHER_COMMIT
 from workspace.policy.judging import Judgement, judge, may_merge
@@ -119,7 +119,7 @@ def test_who_may_merge() -> None:
         assert (block and block.code) == code
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "checks",
     [
         [],

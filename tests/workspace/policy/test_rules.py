@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import repositories
+from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.config import WorkspaceConfig
 from workspace.git import GitReader
@@ -47,7 +48,7 @@ def governed(tip: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> dict
     return {one.number: one.paths for one in governing(tip.config, touched(tip, changes))}
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("changes", "rules"),
     [
         ({"guides/plain.md": b"# Other\n"}, []),
@@ -121,7 +122,7 @@ def test_without_rules_nothing_is_protected_and_nothing_read(tmp_path: Path) -> 
     check_direct(Snapshot(tip.git, None), {"a.md": b""})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("glob", "path", "root", "is_governed"),
     [
         ("specs", "specs/a.md", "", True),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.config import InvalidConfig, WorkspaceConfig
 from workspace.policy.settings import ALL_CHECKS, MAX_RULES, Protection
 from workspace.policy.verdicts import Void
@@ -34,7 +35,7 @@ def test_a_rule_with_all_it_can_say() -> None:
     assert WorkspaceConfig.read(None).protect == ()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("rule", "field"),
     [
         ('approvers = ["ana"]\napprovals = 2', "protect.0.approvals"),

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.policy.judged import ADA, AGENT, by, ring, said, sealed, standing
 from tests.workspace.proposals.saying import COMMIT, ID, NOON, OTHER_COMMIT
 from workspace.policy.verdicts import Verdicts, Void, verdicts
@@ -38,7 +39,7 @@ def test_a_sealed_approval_counts() -> None:
     assert (found.asking, found.void) == ((), {})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("words", "author", "reason"),
     [
         (Reviewed(APPROVE, "", COMMIT), by(ANA), Void.UNSEALED),
@@ -71,7 +72,7 @@ def test_an_approval_is_bound_to_its_commit() -> None:
     assert [*held((sealed(ANA), by(ANA)), tip=None).void.values()] == [Void.OUTDATED]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "opener",
     [
         by(ANA),

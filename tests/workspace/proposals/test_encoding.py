@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, OTHER_COMMIT, opening
 from workspace.proposals.encoding import MAX_BYTES, Event, decode, encode
 from workspace.proposals.fields import Unreadable
@@ -107,14 +108,14 @@ def test_the_longest_text_of_the_widest_characters_is_kept() -> None:
         assert len(said.description) >= MAX_TEXT - 1
 
 
-@pytest.mark.parametrize("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
+@loop_over("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
 def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object]) -> None:
     found = decode(*altered(**changed))
     assert found.words == Unknown(str(changed.get("kind", "closed")), int(str(changed.get("version", 1))))
     assert found.author == ADA
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "changed",
     [
         {"proposal": "other"},
@@ -159,7 +160,7 @@ def test_what_is_no_event_is_unreadable(changed: dict[str, object]) -> None:
         decode(*altered(**changed))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "data",
     [
         b"",

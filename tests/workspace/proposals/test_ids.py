@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.repositories import unborn
 from workspace.git import GitReader
 from workspace.proposals.ids import branch_name, id_for, id_of_branch, is_id, new_id, read_id
@@ -35,9 +36,7 @@ def test_a_key_has_its_id() -> None:
     assert is_id(id_for("\udc80"))
 
 
-@pytest.mark.parametrize(
-    "text", ["", "main", "deadbeef", "k7m2q9x", "k7m2q9xaa", "k7m2q9xu", "proposals/x", "\u0661" * 8]
-)
+@loop_over("text", ["", "main", "deadbeef", "k7m2q9x", "k7m2q9xaa", "k7m2q9xu", "proposals/x", "\u0661" * 8])
 def test_what_is_no_id_is_none(text: str) -> None:
     assert read_id(text) is None
 
@@ -46,7 +45,7 @@ def test_letters_that_look_like_digits_are_read_as_these() -> None:
     assert read_id(" KOM2Q1XA ") == read_id("kom2qlxa") == read_id("k0m2qixa") == "k0m2q1xa"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("title", "name"),
     [
         ("Say more of retries", "proposals/k7m2q9xa-say-more-of-retries"),

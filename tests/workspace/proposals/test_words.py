@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.proposals.words import MAX_TEXT, Author, InvalidWords, KnownBy, text, title
 
 
@@ -19,7 +20,7 @@ def test_a_title_of_ten_thousand_characters_is_refused_with_what_to_do() -> None
     assert error.value.fix == "Shorten it; the description has room for the rest."
 
 
-@pytest.mark.parametrize("words", ["", " \n\t", "\x00\x1b"])
+@loop_over("words", ["", " \n\t", "\x00\x1b"])
 def test_an_empty_title_is_refused(words: str) -> None:
     with pytest.raises(InvalidWords, match="empty"):
         title(words)
@@ -30,7 +31,7 @@ def test_a_text_keeps_its_lines() -> None:
     assert text("", "description", may_be_empty=True) == ""
 
 
-@pytest.mark.parametrize("words", ["", "\udc80", "a" * (MAX_TEXT + 1)])
+@loop_over("words", ["", "\udc80", "a" * (MAX_TEXT + 1)])
 def test_what_is_no_comment_is_refused(words: str) -> None:
     with pytest.raises(InvalidWords) as error:
         text(words, "comment")

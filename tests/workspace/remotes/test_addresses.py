@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.remotes.addresses import Address, Transport, UnsupportedRemote, parse_address
 from workspace.remotes.wording import cleaned
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("url", "transport", "host", "user", "password", "bare"),
     [
         ("/srv/docs.git", "file", "", None, None, "/srv/docs.git"),
@@ -41,7 +42,7 @@ def test_addresses(
     assert parse_address(url) == Address(Transport(transport), bare, host, user, password)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "url",
     [
         "",

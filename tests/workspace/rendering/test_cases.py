@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
@@ -37,9 +38,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return Snapshot(git, git.head().commit)
 
 
-@pytest.mark.parametrize(
-    ("number", "case"), list(enumerate(p.values[0] for p in CASES)), ids=[p.id for p in CASES]
-)
+@loop_over(("number", "case"), list(enumerate(p.values[0] for p in CASES)), ids=[p.id for p in CASES])
 def test_cases(snapshot: Snapshot, number: int, case: Case) -> None:
     options = Options(math="math" in case.name, mermaid="diagrams" in case.name)
     html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
 from workspace.rendering.destinations import Destination, Destinations
 
@@ -12,7 +11,7 @@ def judged() -> Destinations:
     return Destinations(None, "a.md", PlainUrls(), None, is_page=False)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "written",
     [
         "javascript:1",
@@ -27,7 +26,7 @@ def test_what_leads_nowhere(written: str) -> None:
     assert judged().link(written) == judged().image(written) == Destination(None)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("written", "href"),
     [
         ("https://a.example/x y", "https://a.example/x%20y"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests import repositories
 from tests.browser.hostile_documents import hostile_documents, vectors
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git import GitReader
@@ -29,7 +30,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return Snapshot(git, git.head().commit)
 
 
-@pytest.mark.parametrize("path", list(DOCUMENTS))
+@loop_over("path", list(DOCUMENTS))
 def test_hostile_documents_are_harmless(snapshot: Snapshot, path: str) -> None:
     rendered = render(snapshot, path, urls=URLS)
     assert problems(rendered.html) == []

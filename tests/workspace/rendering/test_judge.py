@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.loops import loop_over
 from tests.workspace.rendering.judge import problems
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "html",
     [
         "<script>1</script>",

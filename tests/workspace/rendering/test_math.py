@@ -23,7 +23,7 @@ def test_operators_are_characters() -> None:
     assert "<mo>∑</mo>" in shown(r"\sum", is_block=True)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "source",
     [
         r"\text{<img src=x onerror=alert(1)>}",

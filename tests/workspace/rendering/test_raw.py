@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
+from tests.loops import loop_over
 from workspace.config import LimitExceeded
 from workspace.git import GitReader
 from workspace.rendering import Raw, raw
@@ -39,7 +40,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return Snapshot(git, git.head().commit)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "content_type", "disposition"),
     [
         ("a.png", "image/png", "inline"),
@@ -65,9 +66,7 @@ def test_files(snapshot: Snapshot, path: str, content_type: str, disposition: st
     assert found.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
 
 
-@pytest.mark.parametrize(
-    "path", ["gone.txt", "docs", "docs/.hidden/x.txt", "../x", "/etc/passwd", ".git/config", ""]
-)
+@loop_over("path", ["gone.txt", "docs", "docs/.hidden/x.txt", "../x", "/etc/passwd", ".git/config", ""])
 def test_what_is_no_file_of_the_commit(snapshot: Snapshot, path: str) -> None:
     with pytest.raises(DocumentNotFound):
         raw(snapshot, path)

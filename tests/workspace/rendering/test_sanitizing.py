@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.workspace.rendering.judge import problems
 from workspace.rendering.sanitizing import sanitize
 
@@ -28,13 +26,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("html", WRONG.values(), ids=WRONG)
+@loop_over("html", WRONG.values(), ids=WRONG)
 def test_nothing_wrong_is_shown(html: str) -> None:
     assert problems(html)
     assert problems(sanitize(html)) == []
 
 
-@pytest.mark.parametrize("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])
+@loop_over("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])
 def test_names_of_the_page_itself_are_not_taken(html: str) -> None:
     assert sanitize(html) == "<p>x</p>"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.reviewing.scene import Files, Scene
 from workspace.git import GitStore
 from workspace.links.inbound import ScannedInbound
@@ -79,7 +80,7 @@ def test_a_section_takes_its_problems_along(scene: Scene) -> None:
     assert failed(checked(scene, twice)) == {"tasks": [("malformed-task", "use.md#setup", 13)]}
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("theirs", "expected"),
     [
         ({"new.md": "# New\n\n[x](nowhere.md)\n"}, {"links": [("broken-link", "new.md#_preamble", 3)]}),

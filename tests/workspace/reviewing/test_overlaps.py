@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.loops import loop_over
 from tests.workspace.proposals.saying import AGENT, opening
 from tests.workspace.reviewing.scene import Scene
 from workspace.proposals import State
@@ -87,7 +88,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return Scene(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.title)
+@loop_over("case", cases(), ids=lambda case: case.title)
 def test_a_case(scene: Scene, case: Case) -> None:
     for id in ("k0000001", "k0000002"):
         script = case.one if id == "k0000001" else case.other

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.summaries.log_passages import passages_of_log
 from workspace.summaries.passages import Kind, clipped, kind_of
 from workspace.summaries.prose_passages import passages_of_prose
@@ -18,7 +18,7 @@ def found(text: str) -> list[tuple[str, str]]:
     return [(passage.kind.name, passage.text) for passage in passages_of_prose(text)]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("sentence", "kind"),
     [
         ("Clients MUST send a token.", Kind.REQUIREMENT),
@@ -52,7 +52,7 @@ def test_a_label_does_not_lead() -> None:
     assert [kind for kind, _ in found("**Summary**\n\nIt caches.\n")] == ["SENTENCE", "LEAD"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "> [!WARNING]\n> It burns.\n",
@@ -114,7 +114,7 @@ def test_a_term_stays_with_what_is_said_of_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("source", "shown"),
     [
         ("See [the docs](https://example.org/a) now", "See the docs now"),
@@ -137,7 +137,7 @@ def test_markup_that_says_nothing_is_left_out(source: str, shown: str) -> None:
     assert as_shown(source) == shown
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("code", "declared"),
     [
         ("def run(self, limit: int = 3) -> None:\n    pass\n", "def run(self, limit: int = 3) -> None:"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace.summaries.sentences import split_sentences
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("paragraph", "sentences"),
     [
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),

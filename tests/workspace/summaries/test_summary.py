@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from workspace.summaries import reading, wording
 from workspace.summaries.passages import Kind
 from workspace.summaries.summary import STYLES, Summary, UnknownStyle, default_budget, summarize
@@ -111,8 +112,8 @@ def test_what_marks_a_section_is_kept_before_other_sentences() -> None:
     assert content.count("raining") < 6
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("budget", [100, 150, 400, 20_000])
+@loop_over("style", STYLES)
+@loop_over("budget", [100, 150, 400, 20_000])
 def test_a_summary_keeps_to_its_budget_and_its_score_is_a_count(style: str, budget: int) -> None:
     source = GUIDE + "".join(
         f"\n## Part {number}\n\nWords of part {number}. And more.\n" for number in range(12)
@@ -198,7 +199,7 @@ def test_the_same_text_is_always_summarized_alike() -> None:
     assert summary_of(GUIDE, budget=120) == summary_of(GUIDE, budget=120)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "source", "kept"),
     [
         ("a.rst", "Title\n=====\n\nIt caches.\n\n.. warning:: It burns.\n", ["It caches.", "It burns."]),

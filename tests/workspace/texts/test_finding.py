@@ -9,6 +9,7 @@ import unicodedata
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.addresses import InvalidAddress, SectionNotFound
 from workspace.texts.finding import AmbiguousSection, find_entry, folded
 from workspace.texts.outline import Entry, Outline, outline_of
@@ -60,7 +61,7 @@ def find(wanted: str, source: str = PAPER, path: str = "paper.md") -> Entry:
     return find_entry(*text_of(source, path), wanted)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "title"),
     [
         ("_preamble", "A paper"),
@@ -105,9 +106,7 @@ def test_a_section_is_found_by_address_number_words_and_beginning(wanted: str, t
     assert find(wanted).title == title
 
 
-@pytest.mark.parametrize(
-    ("wanted", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])]
-)
+@loop_over(("wanted", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])])
 def test_what_several_sections_answer_to_names_all_of_them(wanted: str, lines: list[int]) -> None:
     source = "## A\n### Errors\n## Red\n\n## 2. Two\n\n## Rest\n## C\n### Errors\n\n## 2) Twice\n"
     with pytest.raises(AmbiguousSection) as caught:
@@ -135,7 +134,7 @@ def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
     assert find("x~2", source).title == "B"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "nearest"),
     [
         ("Introducton", "1-introduction"),
@@ -152,7 +151,7 @@ def test_a_misspelt_heading_is_answered_with_the_nearest(wanted: str, nearest: s
     assert caught.value.fix.startswith("Did you mean '")
 
 
-@pytest.mark.parametrize("wanted", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
+@loop_over("wanted", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
 def test_what_names_nothing_is_not_found(wanted: str) -> None:
     with pytest.raises(SectionNotFound) as caught:
         find(wanted)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks import check_reading
 from benchmarks.check_reading import disagreements
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.workspace.documents import texts
 from workspace.texts import definitions
 from workspace.texts.outline import Outline, outline_of
@@ -165,7 +166,7 @@ def test_a_document_has_its_sections_with_numbers() -> None:
     assert last.first_line == 16
 
 
-@pytest.mark.parametrize("source", ["", "\n\n", "---\na: 1\n---\n", "words alone\n\nand more\n"])
+@loop_over("source", ["", "\n\n", "---\na: 1\n---\n", "words alone\n\nand more\n"])
 def test_a_text_without_headings_is_one_part(source: str) -> None:
     for path in ("a.md", "a.rst", "a.adoc", "a.py", "a.txt", "a.log"):
         assert [entry.address for entry in outline(path, source).entries] == ["_preamble"], path
@@ -326,7 +327,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("path", SOURCES)
+@loop_over("path", SOURCES)
 def test_classes_and_functions_of_source_code(path: str) -> None:
     source, expected = SOURCES[path]
     found = outline(path, source).entries
@@ -340,7 +341,7 @@ def test_comments_and_decorators_belong_to_what_they_stand_above() -> None:
     assert source.encode()[found.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
 
 
-@pytest.mark.parametrize("package", ["workspace", "tools", "index"])
+@loop_over("package", ["workspace", "tools", "index"])
 def test_python_is_read_as_python_reads_it(package: str) -> None:
     for path in sorted((ROOT / package).glob("*.py")):
         data = path.read_bytes()
@@ -361,11 +362,11 @@ def test_source_code_that_a_program_wrote_says_why_it_has_no_outline() -> None:
     assert outline("b.py", "x = 1\n").reason is None
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     ["/*\n", '"""\n', "((\n", "a(\n", "f(){\n", "x * ", "public ", "a\n=\n", "==\n", "`<", " ", "\\", "{#"],
 )
-@pytest.mark.parametrize("path", ["a.js", "a.cpp", "a.py", "a.rst", "a.adoc", "a.lua"])
+@loop_over("path", ["a.js", "a.cpp", "a.py", "a.rst", "a.adoc", "a.lua"])
 def test_hostile_texts_have_an_outline(text: str, path: str) -> None:
     data = (text * (20_000 // len(text))).encode()
     check(outline(path, data), data)

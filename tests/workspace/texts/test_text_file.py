@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.config import LimitExceeded
 from workspace.errors import WorkspaceError
@@ -91,7 +92,7 @@ def test_binary_files_are_told_by_their_first_bytes(data: bytes) -> None:
     assert is_binary(data)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "data",
     [
         b"",

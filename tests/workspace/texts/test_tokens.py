@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
 from benchmarks.check_reading import errors
+from tests.loops import loop_over
 from workspace.texts import tokens
 from workspace.texts.tokens import count_tokens, estimate_tokens, most_tokens, tokenizer
 
@@ -106,8 +107,6 @@ def test_a_text_costs_about_what_its_parts_cost(one: str, other: str) -> None:
     assert abs(together - apart) <= 8 + 0.35 * apart
 
 
-@pytest.mark.parametrize(
-    "piece", ["a", " ", "\n", "\t \t", "A", "!", "é", "数", "🚀", "\u0301", "'s", "a_", "\x00"]
-)
+@loop_over("piece", ["a", " ", "\n", "\t \t", "A", "!", "é", "数", "🚀", "\u0301", "'s", "a_", "\x00"])
 def test_long_runs_are_counted_in_one_pass(piece: str) -> None:
     assert 0 < estimate_tokens(piece * 200_000) <= 3 * 200_000

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.validation.memory import validator
 from workspace.validation.finding import Finding
 from workspace.validation.rules import RULES
 
 
-@pytest.mark.parametrize("case", read_cases("validate.md"))
+@loop_over("case", read_cases("validate.md"))
 def test_what_is_found(case: Case) -> None:
     held: dict[str, str | bytes] = {"a.md": case.data("document")}
     held.update(case.json("files") if "files" in case.fences else {})

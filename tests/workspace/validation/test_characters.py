@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.workspace.validation.memory import findings
 from tests.workspace.validation.test_cases import mended
 from workspace.validation.invisible import invisible
@@ -17,7 +17,7 @@ def rules(text: str | bytes) -> list[str]:
     return [one.rule for one in findings({"a.md": text})]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("character", "name"),
     [
         ("\u200b", "U+200B ZERO WIDTH SPACE"),
@@ -52,7 +52,7 @@ def test_of_all_characters_these_cannot_be_seen() -> None:
     assert {character for _, _, character in invisible(text.encode())} == hidden
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "\ufeff# A byte-order mark at the start\n",
@@ -69,7 +69,7 @@ def test_what_the_writing_needs_is_not_told_of(text: str) -> None:
     assert rules(text) == []
 
 
-@pytest.mark.parametrize("character", "\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+@loop_over("character", "\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
 def test_a_bidirectional_control_is_an_error(character: str) -> None:
     [one] = findings({"a.md": f"# A\n\nif admin{character} begin\n"})
     assert (one.rule, one.severity, one.column) == (BIDIRECTIONAL, "error", 9)
@@ -96,7 +96,7 @@ def test_only_idle_characters_outside_code_are_taken_out() -> None:
     assert mended(data, findings({"a.md": data})) == "# A\n\nso\u00adft\n\n    co\u200bde\n".encode()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("data", "message", "place"),
     [
         (b"# A\n\nb\xc3\xa4\xe4c\n", "the bytes here are not UTF-8", (3, 3, 4)),
@@ -114,7 +114,7 @@ def test_what_a_conversion_lost_is_told_of() -> None:
     assert (one.rule, one.line, one.column, one.end_column) == ("lost-character", 3, 2, 4)
 
 
-@pytest.mark.parametrize("space", ["\u00a0", "\u3000", " \u2003 "])
+@loop_over("space", ["\u00a0", "\u3000", " \u2003 "])
 def test_a_line_that_only_looks_blank_is_told_of(space: str) -> None:
     [one] = findings({"a.md": f"# A\n\none\n{space}\ntwo\n\n```\n{space}\n```\n"})
     assert (one.rule, one.line, one.message) == (

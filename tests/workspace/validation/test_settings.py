@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.config import InvalidConfig, WorkspaceConfig
 from workspace.validation.finding import Severity
 from workspace.validation.rules import RULES
@@ -45,7 +46,7 @@ def test_a_rule_that_is_asked_for_is_on_unless_the_settings_switch_it_off() -> N
     assert Selection(found, only, frozenset({"missing-anchor"})).severities("a.md") == {}
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "said"),
     [
         ("[validate]\nrule = {}\n", "there is no setting 'validate.rule'"),
