@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from index.analysis import (
 from index.analysis.words import normalised
 from index.page import Page
 from index.query import parse
+from tests.loops import loop_over
 from workspace.document import Document
 
 JOINTS = [".", ". ", ".\n", "::", ":", "/", "'", "-", "--", "++", "#", "@", "_", "\u2019", "\0", "\u00ad"]
@@ -32,7 +32,7 @@ WORDS = ["std", "Foo", "HTTPServer2", "the", "café", "使用", "ไทย", "�
 PIECES = st.one_of(st.text(max_size=8), st.sampled_from(JOINTS), st.sampled_from(WORDS))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("token", "terms"),
     [
         ("running", ("run",)),
@@ -77,7 +77,7 @@ def test_a_token_stands_for_its_terms(token: str, terms: tuple[str, ...]) -> Non
     assert expand(token) == terms
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "asked"),
     [
         ("raises `RateLimitError`.", "ratelimiterror"),
@@ -112,7 +112,7 @@ def test_letters_are_not_parted_from_digits() -> None:
     assert terms_of_text("token4").keys().isdisjoint(terms_of_text("token5 token 4 5"))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "[word](zebra.md)",
@@ -212,7 +212,7 @@ def test_a_name_is_the_same_in_any_case(text: str) -> None:
         assert expand(token)[:1] == expand(token.upper())[:1] == expand(token.lower())[:1]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "bomb",
     [
         "<!--",

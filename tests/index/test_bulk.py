@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from index.analysis import MAX_TOKEN, STOP_WORDS, raw_tokens, terms_of_raw
 from index.analysis.bulk import terms_of_raws
+from tests.loops import loop_over
 
 NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)
 WORDS = st.sampled_from(
@@ -40,8 +40,8 @@ def test_bytes_that_are_no_text() -> None:
     assert terms_of_raws(raws) == each(raws)
 
 
-@pytest.mark.parametrize("length", [MAX_TOKEN - 1, MAX_TOKEN, MAX_TOKEN + 1, 5000])
-@pytest.mark.parametrize("piece", ["a", "aB", "a.", "_", "a/"])
+@loop_over("length", [MAX_TOKEN - 1, MAX_TOKEN, MAX_TOKEN + 1, 5000])
+@loop_over("piece", ["a", "aB", "a.", "_", "a/"])
 def test_long_tokens_are_cut_at_the_same_place(piece: str, length: int) -> None:
     raws = [(piece * length)[:length].encode()]
     assert terms_of_raws(raws) == each(raws)

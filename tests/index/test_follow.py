@@ -21,6 +21,7 @@ from index.segments.store import Store
 from index.service import SearchIndex
 from tests.index.harm import put
 from tests.index.lists import built, home
+from tests.loops import loop_over
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
 from workspace.workspace import Workspace
 
@@ -296,7 +297,7 @@ def test_a_busy_index_serves_the_old_commit_and_says_so(
     assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 1)
 
 
-@pytest.mark.parametrize("make", [bare, detached, unborn, normal])
+@loop_over("make", [bare, detached, unborn, normal])
 def test_repositories_of_every_shape(make: Callable[[Path], Repo], tmp_path: Path) -> None:
     repo = make(tmp_path / "shape")
     index = SearchIndex(Workspace.open(repo.path, read_only=True))

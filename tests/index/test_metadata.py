@@ -24,6 +24,7 @@ from index.metadata import (
 )
 from index.port import State
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo
 
 VALID: dict[str, Any] = {
@@ -192,13 +193,13 @@ def test_limits_hold_for_what_is_left_after_trimming() -> None:
     assert len(read.taxonomy["k" * 64].values) == 512
 
 
-@pytest.mark.parametrize("version", ["1.0.0", "1.1.7", "1.99.0", "1.18446744073709551616.0"])
+@loop_over("version", ["1.0.0", "1.1.7", "1.99.0", "1.18446744073709551616.0"])
 def test_another_minor_version_is_read_with_what_it_adds(version: str) -> None:
     data = {**VALID, "metadata_version": version, "later": {"a": 1}}
     assert parse_metadata(json.dumps(data).encode()).corpus_description == VALID["corpus_description"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "time", ["2026-02-21T14:32:00.123Z", "2026-02-21T14:32:00+00:00", "2026-02-21T14:32Z", "20260221T143200Z"]
 )
 def test_a_time_in_utc_is_accepted(time: str) -> None:
@@ -246,7 +247,7 @@ def test_what_is_written_says_what_was_read(
         assert told["values"] == sorted({value.strip() for value in values})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("field", "value"),
     [
         ("metadata_version", "1.1"),
@@ -297,7 +298,7 @@ def test_a_breach_is_named_by_its_field(field: str, value: object) -> None:
     assert error.value.fix
 
 
-@pytest.mark.parametrize("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
+@loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
 def test_what_is_required_is_missed(field: str) -> None:
     without = {key: value for key, value in VALID.items() if key != field}
     assert [problem.field for problem in problems(json.dumps(without).encode())] == [field]
@@ -344,7 +345,7 @@ def test_the_name_of_a_field_cannot_write_on_a_terminal() -> None:
     assert problem.field.isprintable()
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff", b"null", b'{"a": NaN}'])
+@loop_over("data", [b"", b"[]", b"{", b"\xff", b"null", b'{"a": NaN}'])
 def test_what_is_no_metadata_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidMetadata):
         parse_metadata(data)
@@ -359,7 +360,7 @@ def test_a_facet_lists_what_a_schema_may_hold() -> None:
     assert facet([*(str(i) for i in range(512)), *("\x00" * i for i in range(1, 99))]).values != ()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("value", "is_listed"),
     [
         ("Größe", True),
@@ -415,7 +416,7 @@ def test_the_values_of_a_key_that_did_not_change_are_not_looked_at_again() -> No
     assert first.taxonomy["a"] is second.taxonomy["a"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("configured", "name", "told"),
     [
         ("Handbook", "docs", "Handbook"),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, terms_of_heading, terms_of_text
 from index.page import Record
 from index.phrases import Phrases, required_terms, verifier, words_of
+from tests.loops import loop_over
 
 
 def occurs(phrase: str, text: str, heading: str = "") -> bool:
     return Phrases.of([words_of(phrase)]).occur_in(heading, text.encode())
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("phrase", "text"),
     [
         ("exponential backoff", "The SDK uses exponential backoff."),
@@ -47,7 +47,7 @@ def test_a_phrase_is_seen(phrase: str, text: str) -> None:
     assert occurs(phrase, text)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("phrase", "text"),
     [
         ("retries", "retry, retrying, retried"),
@@ -103,7 +103,7 @@ def test_a_verifier_reads_the_section_of_a_record() -> None:
     assert asked == [record] * 3
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("phrase", "terms"),
     [
         ("the retries of", ("retri",)),

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from index.pool import spread
+from tests.loops import loop_over
 
 HERE = os.getpid()
 
@@ -37,12 +38,12 @@ def _mark(block: int) -> str | None:
     return os.environ.get("DOCYARD_TEST_POOL")
 
 
-@pytest.mark.parametrize("processes", [0, 1, 3])
+@loop_over("processes", [0, 1, 3])
 def test_each_block_is_done_once(processes: int) -> None:
     assert sorted(spread(_squared, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
 
 
-@pytest.mark.parametrize("last", [0, 7])
+@loop_over("last", [0, 7])
 def test_what_a_killed_process_had_is_done_here(last: int) -> None:
     work = partial(_dying_at, HERE, last)
     assert sorted(spread(work, iter(range(20)), 2)) == [(n, n * n) for n in range(20)]

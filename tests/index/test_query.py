@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from index.analysis import STOP_WORDS, expand, terms_of_heading
 from index.port import Query
 from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, QueryTooBroad, parse
+from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.errors import WorkspaceError
 
@@ -29,7 +30,7 @@ def weights(terms: Iterable[str] = ()) -> dict[str, int]:
     return {term: int(weight or 1) for term, _, weight in (word.partition("^") for word in terms)}
 
 
-@pytest.mark.parametrize("case", read_cases("queries.md"))
+@loop_over("case", read_cases("queries.md"))
 def test_a_query_means_what_its_example_says(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
     lines = [line.partition(": ") for line in case.fences["meaning"].splitlines()]
@@ -92,7 +93,7 @@ def test_a_dash_excludes_the_whole_word_and_nothing_else(wanted: list[str], unwa
     assert set(query.excluded) == {expand(word)[0] for word in unwanted} - STOP_WORDS
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("within", "beyond"),
     [
         ("é" * MAX_CHARACTERS, "é" * (MAX_CHARACTERS + 1)),
@@ -118,7 +119,7 @@ def test_more_than_a_limit_is_an_error_that_says_the_limit(within: str, beyond: 
     assert f"{caught.value.details['limit']:,} is the limit" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["", "x" * 20_000, 'a -"b c"'])
+@loop_over("text", ["", "x" * 20_000, 'a -"b c"'])
 def test_errors_say_what_to_type_next(text: str) -> None:
     with pytest.raises(WorkspaceError) as caught:
         parse(text)

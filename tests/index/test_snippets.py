@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from index.query import parse
 from index.shown import Shown
 from index.snippets import LENGTH, snippet
 from tests.examples import examples
+from tests.loops import loop_over
 
 
 def cut(text: str, query: str) -> str:
@@ -92,7 +92,7 @@ def test_a_list_ends_the_code_in_it() -> None:
     assert "```" not in found
 
 
-@pytest.mark.parametrize("mark", ["", "- One.\n\n  ```\n  x\n  ```\n\n"])
+@loop_over("mark", ["", "- One.\n\n  ```\n  x\n  ```\n\n"])
 def test_code_far_down_a_long_text_says_so(mark: str) -> None:
     filler = "\n\n".join(["Words of no interest stand here."] * 4_000)
     assert len(filler) > 100_000
@@ -102,7 +102,7 @@ def test_code_far_down_a_long_text_says_so(mark: str) -> None:
     assert re.fullmatch(r"```py\n(line_\d+.*\n)+```", found)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "fence", ["`" * 50_000, "~~~" + "x" * 50_000, "> " * 90 + "```", " " * 90 + "- ```", ">" * 50_000 + "```"]
 )
 def test_a_snippet_is_short_whatever_marks_its_code(fence: str) -> None:
@@ -178,7 +178,7 @@ def test_fences_are_always_closed(parts: list[str], query: str) -> None:
     assert opened is None
 
 
-@pytest.mark.parametrize("line", ["```", "- ```", "> ~~~"])
+@loop_over("line", ["```", "- ```", "> ~~~"])
 def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
     """It would take many times the memory of the text, and as much time for its beginning as for all."""
     text = f"{line}\nword\n" * 3_000
@@ -188,7 +188,7 @@ def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
     assert not {"_at_margin", "_everywhere", "_first_within"}.intersection(vars(found))
 
 
-@pytest.mark.parametrize("count", [1, 400, 600])
+@loop_over("count", [1, 400, 600])
 def test_fences_are_the_same_whether_they_are_remembered_or_not(count: int) -> None:
     text = "word\n\n```\nword\n```\n\n" * count
     assert [*Fences(text).near(0, len(text) + 1)] == [

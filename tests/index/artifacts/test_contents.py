@@ -17,6 +17,7 @@ from index.artifacts.contents import (
     of_commit,
     of_folder,
 )
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.git import DamagedRepository, GitReader
 from workspace.git.packed import PackedReader
@@ -141,7 +142,7 @@ def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
-@pytest.mark.parametrize("name", ["line\nbreak.md", "back\\slash.md", "CON.md", os.fsdecode(b"\xff.md")])
+@loop_over("name", ["line\nbreak.md", "back\\slash.md", "CON.md", os.fsdecode(b"\xff.md")])
 def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name: str) -> None:
     folder = written(tmp_path / "site")
     (folder / name).write_text("# Odd\n")

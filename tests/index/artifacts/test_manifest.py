@@ -21,6 +21,7 @@ from index.artifacts.manifest import (
     UnsupportedArtifact,
 )
 from index.keys import KEY_BYTES
+from tests.loops import loop_over
 from workspace.errors import WorkspaceError
 
 METADATA = b'{"metadata_version": "1.1.0"}\n'
@@ -88,7 +89,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing(
         assert isinstance(error, ArtifactDamaged | UnsupportedArtifact)  # noqa: PT017
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "name", ["../secret", "/etc/passwd", "index/../../x", "index/MAIN_x.flat", "index/_MAIN_1.toc", "lock"]
 )
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
@@ -105,9 +106,7 @@ def test_a_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
     assert caught.value.details["version"] == 2
 
 
-@pytest.mark.parametrize(
-    "changed", [{"format": 0}, {"format": "1"}, {"files": {SEGMENT: [float("inf"), ""]}}]
-)
+@loop_over("changed", [{"format": 0}, {"format": "1"}, {"files": {SEGMENT: [float("inf"), ""]}}])
 def test_values_that_are_none_are_damage(tmp_path: Path, changed: dict[str, object]) -> None:
     file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
     values = {**json.loads(file.read_bytes()), **changed}
@@ -119,7 +118,7 @@ def test_values_that_are_none_are_damage(tmp_path: Path, changed: dict[str, obje
         manifests.read(tmp_path, METADATA)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"7", b"[" * 100_000, b"\xff\xfe"])
+@loop_over("content", [b"", b"{", b"[]", b"null", b"7", b"[" * 100_000, b"\xff\xfe"])
 def test_what_is_no_manifest_is_damage(tmp_path: Path, content: bytes) -> None:
     (tmp_path / manifests.manifest_name(METADATA)).write_bytes(content)
     with pytest.raises(ArtifactDamaged):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.artifacts.settings import effective
+from tests.loops import loop_over
 from workspace.config import Corpus, InvalidConfig, WorkspaceConfig
 
 SOURCE = """
@@ -72,7 +73,7 @@ def test_any_text_is_written_so_that_toml_reads_it_back(description: str, root: 
     assert (config.root, config.corpus.description) == (root, description)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("taxonomy", "field"),
     [
         ({"limit": None}, "taxonomy.limit"),

@@ -23,6 +23,7 @@ from index.segments.merging import merge
 from tests.index.pages import page, segment
 from tests.index.segments.test_merging import alike
 from tests.index.sources import Chatty, Failing, Lost, Numbered
+from tests.loops import loop_over
 
 SOURCE = Numbered(300)
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,7 +59,7 @@ def test_nothing_makes_no_segment(tmp_path: Path) -> None:
     assert build(Numbered(0), tmp_path, processes=2) == Built((), {})
 
 
-@pytest.mark.parametrize("paths", ["ba", "aa"])
+@loop_over("paths", ["ba", "aa"])
 def test_pages_come_in_order(paths: Sequence[str]) -> None:
     with pytest.raises(ValueError, match="ascending order"):
         build_segments(page(path, "# A\n") for path in paths)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from index.ranking.evaluation import WHOLE, Mask, Weighted, evaluate, holding, score
 from index.ranking.postings import BEST, ready
+from tests.loops import loop_over
 
 Scored = list[tuple[int, int]]
 PRUNED = WHOLE + 1
@@ -79,7 +79,7 @@ def random_terms(chance: Random, size: int) -> list[Weighted]:
     return terms
 
 
-@pytest.mark.parametrize("seed", range(12))
+@loop_over("seed", range(12))
 def test_long_lists_are_pruned_without_loss(seed: int) -> None:
     chance, size = Random(seed), 3000
     for _ in range(5):
@@ -92,7 +92,7 @@ def test_long_lists_are_pruned_without_loss(seed: int) -> None:
             assert evaluated(terms, k, mask, size=PRUNED) == expected[:k]
 
 
-@pytest.mark.parametrize("size", [1000, PRUNED])
+@loop_over("size", [1000, PRUNED])
 def test_equal_scores_are_cut_by_number(size: int) -> None:
     terms = [weighted(5, dict.fromkeys(range(1000), 7)), weighted(5, dict.fromkeys(range(500, 1000), 7))]
     assert evaluated(terms, 3, size=size) == [(500, 70), (501, 70), (502, 70)]

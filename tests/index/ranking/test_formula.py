@@ -5,16 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from index.ranking.formula import average, impact, impacts, weight
+from tests.loops import loop_over
 
 AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("w", "length", "mean", "expected"),
     [
         (1, 1, 1.0, 25206),  # 65536 / (1 + 1.6)
@@ -30,7 +30,7 @@ def test_impacts(w: int, length: int, mean: float, expected: int) -> None:
     assert impact(w, length, mean) == expected
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("qtf", "df", "number", "expected"),
     [(1, 1, 1, 49019), (2, 1, 1, 98038), (1, 1, 158_042, 1_970_629), (1, 10, 10, 7927), (1, 10**7, 10**7, 1)],
 )
@@ -38,7 +38,7 @@ def test_weights(qtf: int, df: int, number: int, expected: int) -> None:
     assert weight(qtf, df, number) == expected
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("length", "number", "expected"),
     [(0, 0, 0.25), (0, 3, 0.25), (1, 3, 0.25), (9, 8, 1.0), (11, 8, 1.5), (10, 3, 3.25), (400, 10, 40.0)],
 )

@@ -18,6 +18,7 @@ from index.ranking.statistics import Statistics
 from tests.examples import examples
 from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
 from tests.index.plain import Entry, entries_of, ranked
+from tests.loops import loop_over
 
 Shown = tuple[list[tuple[str, float]], bool, bool]
 
@@ -90,7 +91,7 @@ def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) ->
 
 
 @pytest.mark.usefixtures("whole")
-@pytest.mark.parametrize("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
+@loop_over("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
 def test_equal_scores_of_many_parts_are_ordered_by_address(limit: int) -> None:
     index = Growing()
     chance = Random(limit)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from index.integrity import IndexDamaged
 from index.segments.flat import map_flat, pack, unpack, write_flat
+from tests.loops import loop_over
 
 TYPES = ("u1", "<u4", "<i4", "<u8", "<i8")
 SOME = {
@@ -47,7 +48,7 @@ def test_what_is_written_is_read(found: dict[str, NDArray[Any]], value: dict[str
         assert np.array_equal(flat.arrays[name], array)
 
 
-@pytest.mark.parametrize("durable", [False, True])
+@loop_over("durable", [False, True])
 def test_a_file_is_its_packed_bytes_and_its_sum_is_theirs(tmp_path: Path, durable: bool) -> None:
     file = tmp_path / "some.flat"
     checksum = write_flat(file, SOME, [1], durable)
@@ -107,7 +108,7 @@ def test_a_byte_changed_anywhere_is_refused_or_read_within_the_file() -> None:
             assert all(array.nbytes <= len(whole) for array in flat.arrays.values())
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "place",
     [
         ["<u4", [5], 8],  # ends beyond the file
@@ -132,7 +133,7 @@ def test_an_array_that_is_not_in_the_file_is_refused(place: object) -> None:
         unpack(b"docyard\x01" + len(head).to_bytes(8, "little") + head + bytes(24))
 
 
-@pytest.mark.parametrize("head", [b"[]      ", b"null    ", b"{}      ", b"[" * 100_000, b'{"arrays": 1}   '])
+@loop_over("head", [b"[]      ", b"null    ", b"{}      ", b"[" * 100_000, b'{"arrays": 1}   '])
 def test_a_head_that_describes_nothing_is_refused(head: bytes) -> None:
     with pytest.raises(IndexDamaged):
         unpack(b"docyard\x01" + len(head).to_bytes(8, "little") + head)

@@ -6,12 +6,12 @@ from collections import Counter
 from random import Random
 
 import numpy as np
-import pytest
 
 from index.segments.generation import Part
 from index.segments.merging import FEW, LARGE, Size, choose, compact, merge
 from index.segments.segment import Segment
 from tests.index.pages import Growing, page, random_page, segment
+from tests.loops import loop_over
 
 
 def alike(one: Segment, other: Segment) -> bool:
@@ -22,7 +22,7 @@ def alike(one: Segment, other: Segment) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@loop_over("seed", range(12))
 def test_merged_segments_are_what_their_live_pages_would_have_made(seed: int) -> None:
     chance = Random(seed)
     index = Growing()
@@ -36,7 +36,7 @@ def test_merged_segments_are_what_their_live_pages_would_have_made(seed: int) ->
     assert alike(merge(index.parts), segment(index.pages.values()))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@loop_over("seed", range(6))
 def test_values_are_counted_in_what_lives(seed: int) -> None:
     chance = Random(seed)
     index = Growing()
@@ -98,8 +98,8 @@ def test_more_than_a_few_small_segments_never_stay() -> None:
     assert len(small) - len(chosen) + 1 <= FEW
 
 
-@pytest.mark.parametrize("commits", [300, 1000])
-@pytest.mark.parametrize("base", [[14_000], [80_000, 80_000]])
+@loop_over("commits", [300, 1000])
+@loop_over("base", [[14_000], [80_000, 80_000]])
 def test_few_segments_stay_after_many_commits(base: list[int], commits: int) -> None:
     """And what is copied grows only with the logarithm of the index."""
     chance = Random(1)

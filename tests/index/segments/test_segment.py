@@ -15,6 +15,7 @@ from index.page import Page, Record
 from index.segments.flat import Flat
 from index.segments.segment import Segment, file_name
 from tests.index.pages import PATHS, page, random_page, segment
+from tests.loops import loop_over
 
 NESTED = """# Title
 
@@ -180,7 +181,7 @@ def test_a_saved_segment_is_the_one_in_memory(tmp_path: Path) -> None:
     assert not saved.is_untouched()
 
 
-@pytest.mark.parametrize("name", sorted(segment([page("a.md", "# A\n\n## B\n")]).arrays))
+@loop_over("name", sorted(segment([page("a.md", "# A\n\n## B\n")]).arrays))
 def test_arrays_that_do_not_fit_each_other_are_damage(name: str) -> None:
     made = segment([page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), page("b.md", "# B\n")])
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):

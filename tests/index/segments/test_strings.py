@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.segments.strings import Pool, Strings, decoded, encoded, gather, join, offsets, ranges
+from tests.loops import loop_over
 
 POOL = st.lists(st.binary(max_size=6), max_size=12)
 
@@ -71,7 +72,7 @@ def test_stored_strings_keep_their_order_and_any_character(texts: list[str]) -> 
     assert [pool([encoded(text)]).text(0) for text in texts] == texts
 
 
-@pytest.mark.parametrize("wrong", [[], [1], [0, 2], [0, 4]])
+@loop_over("wrong", [[], [1], [0, 2], [0, 4]])
 def test_offsets_that_do_not_fit_are_refused(wrong: list[int]) -> None:
     with pytest.raises(ValueError, match="do not fit"):
         Pool(np.zeros(3, np.uint8), np.array(wrong, np.uint32))
