@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.faults_after_commit import FAULTS, fault_at, steps_recorded
 from tests.tools.proposals.conftest import FILES
@@ -160,7 +161,7 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", CALLS)
+@loop_over("name", CALLS)
 def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
     name: str, tmp_path: Path
 ) -> None:
@@ -172,7 +173,7 @@ def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
 
 
 @pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
-@pytest.mark.parametrize("name", CALLS)
+@loop_over("name", CALLS)
 def test_a_fault_at_each_step_after_the_commit_leaves_the_answer_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _steps(tmp_path / "docs", CALLS[name])
     struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(steps)]

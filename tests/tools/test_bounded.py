@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tools.bounded import cut, fitting
@@ -100,11 +99,11 @@ def test_a_long_section_is_read_in_parts(ask: Ask, repo: Repo) -> None:
     assert not ask("get_doc", **json.loads(call[1])).is_error
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     ["word " * 4_000, "文档工作区" * 2_000, "x" * 9_000, " " * 9_000, "-" * 9_000, "👩\u200d💻" * 999, "ab"],
 )
-@pytest.mark.parametrize("tokens", [200, 1_000, 3_999])
+@loop_over("tokens", [200, 1_000, 3_999])
 def test_fitting_prefix_has_at_most_so_many_tokens(text: str, tokens: int) -> None:
     for offset in (0, 1):
         size = fitting(text, offset, tokens)

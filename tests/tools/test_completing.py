@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.resources.test_listing import context_of
 from tools.completing import (
@@ -27,7 +28,7 @@ from tools.registry import Toolbox
 NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.md")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("typed", "found"),
     [
         ("", NAMES),

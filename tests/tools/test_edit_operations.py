@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tools.arguments import InvalidArguments
@@ -34,7 +35,7 @@ MEANT = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "names"), MEANT)
+@loop_over(("fields", "names"), MEANT)
 def test_fields_decide_for_an_operation(fields: dict[str, object], names: list[str]) -> None:
     item = {"file": "api.md", **fields}
     if len(names) == 1:
@@ -45,7 +46,7 @@ def test_fields_decide_for_an_operation(fields: dict[str, object], names: list[s
     assert caught.value.message == f"this could be {' or '.join(names)}"
 
 
-@pytest.mark.parametrize("slug", ["tasks", "tasks[0]"])
+@loop_over("slug", ["tasks", "tasks[0]"])
 def test_a_name_alone_removes_and_moves_nothing(slug: str) -> None:
     with pytest.raises(InvalidArguments, match="'operation' is missing"):
         operations.meant({"file": "api.md", "slug": slug})

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from tests.loops import loop_over
 from tools.lists import with_list
 from tools.toolsets import all_tools
 from workspace.errors import Among, Listed
@@ -21,7 +20,7 @@ SECTIONS = Among(Listed.SECTIONS, "a.md")
 TASKS = Among(Listed.TASKS, "a.md", "todo")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("among", "offered", "said"),
     [
         (DOCUMENTS, ALL, "Name one. See the documents with list_documents {}."),

@@ -8,6 +8,7 @@ import pytest
 
 from index.locking import locked
 from index.service import SearchPage
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.answers import Data
 from tools.registry import Toolbox
@@ -72,7 +73,7 @@ def test_a_write_that_cannot_be_found_yet_says_so(
     assert "hints" not in data
 
 
-@pytest.mark.parametrize("partial", [True, False])
+@loop_over("partial", [True, False])
 def test_a_phrase_that_was_not_looked_for_to_the_end_is_said(partial: bool) -> None:
     page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, partial=partial)
     assert reservations(page) == ({"partial": True} if partial else {})

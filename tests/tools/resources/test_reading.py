@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API
 from tests.tools.resources.test_listing import context_of
@@ -122,7 +123,7 @@ def test_no_uri_is_a_bug(toolbox: Toolbox, rest: str) -> None:
     assert all(fixes)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "end"),
     [
         ("# A\n\n" + "word " * 30_000 + "\n", None),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcp.shared.uri_template import UriTemplate
 from pydantic import AnyUrl
 
+from tests.loops import loop_over
 from tools.resources.listing import TEMPLATES, Template
 from tools.resources.uris import MAX_URI, InvalidUri, Target, read_uri, write_uri
 
@@ -30,7 +31,7 @@ def test_what_is_written_is_read_again(path: str, section: str | None, ref: str 
     assert (parts.scheme, parts.netloc) == ("doc", "")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("address", "uri"),
     [
         (("guides/Setup.md",), "doc:///guides/Setup.md"),
@@ -50,7 +51,7 @@ def test_a_uri_looks_like_its_address(address: tuple[str, ...], uri: str) -> Non
     assert read_uri(str(AnyUrl(uri)), ()) == Target(*address)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("uri", "target"),
     [
         ("doc://guides/setup.md", Target("guides/setup.md")),
@@ -69,7 +70,7 @@ def test_what_hosts_make_of_a_template_is_understood(uri: str, target: Target) -
     assert read_uri(uri, {"guides/setup.md", "C#.md", "what?.md", "a.md"}) == target
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "uri",
     [
         "",
@@ -96,7 +97,7 @@ def test_what_is_no_uri_of_a_document_is_refused(uri: str) -> None:
     assert len(caught.value.message) < 100
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.name)
+@loop_over("template", TEMPLATES, ids=lambda template: template.name)
 def test_the_templates_are_understood_by_the_protocol_s_own_reader(template: Template) -> None:
     form = UriTemplate.parse(template.uri)
     values = {"path": "C# notes/setup.md", "ref": "feature/x", "section": "install/linux"}
