@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from docyard.protocol.answers import compact, result_of
 from tests.examples import examples
+from tests.loops import loop_over
 from tools.answers import Answer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -38,7 +38,7 @@ def test_a_result_holds_the_answer_as_text_and_as_data(data: dict[str, Any]) -> 
     assert result["isError"] is False
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("value", "written"),
     [
         (float("nan"), "null"),

@@ -14,6 +14,7 @@ import pytest
 from docyard import __version__, environment
 from docyard.cli import COMMANDS, docyard, main
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -43,7 +44,7 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert "Example:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in WITHOUT])
+@loop_over("name", [name for name in ALL if name not in WITHOUT])
 def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
     options = {option for parameter in ALL[name].params for option in parameter.opts}
     assert {"-C", "--repo"} <= options
@@ -156,7 +157,7 @@ def test_the_index_says_where_it_stands(repo: Path, git: Git, capsys: pytest.Cap
 LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("statement", "late"),
     [
         ("import docyard.cli", LATE),

@@ -13,6 +13,7 @@ import pytest
 from docyard.checkup.disks import FULL, NEARLY_FULL, check_disks, room
 from docyard.checkup.finding import Severity
 from docyard.cli import main
+from tests.loops import loop_over
 
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
 """A user and mounts of our own, in which file systems of memory may be mounted."""
@@ -28,7 +29,7 @@ def _can_mount() -> bool:
 needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system lets nobody mount a file system")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("free", "found"),
     [
         (0, "error: the disk of it is full: 0 kB are free"),

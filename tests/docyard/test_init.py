@@ -14,6 +14,7 @@ from docyard.cli import main
 from docyard.commands.init import SETTINGS
 from docyard.hosts import HostConfiguration, host_configurations
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from workspace.config import WorkspaceConfig
 
 COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
@@ -50,7 +51,7 @@ def test_chosen_form_of_anchors_is_in_settings(tmp_path: Path, git: Git, form: s
     assert git("status", "--porcelain", cwd=folder) == ""
 
 
-@pytest.mark.parametrize("options", [["--anchors", "round"], ["--anchors", "angle", "--hosts"]])
+@loop_over("options", [["--anchors", "round"], ["--anchors", "angle", "--hosts"]])
 def test_unusable_form_of_anchors_is_wrong_usage(tmp_path: Path, options: list[str]) -> None:
     assert main(["init", str(tmp_path / "specs"), *options]) == 2
     assert not (tmp_path / "specs").exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from docyard.installation import EXTRAS, Installer, find_installation, parse_requirements, requirements
+from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEEL = "file:///tmp/docyard-0.1.0-py3-none-any.whl"
@@ -120,7 +121,7 @@ def test_uv_tool_is_installed_again_with_all_that_its_receipt_names(
     assert command(prefix) == f"uv tool install {expected}"
 
 
-@pytest.mark.parametrize("kind", ["archive-v0", "environments-v2"])
+@loop_over("kind", ["archive-v0", "environments-v2"])
 def test_environment_of_uvx_is_named_in_the_next_call(tmp_path: Path, kind: str) -> None:
     prefix = tmp_path / kind / "4u1fip40Z8F-AaWO"
     prefix.mkdir(parents=True)

@@ -11,6 +11,7 @@ import pytest
 
 from docyard import __version__
 from docyard.names import OURS, check_names
+from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,7 +39,7 @@ def test_our_own_packages_pass() -> None:
     check_names()
 
 
-@pytest.mark.parametrize("name", OURS)
+@loop_over("name", OURS)
 def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: Path) -> None:
     package = foreign(tmp_path, name)
     code = "import docyard.__main__ as start; start.main()"

@@ -17,6 +17,7 @@ from docyard.exits import CannotError
 from docyard.proposals.conflicts import conflict_data, conflict_name
 from docyard.proposals.deciding import check_versions, decided, read_decisions
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from tools.answers import visible
 from workspace.merging.conflict import Choice, Conflict, Resolution, UnitId, UnitKind
 from workspace.merging.trees import FileConflict
@@ -136,7 +137,7 @@ def test_a_file_decides_by_new_content_too(
     assert merged(repo, git) == THEIRS.replace("Their step.", "Both steps.")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "reason"),
     [
         ("{", "not JSON"),

@@ -12,6 +12,7 @@ from docyard.cli import main
 from docyard.commands.init import SETTINGS
 from docyard.sites import Site, find_site
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from workspace.attribute_lists import AnchorForm
 from workspace.config import WorkspaceConfig
 from workspace.links.rules import Dialect
@@ -29,7 +30,7 @@ def found(root: Path, **files: str) -> Site:
     return find_site(of_folder(root, None))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "text", "generator", "dialect", "anchors"),
     [
         ("mkdocs.yml", "markdown_extensions:\n  - attr_list\n  - toc\n", "MkDocs", "mkdocs", "braces"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from docyard.stdin import INVALID_REQUEST, PARSE_ERROR, LineAssembler, Oversized, Refusal, refuse
+from tests.loops import loop_over
 
 
 def assemble(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | Oversized]:
@@ -79,9 +79,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("line", "identity", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@loop_over(("line", "identity", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_cannot_be_read_is_answered(line: bytes, identity: int | str | None, code: int) -> None:
     refusal = refuse(line)
     assert refusal is not None
@@ -95,7 +93,7 @@ def test_an_oversized_line_is_answered_with_its_size_and_limit() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "line",
     [
         rb'{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"\ud800"}}',

@@ -224,7 +224,7 @@ def test_a_call_runs_to_its_end_when_the_client_hangs_up(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_a_call_run_to_its_end(tmp_path: Path, number: signal.Signals) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')

@@ -14,6 +14,7 @@ from docyard.synced import print_synced
 from docyard.syncing import Syncing
 from index.service import SearchIndex
 from tests import repositories
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.registry import Toolbox
 from workspace.remotes.credentials import Access
@@ -213,7 +214,7 @@ def test_the_last_commit_is_pushed_when_the_server_ends(here: Repo, there: Repo,
     assert tip(there) == tip(here)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("line", "reason"),
     [
         ('token = "abc"', "must hold no secret"),
@@ -236,7 +237,7 @@ def test_settings_that_are_refused(line: str, reason: str) -> None:
     assert "tok@" not in caught.value.message
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("30", 30), ('"30s"', 30), ('"5m"', 300), ('"1h"', 3600)])
+@loop_over(("text", "seconds"), [("30", 30), ('"30s"', 30), ('"5m"', 300), ('"1h"', 3600)])
 def test_times_of_a_schedule(text: str, seconds: int) -> None:
     from workspace.config import WorkspaceConfig
 

@@ -17,6 +17,7 @@ from docyard import __version__
 from docyard.cli import main
 from docyard.workflows import KINDS, workflow
 from tests import repositories, warm
+from tests.loops import loop_over
 from tests.repositories import Repo
 
 Capture = pytest.CaptureFixture[str]
@@ -110,7 +111,7 @@ def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
     assert "others.md" not in done.stdout
 
 
-@pytest.mark.parametrize("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
+@loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
 def test_the_name_of_a_branch_is_never_run(clone: Repo, tmp_path: Path, branch: str) -> None:
     *_, telling, validating = steps("github")
     script = f"{validating['run']} || {telling['run']}"
@@ -119,7 +120,7 @@ def test_the_name_of_a_branch_is_never_run(clone: Repo, tmp_path: Path, branch: 
     assert not (tmp_path / "summary").exists()
 
 
-@pytest.mark.parametrize("kind", ACTIONS)
+@loop_over("kind", ACTIONS)
 def test_it_may_do_little_and_is_pinned(kind: str) -> None:
     text = workflow(kind).text
     found = yaml.safe_load(text)

@@ -14,6 +14,7 @@ from docyard.cli import docyard, main
 from docyard.recent import RecentCommits
 from tests.docyard.commands.conftest import Commit, Screen
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.history.streams import Made, history, line_of
 from workspace.workspace import Workspace
@@ -334,7 +335,7 @@ def test_nothing_that_a_terminal_obeys_gets_through(
     assert "\x1b" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("seed", range(6))
+@loop_over("seed", range(6))
 def test_all_documents_are_those_that_git_tells_of(tmp_path: Path, seed: int) -> None:
     """Whatever branches and merges there are: `git log -c` is asked for each commit's paths."""
     random = Random(seed)

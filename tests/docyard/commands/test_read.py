@@ -12,6 +12,7 @@ from docyard import console, terminal
 from docyard.cli import main
 from docyard.commands import read
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from workspace.document import Document
 from workspace.texts.text_file import Kind, TextFile
 
@@ -236,7 +237,7 @@ def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch)
     assert console.console().no_color
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("source", "shown"),
     [
         ("# A {#a}\n\nText {#b}\n", "# A\n\nText {#b}\n"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from docyard.evaluation.cases import Case, InvalidCases
 from docyard.evaluation.reading import read_cases
 from tests.examples import examples
+from tests.loops import loop_over
 
 
 def read(folder: Path, name: str, text: str | bytes) -> list[Case]:
@@ -92,7 +93,7 @@ def test_the_digest_changes_with_what_is_asked_and_expected_alone(tmp_path: Path
     )
 
 
-@pytest.mark.parametrize("separator", ["\t", " ", "   "])
+@loop_over("separator", ["\t", " ", "   "])
 def test_judgements(tmp_path: Path, separator: str) -> None:
     qrels = tmp_path / "qrels.txt"
     rows = [("q2", "0", "b.md", "1"), ("q1", "0", "a.md", "2"), ("q2", "0", "c.md", "0")]
@@ -128,7 +129,7 @@ def test_broken_judgements(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("case", "reason"),
     [
         ({"query": " ", "expected": "a.md"}, "the query is empty"),
@@ -167,14 +168,14 @@ def test_broken_judgements(tmp_path: Path) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("form", ["jsonl", "yaml"])
+@loop_over("form", ["jsonl", "yaml"])
 def test_a_case_that_is_wrong(tmp_path: Path, form: str, case: dict[str, object], reason: str) -> None:
     good, bad = json.dumps({"query": "good", "expected": "a.md"}), json.dumps(case)
     text = f"{good}\n\n{bad}\n" if form == "jsonl" else f"- {good}\n\n- {bad}\n"
     assert problems(tmp_path, f"cases.{form}", text) == [f"cases.{form}:3: {reason}"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("name", "text", "expected"),
     [
         ("c.jsonl", '{"query": "a",}\n', "c.jsonl:1: this is not JSON: "),

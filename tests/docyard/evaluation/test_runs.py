@@ -14,6 +14,7 @@ from docyard.evaluation.measures import measure, ranks
 from docyard.evaluation.report import measure_cells, report, time_cells
 from docyard.evaluation.run import InvalidRun, Outcome, Parameters, Run, Scored, keep_run, read_run, read_runs
 from docyard.evaluation.summary import latency, rows, summary, without_hits
+from tests.loops import loop_over
 
 PARAMETERS = Parameters(top=50, limit=None)
 
@@ -175,7 +176,7 @@ def test_runs_are_read_by_time_and_only_those_that_asked_alike(tmp_path: Path) -
     assert read_runs(tmp_path / "nothing there", "cases.yaml", PARAMETERS) == []
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 2}', "\0"])
+@loop_over("text", ["", "{}", "[]", '{"format": 2}', "\0"])
 def test_a_file_that_is_no_run_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.json").write_text(text)
     with pytest.raises(InvalidRun, match=r"odd\.json is not a run of docyard eval") as caught:
@@ -184,7 +185,7 @@ def test_a_file_that_is_no_run_is_named(tmp_path: Path, text: str) -> None:
     assert str(tmp_path) not in caught.value.message
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "gate"),
     [
         ("ndcg@10=.45", Gate("page", "ndcg@10", 0.45)),
@@ -196,7 +197,7 @@ def test_gates(text: str, gate: Gate) -> None:
     assert read_gate(text) == gate
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     ["", "ndcg@10", "ndcg@10=", "ndcg@10=x", "ndcg@10=1.5", "mrr=-1", "mrr=nan", "map=.5", "line.mrr=.5"],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from docyard.forges.describing import MOST, described, harmless, marker, title_of
 from tests import repositories
+from tests.loops import loop_over
 from workspace.proposals import Author, KnownBy, Proposal
 from workspace.proposing import Actor
 from workspace.workspace import Workspace
@@ -65,7 +66,7 @@ def test_a_code_block_of_the_description_hides_nothing_below(repo: repositories.
     assert before.endswith(f"code\n{fence.strip().removesuffix('md')}")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "never"),
     [
         ("ask @ana and @org/team", "@ana @org"),
@@ -87,7 +88,7 @@ def test_what_a_forge_would_act_on_is_text(text: str, never: str) -> None:
     assert found.replace("\u200b", "").replace("\\/", "/") == text
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "text",
     [
         "mail ana@example.org about a/b, 3 < 4, C# and 50 % of it",

@@ -6,13 +6,14 @@ import pytest
 
 from docyard.forges.errors import NoForgeToken, NotAForge
 from docyard.forges.place import ForgeAccess, place_of
+from tests.loops import loop_over
 from workspace.config import InvalidConfig, WorkspaceConfig
 from workspace.remotes.addresses import parse_address
 
 ACCESS = ForgeAccess(token="tok-1", tokens={"github.com": "tok-hub"})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("url", "kind", "api", "segments"),
     [
         ("https://github.com/ana/docs.git", None, "https://api.github.com", ("ana", "docs")),
@@ -35,7 +36,7 @@ def test_the_api_is_told_from_the_remote(
     assert "tok-1" not in repr(place)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("url", "kind"),
     [
         ("https://git.example/ana/docs", None),
@@ -70,13 +71,13 @@ def access_to(url: str, token: str | None = None) -> ForgeAccess:
     return ForgeAccess(url, token, {"github.com": "tok-hub"})
 
 
-@pytest.mark.parametrize("token", ["", "a b\nX-Evil: 1", "töken"])
+@loop_over("token", ["", "a b\nX-Evil: 1", "töken"])
 def test_a_token_that_is_none_is_not_sent(token: str) -> None:
     with pytest.raises(NoForgeToken):
         place_of(parse_address("https://github.com/a/b"), None, ForgeAccess(token=token))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("url", "remote", "api", "segments"),
     [
         ("http://127.0.0.1:3000", "/srv/ana/docs.git", "http://127.0.0.1:3000/api/v1", ("ana", "docs")),
@@ -96,7 +97,7 @@ def test_who_starts_the_process_may_name_the_forge(
     assert (place.api, place.segments) == (api, segments)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "url",
     [
         "http://git.example",
@@ -124,7 +125,7 @@ def test_settings_name_a_kind_and_nothing_else() -> None:
     assert named.kind == "gitea"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("line", "said"),
     [
         ('kind = "bitbucket"', "must be"),

@@ -22,6 +22,7 @@ from tests.docyard.forges.conftest import Setting
 from tests.docyard.forges.local_forge import gitea_api, github_api
 from tests.docyard.forges.local_forge.published import published
 from tests.docyard.forges.local_forge.server import Asked
+from tests.loops import loop_over
 
 PUBLISHED = {
     "github": (github_api.PREFIX, ["github"]),
@@ -98,8 +99,8 @@ def test_an_answer_of_another_shape_is_seen() -> None:
         held("github", operations["update"]["request"], {"state": "ajar"})
 
 
-@pytest.mark.parametrize("publisher", ["gitea", "forgejo"])
-@pytest.mark.parametrize(
+@loop_over("publisher", ["gitea", "forgejo"])
+@loop_over(
     "answer",
     [{"number": "1"}, {"head": {"sha": 1}}, {"user": {"username": "ana"}}, {"merge_commit_id": "e" * 40}],
     ids=["a type", "a type below", "a name below", "a name"],

@@ -6,9 +6,10 @@ import pytest
 
 from docyard.forges.errors import ForgeUnclear
 from docyard.forges.shapes import Fields
+from tests.loops import loop_over
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "url",
     [
         "javascript:alert(1)",
@@ -27,7 +28,7 @@ def test_links_that_are_not_shown(url: str) -> None:
     assert Fields("GitHub", {"html_url": url}).url("html_url") == ""
 
 
-@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "soon", ""])
+@loop_over("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "soon", ""])
 def test_moments_that_are_none(time: str) -> None:
     with pytest.raises(ForgeUnclear, match="'updated_at' is not as documented"):
         Fields("Gitea", {"updated_at": time}).time("updated_at")

@@ -34,6 +34,7 @@ from tests import repositories, warm
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
+from tests.loops import loop_over
 from workspace.proposals import State
 from workspace.remotes.credentials import Access
 from workspace.remotes.states import State as SyncState
@@ -346,7 +347,7 @@ KEY = bytes(range(32))
 WHSEC = "whsec_" + base64.b64encode(KEY).decode()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("headers", "secret", "holds"),
     [
         (standard(BODY, KEY), WHSEC, True),
@@ -370,8 +371,8 @@ def test_signatures_of_gitlab(headers: Headers, secret: str, holds: bool) -> Non
     assert is_signed("gitlab", headers, BODY, secret, NOW) is holds
 
 
-@pytest.mark.parametrize("kind", ["github", "gitea"])
-@pytest.mark.parametrize("value", ["", "sha256=", "sha256=zz", "é", digest(BODY)[:-1], digest(BODY, "")])
+@loop_over("kind", ["github", "gitea"])
+@loop_over("value", ["", "sha256=", "sha256=zz", "é", digest(BODY)[:-1], digest(BODY, "")])
 def test_digests_that_do_not_hold(kind: str, value: str) -> None:
     for name in ("x-hub-signature-256", "x-gitea-signature"):
         assert not is_signed(kind, {name: value}, BODY, SECRET, NOW)
@@ -396,7 +397,7 @@ def test_the_memory_of_deliveries_is_bounded_and_forgets_bodies_first() -> None:
     assert not deliveries.is_done("github", first, b"other")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("kind", "name", "data", "found"),
     [
         ("github", "push", {}, Asked()),

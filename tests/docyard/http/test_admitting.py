@@ -8,6 +8,7 @@ from starlette.types import Message, Receive, Scope, Send
 from docyard.http.admitting import Admission
 from docyard.http.authorities import Admitted
 from tests.docyard.http.conftest import PORT, Running
+from tests.loops import loop_over
 
 HOST = f"127.0.0.1:{PORT}"
 OWN = f"http://{HOST}"
@@ -17,8 +18,8 @@ POLICY = (
 )
 
 
-@pytest.mark.parametrize("path", ["/", "/mcp", "/login", "/static/base.css", "/hooks/github", "/none"])
-@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", ""])
+@loop_over("path", ["/", "/mcp", "/login", "/static/base.css", "/hooks/github", "/none"])
+@loop_over("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", ""])
 def test_other_names_are_misdirected_whatever_is_shown(running: Running, path: str, host: str) -> None:
     shown = {"Host": host, "Authorization": f"Bearer {running.token}", "X-Forwarded-Host": HOST}
     found = running.meet().get(path, headers=shown)
@@ -27,7 +28,7 @@ def test_other_names_are_misdirected_whatever_is_shown(running: Running, path: s
     assert running.token not in found.text
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("origin", "method", "path", "status"),
     [
         (OWN, "GET", "/", 200),
@@ -50,7 +51,7 @@ def test_origins(running: Running, origin: str, method: str, path: str, status: 
     assert running.meet().request(method, path, headers=shown).status_code == status
 
 
-@pytest.mark.parametrize("name", ["Host", "Origin"])
+@loop_over("name", ["Host", "Origin"])
 def test_headers_that_come_twice(running: Running, name: str) -> None:
     value = HOST if name == "Host" else OWN
     found = running.meet().get("/", headers=[(name, value), (name, value)])
@@ -76,7 +77,7 @@ async def test_targets_that_are_no_path(target: str) -> None:
     assert statuses[0] == 400
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("site", "mode", "method", "status"),
     [
         ("none", "navigate", "GET", 200),
@@ -107,7 +108,7 @@ def test_a_proxy_is_known_by_its_name(proxied: Running) -> None:
         assert browser.get("/", headers=sent).status_code == status
 
 
-@pytest.mark.parametrize("path", ["/", "/none", "/static/base.css", "/mcp", "/login"])
+@loop_over("path", ["/", "/none", "/static/base.css", "/mcp", "/login"])
 def test_every_answer_is_kept_to_itself(running: Running, path: str) -> None:
     found = running.meet().get(path)
     assert found.headers["content-security-policy"] == POLICY

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.docyard.http.conftest import PORT, Running
+from tests.loops import loop_over
 from workspace.policy.people import Tokens
 
 HTML = {"Accept": "text/html"}
@@ -37,7 +38,7 @@ INSIDE = (
 )
 
 
-@pytest.mark.parametrize("path", INSIDE)
+@loop_over("path", INSIDE)
 def test_without_a_token_nobody_comes_in(running: Running, path: str) -> None:
     found = running.meet().get(path)
     assert found.status_code == 401
@@ -46,7 +47,7 @@ def test_without_a_token_nobody_comes_in(running: Running, path: str) -> None:
     assert COOKIE not in found.cookies
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "shown",
     [
         "Bearer",
@@ -60,7 +61,7 @@ def test_without_a_token_nobody_comes_in(running: Running, path: str) -> None:
     ],
     ids=["no token", "empty", "wrong", "huge", "basic", "bare", "no ASCII", "with more"],
 )
-@pytest.mark.parametrize("path", ["/", "/mcp"])
+@loop_over("path", ["/", "/mcp"])
 def test_wrong_tokens(running: Running, shown: str, path: str) -> None:
     value = shown.replace("{t}", running.token).encode("latin-1")
     found = running.meet().get(path, headers=[(b"Authorization", value)])
@@ -147,7 +148,7 @@ def test_a_person_signs_in_and_out(running: Running, ana: str) -> None:
     assert running.meet().get("/", headers=kept).status_code == 401
 
 
-@pytest.mark.parametrize("is_asked", [True, False], ids=["with-a-token", "without"])
+@loop_over("is_asked", [True, False], ids=["with-a-token", "without"])
 def test_who_came_in_without_a_name_gives_one(
     running: Running, open_one: Running, ana: str, is_asked: bool
 ) -> None:
@@ -169,15 +170,13 @@ ELSEWHERE = (
 )
 
 
-@pytest.mark.parametrize("after", ELSEWHERE, ids=range(len(ELSEWHERE)))
+@loop_over("after", ELSEWHERE, ids=range(len(ELSEWHERE)))
 def test_nobody_is_sent_elsewhere(running: Running, after: str) -> None:
     found = running.meet().post("/login", data={"token": running.token, "after": after})
     assert (found.status_code, found.headers.get("location")) in ((303, "/"), (400, None))
 
 
-@pytest.mark.parametrize(
-    "content", [b"token=\xff", b"a=1&" * 20, b"", b"x" * 20_000, b"token=%ff%fe&after=/"]
-)
+@loop_over("content", [b"token=\xff", b"a=1&" * 20, b"", b"x" * 20_000, b"token=%ff%fe&after=/"])
 def test_forms_that_are_none(running: Running, content: bytes) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     assert running.meet().post("/login", content=content, headers=kind).status_code in (400, 401)
@@ -297,7 +296,7 @@ def test_read_only_is_read_only_everywhere(reading: Running) -> None:
     assert reading.repo.git("rev-parse", "--all") == head
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("agent", "told"),
     [("some-agent/2.0 (cli)", "some-agent"), ("x\tDocyard-Person: ana", "x"), ("(none)", "unknown")],
     ids=["a product", "more than that", "none"],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from docyard.http.authorities import Admitted, Authority, parse_authority
+from tests.loops import loop_over
 
 LOCAL = Admitted({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
 PUBLIC = Admitted({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
@@ -47,14 +46,14 @@ NONE = {
 }
 
 
-@pytest.mark.parametrize("text", NONE.values(), ids=NONE)
+@loop_over("text", NONE.values(), ids=NONE)
 def test_what_is_no_authority(text: str) -> None:
     assert parse_authority(text) is None
     assert not LOCAL.has_host(text)
     assert not LOCAL.has_origin(f"http://{text}")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "expected"),
     [
         ("LOCALHOST:8000", Authority("localhost", 8000)),
@@ -68,7 +67,7 @@ def test_one_spelling_of_each(text: str, expected: Authority) -> None:
     assert parse_authority(text) == expected
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("header", "is_local", "is_public"),
     [
         ("127.0.0.1:8000", True, False),
@@ -95,7 +94,7 @@ def test_a_host_without_a_port_is_that_of_a_scheme() -> None:
     assert not Admitted({("127.0.0.1", 8080)}).has_host("127.0.0.1")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("header", "expected"),
     [
         ("http://127.0.0.1:8000", True),

@@ -7,9 +7,10 @@ import socket
 import pytest
 
 from docyard.http.binding import Address, CannotListen, listening, parse_address
+from tests.loops import loop_over
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("text", "expected", "shown"),
     [
         ("127.0.0.1:8000", Address("127.0.0.1", 8000), "127.0.0.1"),
@@ -34,13 +35,13 @@ NONE = (
 )
 
 
-@pytest.mark.parametrize("text", NONE)
+@loop_over("text", NONE)
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ValueError, match=r"write|stands in brackets"):
         parse_address(text)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@loop_over("host", ["127.0.0.1", "localhost"])
 def test_any_free_port(host: str) -> None:
     sockets, port = listening(Address(host, 0))
     try:

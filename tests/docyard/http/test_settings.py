@@ -10,6 +10,7 @@ import pytest
 from docyard.cli import main
 from docyard.exits import Exit
 from docyard.http.settings import http_settings
+from tests.loops import loop_over
 from workspace.policy.people import Tokens
 
 LOCAL = ["--http", "127.0.0.1:0"]
@@ -125,7 +126,7 @@ def test_formulas_that_nothing_can_set(
     assert "docyard[math]" in printed.err
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("http", "allow", "read_only"),
     [
         ("127.0.0.1:0", [], False),

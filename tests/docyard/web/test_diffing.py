@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docyard.web.diff_rows import MOST, Row, rows_of
 from docyard.web.diffing import MOST_FILES, MOST_SECTIONS, diff_of, place_id
 from tests.examples import examples
+from tests.loops import loop_over
 from workspace.differing import document_change
 from workspace.document import Document
 from workspace.reviewing import Changes
@@ -32,7 +32,7 @@ def side(rows: tuple[Row, ...], style: str) -> str:
     return "\n".join("".join(piece.text for piece in getattr(row, which)) for row in rows)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("before", "after", "kinds"),
     [
         ("", "New.\n", ["lines"]),

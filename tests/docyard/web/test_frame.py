@@ -18,6 +18,7 @@ from docyard.web.failing import status_of
 from docyard.web.routes import routes
 from docyard.web.templating import STATIC, render
 from tests.docyard.web.serving import CSRF, Read, Served, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, all_but_objects, normal
 from workspace.errors import WorkspaceError
 
@@ -50,12 +51,12 @@ def served(repo: Repo) -> Iterator[Served]:
         yield served
 
 
-@pytest.mark.parametrize("url", PAGES.values(), ids=PAGES)
+@loop_over("url", PAGES.values(), ids=PAGES)
 def test_a_page_is_sound(served: Served, url: str) -> None:
     _check(served.client.get(url).text)
 
 
-@pytest.mark.parametrize("is_wrong", [False, True], ids=["first", "wrong"])
+@loop_over("is_wrong", [False, True], ids=["first", "wrong"])
 def test_the_page_to_sign_in_is_sound(is_wrong: bool) -> None:
     html = render("login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'})
     _check(html)
@@ -126,7 +127,7 @@ def test_a_path_by_itself_leads_to_its_document(served: Served) -> None:
     assert 'href="/doc/guides/start.md"' in served.get("/guides/stert.md", 404)
 
 
-@pytest.mark.parametrize("url", PAGES.values(), ids=PAGES)
+@loop_over("url", PAGES.values(), ids=PAGES)
 def test_the_headers_of_a_page_are_those_of_the_page(served: Served, url: str) -> None:
     asked, read = served.client.head(url), served.client.get(url)
     assert (asked.status_code, asked.content) == (read.status_code, b"")
@@ -163,7 +164,7 @@ def test_an_odd_path_by_itself_leads_to_its_document(tmp_path: Path) -> None:
         assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in odd.get("/a%20b%3Fc%231.md", 404)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("code", "status"),
     [
         ("PAGE_NOT_FOUND", 404),
@@ -189,14 +190,14 @@ def test_a_way_of_asking_that_there_is_not(served: Served) -> None:
     assert served.client.post("/", data={}).status_code == 405
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in STATIC.iterdir()))
+@loop_over("name", sorted(path.name for path in STATIC.iterdir()))
 def test_each_static_file_is_kept_for_long(served: Served, name: str) -> None:
     response = served.client.get(f"/static/{name}")
     assert response.status_code == 200
     assert "immutable" in response.headers["cache-control"]
 
 
-@pytest.mark.parametrize("name", ["nothing.css", "..%2fbase.css", "%00.css", "", "..%2f..%2fsite.py"])
+@loop_over("name", ["nothing.css", "..%2fbase.css", "%00.css", "", "..%2f..%2fsite.py"])
 def test_nothing_else_is_a_static_file(served: Served, name: str) -> None:
     assert served.client.get(f"/static/{name}").status_code == 404
 

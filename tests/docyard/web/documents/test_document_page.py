@@ -14,6 +14,7 @@ import pytest
 from docyard.web.documents.dressing import Doors, dressed
 from docyard.web.live import unfinished
 from tests.docyard.web.documents.scene import Pages, served
+from tests.loops import loop_over
 from workspace.edits import UpdateContent
 from workspace.plan import Mode
 from workspace.rendering import Entry, Rendered
@@ -77,7 +78,7 @@ ALL = (
 )
 
 
-@pytest.mark.parametrize("url", ALL)
+@loop_over("url", ALL)
 def test_each_page_is_whole_and_has_one_title(pages: Pages, url: str) -> None:
     shape = _Shape(pages.get(url))
     assert (shape.firsts, shape.open) == (1, [])
@@ -109,7 +110,7 @@ def test_titles_of_documents_are_shown_as_they_are(pages: Pages) -> None:
     assert "/raw/odd/a%20b%23c%3F.md" in page
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("url", "to"),
     [
         ("/doc/specs", "/folder/specs"),
@@ -138,20 +139,20 @@ NOWHERE = {
 }
 
 
-@pytest.mark.parametrize("path", NOWHERE.values(), ids=NOWHERE.keys())
-@pytest.mark.parametrize("kind", ["doc", "raw", "history", "blame", "edit"])
+@loop_over("path", NOWHERE.values(), ids=NOWHERE.keys())
+@loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
 def test_paths_of_nothing_are_not_found(pages: Pages, kind: str, path: str) -> None:
     answer = pages.client.get(f"/{kind}/{path}")
     assert answer.status_code in (404, 400)
     assert "<h1>" in answer.text
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "ref",
     ["nope", "a..b", "main%00", "HEAD~99", "@{1990-01-01}", "x" * 3000],
     ids=["unknown", "range", "NUL", "too far", "before", "long"],
 )
-@pytest.mark.parametrize("kind", ["doc", "raw", "history", "blame"])
+@loop_over("kind", ["doc", "raw", "history", "blame"])
 def test_refs_of_nothing_are_said(pages: Pages, kind: str, ref: str) -> None:
     answer = pages.client.get(f"/{kind}/README.md?ref={ref}")
     assert answer.status_code in (400, 404)
@@ -244,7 +245,7 @@ def test_headings_that_a_document_brings_get_no_doors() -> None:
     )
 
 
-@pytest.mark.parametrize("level", [1, 2])
+@loop_over("level", [1, 2])
 def test_a_heading_in_a_heading_stays_where_it_is(level: int) -> None:
     inner = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
     html = f'<h{level} id="a">T {inner} y</h{level}>\n<p>End</p>'

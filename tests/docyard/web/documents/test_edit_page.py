@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docyard.web.documents.scene import Pages, fields, served
+from tests.loops import loop_over
 from workspace.proposals import Author, KnownBy, State
 from workspace.proposing import Actor
 
@@ -262,7 +263,7 @@ def test_a_section_that_moved_is_edited_at_its_new_place(pages: Pages) -> None:
     assert answer.headers["location"] == "/edit/specs/search.md?section=rate-limits"
 
 
-@pytest.mark.parametrize(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])
+@loop_over(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])
 def test_nothing_is_edited_where_all_is_read_only(tmp_path: Path, read_only: bool, may_write: bool) -> None:
     with served(tmp_path / "repo", read_only=read_only, may_write=may_write) as pages:
         pages.get(LIMITS, 403)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.docyard.web.documents.scene import API, Pages, served
+from tests.loops import loop_over
 
 COUNT = 34
 
@@ -55,7 +56,7 @@ def test_pages_of_history_stay_what_they_were_when_more_is_committed(pages: Page
     assert subjects(pages.get(older[1].replace("&amp;", "&")))[0]
 
 
-@pytest.mark.parametrize("query", ["after=x", "after=99999999", "at=nope", f"at={'0' * 40}&after=-1"])
+@loop_over("query", ["after=x", "after=99999999", "at=nope", f"at={'0' * 40}&after=-1"])
 def test_odd_places_in_history_do_no_harm(pages: Pages, query: str) -> None:
     pages.get(f"/history/count.md?{query}")
 
@@ -106,12 +107,12 @@ def test_the_first_commit_adds_everything(pages: Pages) -> None:
     assert "notes.txt" in page
 
 
-@pytest.mark.parametrize("id", ["nope", "0" * 40, "main%00", "HEAD~999", "main:README.md"])
+@loop_over("id", ["nope", "0" * 40, "main%00", "HEAD~999", "main:README.md"])
 def test_commits_that_are_none_are_not_found(pages: Pages, id: str) -> None:
     assert pages.client.get(f"/commit/{id}").status_code in (400, 404)
 
 
-@pytest.mark.parametrize("query", ["?view=inline", "?view=odd", "?offset=99999", "?offset=x"])
+@loop_over("query", ["?view=inline", "?view=odd", "?offset=99999", "?offset=x"])
 def test_a_commit_is_shown_in_each_view(pages: Pages, query: str) -> None:
     pages.get(f"/commit/HEAD~1{query}")
 

@@ -11,6 +11,7 @@ from docyard.web.library.changed import LastChanges
 from docyard.web.library.summaries import Summaries
 from docyard.web.live import Live
 from tests.docyard.web.serving import Served, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "4d" * 32 + "\nsize 12345\n"
@@ -135,7 +136,7 @@ def test_a_folder_goes_on_for_pages(served: Served) -> None:
     assert "Nothing on this page" in served.get("/folder/many?page=9")
 
 
-@pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 30, "²", ""])
+@loop_over("page", ["0", "-1", "x", "9" * 30, "²", ""])
 def test_a_page_that_is_no_number_is_the_first(served: Served, page: str) -> None:
     assert "Number 0<" in served.client.get("/folder/many", params={"page": page}).text
 
@@ -155,7 +156,7 @@ def test_a_ref_that_is_not_there_is_an_error_with_a_fix(served: Served) -> None:
     assert "<h1>" in page
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "status"),
     [("guide", 404), ("many/none", 404), ("%2e%2e/x", 400), ("a%00b", 400), ("x" * 5000, 400)],
     ids=["near", "unknown", "dots", "nul", "long"],
@@ -187,7 +188,7 @@ def test_last_changes_follow_the_branch(tmp_path: Path) -> None:
         assert last.of(served.workspace.snapshot()) == first
 
 
-@pytest.mark.parametrize("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])
+@loop_over("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])
 def test_a_commit_of_any_time_is_shown(tmp_path: Path, time: int) -> None:
     repo = normal(tmp_path / "r")
     repo.write({"late.md": "# Late\n"})

@@ -12,6 +12,7 @@ import pytest
 from docyard.web.library.snippets import Block, Run, blocks
 from index.matches import Matcher
 from tests.docyard.web.serving import Served, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 RETRIES = """---
@@ -123,7 +124,7 @@ def test_a_key_may_have_any_name(tmp_path: Path) -> None:
             assert f"{key}=one" in served.get(f"/search?q=quartc&{key}=one")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("query", "said"),
     [
         ("", "Ask with the words"),
@@ -154,7 +155,7 @@ def test_the_past_is_searched(tmp_path: Path) -> None:
         assert "nowhere" in served.get("/search?q=quartz&ref=nowhere")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("snippet", "expected"),
     [
         ("One two.", [Block(False, (Run("One "), Run("two", True), Run(".")))]),

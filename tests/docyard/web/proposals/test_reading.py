@@ -9,6 +9,7 @@ import pytest
 
 from docyard.web.proposals import conversation, listing
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.loops import loop_over
 from tests.workspace.proposing.scene import AGENT, GUIDE
 from workspace.proposals import Proposal
 
@@ -35,7 +36,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
         yield made
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("query", "says", "count"),
     [
         ("", "Page 1 of 2", PAGE),
@@ -81,7 +82,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     return made, one
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "part",
     ["", "changes", "changes?view=inline", "changes?view=<script>&path=<script>", "conflicts"],
     ids=["talk", "side", "inline", "query", "conflicts"],
@@ -126,7 +127,7 @@ def test_comments_stand_below_their_sections(tmp_path: Path) -> None:
     assert "On notes.md Bea" in talk
 
 
-@pytest.mark.parametrize("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
+@loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
 def test_queries_of_changes(many: Pages, query: str) -> None:
     one = many.scene.proposed("Queried.")
     many.show(one, f"changes{query}")
