@@ -14,6 +14,7 @@ import pytest
 
 from tests import warm
 from tests.acceptance.server import Server, serving, serving_artifact, surroundings
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 WORDS = [
@@ -140,7 +141,7 @@ def test_the_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> N
     assert live["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("tool", "arguments"),
     [
         ("list_documents", {}),

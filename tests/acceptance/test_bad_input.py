@@ -10,6 +10,7 @@ import pytest
 
 from tests.acceptance.server import Reply, Server, serving, surroundings
 from tests.index.bombs import BOMBS
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.stdio_client import ByHand
 from tests.stdio_client import serving as stdio_command
@@ -308,7 +309,7 @@ def clear(reply: Reply, repo: Repo) -> None:
     assert str(repo.path) not in reply.text
 
 
-@pytest.mark.parametrize("name", BAD)
+@loop_over("name", BAD)
 def test_bad_input_is_explained(server: Server, repo: Repo, name: str) -> None:
     tool, arguments, codes = BAD[name]
     before = repo.head()
@@ -382,7 +383,7 @@ def test_a_huge_or_odd_query_is_answered(server: Server) -> None:
         assert len(reply.text) < 20_000
 
 
-@pytest.mark.parametrize("size", [200, 20_000])
+@loop_over("size", [200, 20_000])
 def test_every_nasty_query_is_answered_or_refused(server: Server, size: int) -> None:
     for name, bomb in BOMBS.items():
         if name == "lone surrogates":

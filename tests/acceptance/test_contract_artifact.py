@@ -15,6 +15,7 @@ from index.artifacts.manifest import read, write
 from index.metadata import parse_metadata
 from tests import warm
 from tests.acceptance.server import Server, serving_artifact, surroundings
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.archive import Archive
 
@@ -151,7 +152,7 @@ def rewritten(out: Path, copy: Path, **fields: Any) -> Path:
     return copy
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("fields", "said"),
     [
         ({"metadata_version": "2.0.0"}, "metadata_version"),

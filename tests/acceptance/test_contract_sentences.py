@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import ROOT, Reply, Server, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 SETTINGS = """
@@ -141,7 +142,7 @@ def test_ten_hits_where_no_limit_is_given(server: Server) -> None:
     assert (len(rest["hits"]), rest["next_cursor"], rest["hint"]) == (2, None, None)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("tool", "arguments"),
     [
         ("search_docs", {"query": "gnu", "limit": 0}),

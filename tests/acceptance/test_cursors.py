@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import Reply, Server, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 FILES = {
@@ -39,7 +40,7 @@ def next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
     return server.call("search_docs", **{**SEARCH, "cursor": cursor, **arguments})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "other",
     [
         {"query": "quaggas"},

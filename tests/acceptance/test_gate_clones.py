@@ -8,6 +8,7 @@ import pytest
 
 from index.keys import user_key
 from tests.acceptance.gate_clones import Clones
+from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,7 @@ def test_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@loop_over("seed", range(8))
 def test_long_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(
     tmp_path: Path, seed: int
 ) -> None:

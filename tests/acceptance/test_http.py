@@ -115,8 +115,8 @@ HOSTS = {
 }
 
 
-@pytest.mark.parametrize(("headers", "expected"), HOSTS.values(), ids=HOSTS)
-@pytest.mark.parametrize("target", ["/", "/mcp"])
+@loop_over(("headers", "expected"), HOSTS.values(), ids=HOSTS)
+@loop_over("target", ["/", "/mcp"])
 def test_evil_hosts(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
     lines = [line.replace("{port}", str(server.port)) for line in headers]
     assert status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
@@ -144,7 +144,7 @@ AMBIGUOUS = {
 }
 
 
-@pytest.mark.parametrize(("first", "headers"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+@loop_over(("first", "headers"), AMBIGUOUS.values(), ids=AMBIGUOUS)
 def test_a_body_of_ambiguous_length_closes_the_connection(
     server: HttpServer, first: bytes, headers: list[bytes]
 ) -> None:
@@ -176,15 +176,13 @@ def test_requests_one_behind_the_other_of_one_length_are_both_answered(server: H
     assert found.count(b"HTTP/1.1 200 ") == 2
 
 
-@pytest.mark.parametrize(
-    "target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"]
-)
+@loop_over("target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"])
 def test_targets_for_proxies(server: HttpServer, target: str) -> None:
     lines = (f"GET {target.replace('{port}', str(server.port))} HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
     assert status(server.raw(*lines)) == 400
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
+@loop_over("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
 def test_evil_origins(server: HttpServer, origin: str) -> None:
     assert post(server, PING, Origin=origin)[0] == 403
     preflight = {"Origin": origin, "Access-Control-Request-Method": "POST"}
@@ -334,7 +332,7 @@ def test_who_leaves_in_the_middle_of_a_form_is_no_fault(server: HttpServer) -> N
     assert post(server, PING)[0] == 200  # and nothing is logged, as is seen at the end
 
 
-@pytest.mark.parametrize("is_told", [True, False], ids=["with its length", "in chunks"])
+@loop_over("is_told", [True, False], ids=["with its length", "in chunks"])
 def test_a_message_that_is_too_large(server: HttpServer, is_told: bool) -> None:
     body = json.dumps({**PING, "params": {"x": "x" * (4 * 1024 * 1024)}}).encode()
     shown = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
@@ -394,7 +392,7 @@ def _listening(server: HttpServer, target: str) -> socket.socket:
     return wire
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_though_somebody_listens(repo: Repo, tmp_path: Path, number: int) -> None:
     with serving_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as started:
         wires = [_listening(started, target) for target in ("/events", "/mcp")]

@@ -24,6 +24,7 @@ from tests.acceptance.reading_contract import (
     every_field,
 )
 from tests.acceptance.server import Era, Reply, Server, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
@@ -113,8 +114,8 @@ def test_inputs_are_those_that_were_promised(server: Server) -> None:
         assert tools[name]["annotations"]["readOnlyHint"] is True
 
 
-@pytest.mark.parametrize("fields", [{}, {"mode": "auto"}, {"mode": "full"}, {"mode": None}])
-@pytest.mark.parametrize("file", ["short.md", "guide.rst", "app.py", "server.log", "bare.md"])
+@loop_over("fields", [{}, {"mode": "auto"}, {"mode": "full"}, {"mode": None}])
+@loop_over("file", ["short.md", "guide.rst", "app.py", "server.log", "bare.md"])
 def test_a_short_file_is_read_in_full(server: Server, repo: Repo, file: str, fields: dict[str, Any]) -> None:
     reply = server.call("smart_read", file_path=file, **fields)
     data = checked(reply, FULL, repo)
@@ -124,7 +125,7 @@ def test_a_short_file_is_read_in_full(server: Server, repo: Repo, file: str, fie
     assert not follow(server, reply).is_error
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "fields",
     [
         {},
@@ -171,7 +172,7 @@ def test_a_long_file_is_read_in_full_part_by_part(server: Server, repo: Repo) ->
     assert "".join(parts) == LONG
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("file", "wanted", "section", "lines"),
     [
         ("short.md", "1-install", "1-install", (5, 12)),
@@ -198,7 +199,7 @@ def test_a_section_is_read(
     assert not follow(server, reply).is_error
 
 
-@pytest.mark.parametrize("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
+@loop_over("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
 def test_sections_are_listed(server: Server, repo: Repo, file: str) -> None:
     reply = server.call("list_sections", file_path=file)
     data = checked(reply, CONTENTS, repo)
@@ -241,8 +242,8 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("tool", READERS)
-@pytest.mark.parametrize(("file", "code", "word"), UNREADABLE.values(), ids=list(UNREADABLE))
+@loop_over("tool", READERS)
+@loop_over(("file", "code", "word"), UNREADABLE.values(), ids=list(UNREADABLE))
 def test_what_cannot_be_read_is_said(
     server: Server, repo: Repo, tool: str, file: str, code: str, word: str
 ) -> None:
@@ -262,8 +263,8 @@ REFS = {
 }
 
 
-@pytest.mark.parametrize("tool", READERS)
-@pytest.mark.parametrize(("ref", "code"), REFS.values(), ids=list(REFS))
+@loop_over("tool", READERS)
+@loop_over(("ref", "code"), REFS.values(), ids=list(REFS))
 def test_a_ref_that_names_no_commit_is_said(
     server: Server, repo: Repo, tool: str, ref: str, code: str
 ) -> None:
@@ -300,7 +301,7 @@ def test_an_ambiguous_heading_lists_all_that_it_may_be(server: Server, repo: Rep
     ]
 
 
-@pytest.mark.parametrize(("wanted", "near"), [("Instal guide", "1-install"), ("tets", "tests")])
+@loop_over(("wanted", "near"), [("Instal guide", "1-install"), ("tets", "tests")])
 def test_a_misspelt_heading_is_answered_with_the_nearest(
     server: Server, repo: Repo, wanted: str, near: str
 ) -> None:
@@ -319,7 +320,7 @@ def test_ten_thousand_headings_come_in_pages(server: Server) -> None:
     assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "content"),
     [("安装指南", "甲"), ("安装", "甲"), ("التثبيت", "ب"), ("CAFÉ", "c"), ("café", "c")],
 )
@@ -335,7 +336,7 @@ def test_a_file_without_headings_is_one_part(server: Server, repo: Repo) -> None
     refused(server, repo, "read_section", reply)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("tool", "fields"),
     [
         ("smart_read", {"file_path": "short.md", "summary_style": "poem"}),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.server import Era, Server, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 FILES = {"api.md": "# API\n\nOld words.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
@@ -52,7 +53,7 @@ def test_what_stood_at_a_tag_is_read_and_found(server: Server, repo: Repo) -> No
     assert [entry["path"] for entry in listed] == ["other.md", "reference.md"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("ref", "code"),
     [
         ("v2", "REF_NOT_FOUND"),

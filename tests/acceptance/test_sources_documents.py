@@ -70,7 +70,7 @@ def test_section_of_tasks_has_the_same_shape_without_tasks(server: Server) -> No
     assert full["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
 
 
-@pytest.mark.parametrize("slug", ["todo", "task", "endpoints/x", "nothing"])
+@loop_over("slug", ["todo", "task", "endpoints/x", "nothing"])
 def test_add_task_to_a_missing_section_proposes_tasks(server: Server, slug: str) -> None:
     refused = edit(server, "add_task", file="api.md", slug=slug, title="New", dry_run=True)
     assert (refused.is_error, refused.data["code"]) == (True, "SECTION_NOT_FOUND")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.server import Server, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 LONG = "x" * 200
@@ -54,7 +55,7 @@ def test_a_filter_takes_what_is_offered_and_what_is_too_long_to_be(server: Serve
     assert "topic 't7'" in hint["message"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("fields", "code", "named"),
     [
         ({"lang": "Go"}, "INVALID_ARGUMENTS", "language"),
