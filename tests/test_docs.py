@@ -11,6 +11,7 @@ import pytest
 from docyard.cli import COMMANDS
 from docyard.reference import stale
 from templates import builtin_types, parse_type
+from tests.loops import loop_over
 from tools.toolsets import all_tools
 from workspace.config import WorkspaceConfig
 from workspace.frontmatter import read
@@ -28,7 +29,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@loop_over("page", PAGES, ids=lambda page: page.name)
 def test_links_between_files_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
@@ -42,7 +43,7 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert re.findall(r"^make (\w+)", blocks("README.md", "console")[0], re.MULTILINE) == ["demo", "test"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@loop_over("page", ["README.md", "CONTRIBUTING.md"])
 def test_make_recipes_and_commands_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     recipes = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -98,7 +99,7 @@ def test_the_example_of_a_manifest_is_one() -> None:
         assert taxonomy.values(path, {}) == {key: values for key, values in stated.items() if values}
 
 
-@pytest.mark.parametrize("package", ["workspace", "index", "tools", "docyard"])
+@loop_over("package", ["workspace", "index", "tools", "docyard"])
 def test_every_module_has_its_place_in_the_architecture(package: str) -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     [room] = re.findall(rf"^## [^\n]*\(`{package}/`\)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
@@ -127,7 +129,7 @@ def test_outside_things_come_in_by_their_door_and_modules_by_full_names() -> Non
     assert relative == []
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "source",
     [
         "import pygit2",
@@ -150,9 +152,7 @@ def test_every_way_around_a_door_is_seen(source: str) -> None:
     assert trespasses("tools/search/example.py", ast.parse(source))
 
 
-@pytest.mark.parametrize(
-    "source", ["import os\nos.fsync(1)", "import yamllike", "import pathlib\npathlib.Path('x')"]
-)
+@loop_over("source", ["import os\nos.fsync(1)", "import yamllike", "import pathlib\npathlib.Path('x')"])
 def test_what_has_no_door_passes(source: str) -> None:
     assert trespasses("tools/search/example.py", ast.parse(source)) == []
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests import warm
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,7 +122,7 @@ def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> N
     assert re.findall(r"^::error file=([^,]+),line=3,", done.stdout, re.MULTILINE) == ["doc.md"]
 
 
-@pytest.mark.parametrize("page", ["fix.md", "adopting.md", "pull-requests.md"])
+@loop_over("page", ["fix.md", "adopting.md", "pull-requests.md"])
 def test_each_command_in_the_guides_has_the_options_that_it_is_shown_with(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)

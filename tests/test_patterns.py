@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
@@ -16,7 +18,7 @@ POSSESSIVE_GROUP = re.compile(r"\)(?:[?*+]|\{[0-9,]+\})\+|\(\?>")
 pytestmark = pytest.mark.smoke
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@loop_over("package", PACKAGES)
 def test_no_group_is_possessive_or_atomic(package: str) -> None:
     files = [
         file for file in (ROOT / package).rglob("*.py") if POSSESSIVE_GROUP.search(file.read_text("utf-8"))
@@ -24,6 +26,6 @@ def test_no_group_is_possessive_or_atomic(package: str) -> None:
     assert files == []
 
 
-@pytest.mark.parametrize("pattern", [r"(?:a|b)*+", r"(?:--)?+", r"(?:ab){2,}+", r"(?>a|b)"])
+@loop_over("pattern", [r"(?:a|b)*+", r"(?:--)?+", r"(?:ab){2,}+", r"(?>a|b)"])
 def test_such_a_group_would_be_seen(pattern: str) -> None:
     assert POSSESSIVE_GROUP.search(f'PATTERN = re.compile(r"{pattern}c")')

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.corpus import Corpus, Text, TooSmall
 from benchmarks.known_items import draw_identifiers, draw_reminders, identifiers, run
 from docyard.evaluation.reading import read_cases
+from tests.loops import loop_over
 
 WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]
 
@@ -18,7 +19,7 @@ def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
     return Text(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("body", "found"),
     [
         ("Raise `RateLimitError`, or max_retries (x2go). See os.path.join, and pass --dry-run.", None),
@@ -93,7 +94,7 @@ def test_docyard_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(json.dumps(results)) == results
 
 
-@pytest.mark.parametrize("name", ["small", "large"])
+@loop_over("name", ["small", "large"])
 def test_the_questions_are_cases(name: str) -> None:
     questions = Path(__file__).resolve().parents[2] / "benchmarks" / "questions" / f"{name}.jsonl"
     cases = read_cases([questions])

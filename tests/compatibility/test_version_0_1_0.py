@@ -16,6 +16,7 @@ from tests.compatibility.conftest import Old
 from tests.compatibility.make import FILES, succeed
 from tests.compatibility.versions import Client
 from tests.faults.scene import check_nothing_left
+from tests.loops import loop_over
 from tests.repositories import Repo
 
 Serve = Callable[[Old], Any]
@@ -61,7 +62,7 @@ def test_every_address_names_its_section(shared: Old, client: Client) -> None:
             assert (known["word"] or "") in json.dumps(answer, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(("slug", "word", "id"), DERIVED)
+@loop_over(("slug", "word", "id"), DERIVED)
 def test_address_derived_from_an_attribute_list_still_resolves(
     client: Client, slug: str, word: str, id: str | None
 ) -> None:
@@ -218,7 +219,7 @@ ITEMS = {
 }
 
 
-@pytest.mark.parametrize("kind", ITEMS)
+@loop_over("kind", ITEMS)
 def test_cursor_goes_on_or_is_stale(shared: Old, client: Client, kind: str) -> None:
     call = shared.facts["pages"][kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from templates import DocumentType, builtin_types, catalogue
+from tests.loops import loop_over
 
 pytestmark = pytest.mark.smoke
 
@@ -55,7 +56,7 @@ def test_each_folder_is_listed() -> None:
     assert {path.parent.name for path in home.glob("*/type.toml")} == set(catalogue.BUILTIN)
 
 
-@pytest.mark.parametrize("name", SPECIFIED)
+@loop_over("name", SPECIFIED)
 def test_specified_structures_and_instructions_are_kept_word_for_word(name: str) -> None:
     sections, instructions = SPECIFIED[name]
     kind = builtin_types()[name]
@@ -65,7 +66,7 @@ def test_specified_structures_and_instructions_are_kept_word_for_word(name: str)
     assert kind.structure == "# {title}\n" + "".join(f"\n## {title}\n" for title in sections)
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@loop_over("kind", TYPES, ids=lambda kind: kind.name)
 def test_every_type_guides_its_writer(kind: DocumentType) -> None:
     assert kind.instructions
     assert len(kind.best_practices) >= 3
@@ -74,7 +75,7 @@ def test_every_type_guides_its_writer(kind: DocumentType) -> None:
     assert len(kind.guidance) + sum(map(len, kind.best_practices)) < 4_000
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@loop_over("kind", TYPES, ids=lambda kind: kind.name)
 def test_headings_of_a_new_document_stand_alone(kind: DocumentType) -> None:
     lines = [line for line in kind.structure.splitlines() if line]
     assert all(re.fullmatch(r"#{1,6} \S.*", line) for line in lines)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from templates import InvalidTemplate, TemplateSection, parse_type
+from tests.loops import loop_over
 
 TOML = b'title = "Incident review"\nsummary = "What went wrong and what changes."\n'
 MARKDOWN = b"# {title}\n\n## Impact\n\n## Timeline\n"
@@ -43,7 +44,7 @@ def test_guidance_may_be_left_out() -> None:
     assert [section.guidance for section in kind.sections] == ["", ""]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("markdown", "structure"),
     [
         (b"", "# {title}\n"),
@@ -65,7 +66,7 @@ def test_the_structure_is_put_in_order(markdown: bytes, structure: str | None) -
     assert [section.title for section in kind.sections] == (["A"] if b"## A" in markdown else [])
 
 
-@pytest.mark.parametrize("name", ["", "Incident", "1st", "a-b", "a.b", "../x", "a\n", "a" * 42, "é"])
+@loop_over("name", ["", "Incident", "1st", "a-b", "a.b", "../x", "a\n", "a" * 42, "é"])
 def test_names(name: str) -> None:
     assert refused(name=name).field == "name"
 
@@ -74,7 +75,7 @@ def test_the_longest_name() -> None:
     assert parse_type("a" * 41, TOML, MARKDOWN).name == "a" * 41
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("toml", "field", "words"),
     [
         (b"", "title", "needed"),
@@ -108,7 +109,7 @@ def test_descriptions_that_are_refused(toml: bytes, field: str, words: str) -> N
     assert "secret" not in str(error)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("markdown", "words"),
     [
         (b"---\ntype: x\n---\n# {title}\n", "line 1: front matter"),
