@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Test = Callable[..., None]
 
 
@@ -24,7 +26,7 @@ def loop_over(
     """
     given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     is_single = len(given) == 1 and isinstance(names, str)
-    values = [(case,) if is_single else tuple(case) for case in cases]
+    values = [_values(case, is_single=is_single) for case in cases]
     assert values, f"there are no cases of {', '.join(given)}"
     assert all(len(case) == len(given) for case in values), f"each case must have {len(given)} values"
     named = ids if ids is None or callable(ids) else list(ids)
@@ -63,3 +65,10 @@ def loop_over(
         return run
 
     return decorate
+
+
+def _values(case: Any, *, is_single: bool) -> tuple[Any, ...]:
+    if isinstance(case, type(pytest.param())):
+        assert not case.marks, "a case of a loop cannot have marks"
+        return tuple(case.values)
+    return (case,) if is_single else tuple(case)

@@ -8,7 +8,6 @@ import pytest
 
 from index.keys import user_key
 from tests.acceptance.gate_clones import Clones
-from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +31,7 @@ def test_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(tmp_path
 
 
 @pytest.mark.slow
-@loop_over("seed", range(8))
+@pytest.mark.parametrize("seed", range(8))
 def test_long_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(
     tmp_path: Path, seed: int
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import CLIENT, Era, Reply, serving
-from tests.acceptance.stories import Call, mismatch, read_story
+from tests.acceptance.stories import mismatch, read_story
 from tests.repositories import EMAIL, NAME, Repo, bare, normal
 
 WRITERS = (
@@ -70,26 +70,17 @@ def told(request: pytest.FixtureRequest, play: Callable[[Setting], Told]) -> Tol
     return play(request.param)
 
 
-EXAMPLES = [
-    pytest.param(setting, call, id=f"{shown(setting)}: {call.title}")
-    for setting in SETTINGS
-    for call in read_story(setting[0]).calls
-]
-
-
-@pytest.mark.parametrize(("setting", "call"), EXAMPLES)
-def test_an_example_answers_as_specified(
-    play: Callable[[Setting], Told], setting: Setting, call: Call
-) -> None:
-    reply = play(setting).replies[call.title]
-    assert reply.is_error == call.fails, reply.text
-    if call.text is not None:
-        assert reply.text == call.text
-    if call.data is not None:
-        assert mismatch(call.data, reply.data) is None
-    assert mismatch("<commit>", reply.data["commit"]) is None
-    if not call.fails:
-        assert mismatch("<string>", reply.data["next_step"]) is None
+def test_an_example_answers_as_specified(told: Told) -> None:
+    for call in read_story(told.name).calls:
+        reply = told.replies[call.title]
+        assert reply.is_error == call.fails, f"{call.title}: {reply.text}"
+        if call.text is not None:
+            assert reply.text == call.text, call.title
+        if call.data is not None:
+            assert mismatch(call.data, reply.data) is None, call.title
+        assert mismatch("<commit>", reply.data["commit"]) is None, call.title
+        if not call.fails:
+            assert mismatch("<string>", reply.data["next_step"]) is None, call.title
 
 
 def test_one_commit_for_each_call_that_changed_something(told: Told) -> None:

@@ -15,6 +15,7 @@ from index.artifacts import claiming
 from index.locking import locked
 from tests import warm
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 
 Capture = pytest.CaptureFixture[str]
 
@@ -195,7 +196,7 @@ def test_wrong_settings_of_the_source(repo: Path, git: Git, out: Path, capsys: C
     assert "taxonomy.limit" in error(capsys)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "said"),
     [
         (["--taxonomy", "limit"], "--taxonomy"),

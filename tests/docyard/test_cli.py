@@ -38,7 +38,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"docyard {__version__}\n"
 
 
-@pytest.mark.parametrize("name", ALL)
+@loop_over("name", ALL)
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == 0
     assert "Example:" in capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 
 from docyard.cli import main
 from tests import warm
+from tests.loops import loop_over
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -54,10 +55,8 @@ def test_a_file_from_elsewhere_cannot_steer_the_terminal(tmp_path: Path) -> None
     assert shown.count(r"\u001b[31mred\u202e\u0007") == 2
 
 
-@pytest.mark.parametrize("path", ["x" * 5_000, "~no-such-user/docs"])
-@pytest.mark.parametrize(
-    "command", [["metadata"], ["search", "x", "-C"], ["build", ".", "--out"], ["serve", "-C"]]
-)
+@loop_over("path", ["x" * 5_000, "~no-such-user/docs"])
+@loop_over("command", [["metadata"], ["search", "x", "-C"], ["build", ".", "--out"], ["serve", "-C"]])
 def test_a_path_that_cannot_be_is_refused(
     command: list[str], path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from docyard.cli import main
 from tests import repositories
+from tests.loops import loop_over
 from tests.repositories import Repo
 
 Capture = pytest.CaptureFixture[str]
@@ -51,7 +52,7 @@ def run(here: Repo, capsys: Capture) -> Run:
     return run
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("refs", "base", "tip", "paths"),
     [
         ((), "main~1", "main", ["gone.md", "guide.md"]),
@@ -118,7 +119,7 @@ def test_a_place_may_be_named(run: Run) -> None:
     assert "guide.md" in refused
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "code", "says"),
     [
         (("mian",), 3, "Did you mean 'main'?"),

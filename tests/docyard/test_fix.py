@@ -12,6 +12,7 @@ import pytest
 from docyard.cli import main
 from docyard.commands.fix import RULES
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from workspace.fixing.fixers import MENDED
 
 WRONG = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
@@ -197,7 +198,7 @@ def test_a_long_diff_is_cut_and_hidden_characters_are_written_out(
     assert out.count("\n") == 1
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "arguments",
     [
         ["--check", "--write"],

@@ -9,6 +9,7 @@ import pytest
 
 from docyard.cli import main
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 
 Capture = pytest.CaptureFixture[str]
 
@@ -131,7 +132,7 @@ def test_a_task_stands_for_its_section(linked: Path, git: Git, capsys: Capture) 
     assert capsys.readouterr().out == "plan.md#tasks:5\tguide.md\tinline\n"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "code", "word"),
     [
         (["guide.md#zzz"], 3, "`docyard read guide.md --sections` lists its sections."),

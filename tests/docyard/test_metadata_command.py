@@ -10,6 +10,7 @@ import pytest
 
 from docyard.cli import main
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 
 Capture = pytest.CaptureFixture[str]
 
@@ -57,7 +58,7 @@ def test_a_sound_file_is_printed_as_it_is_read(file: Path, capsys: Capture) -> N
     assert told["metadata"]["stats"]["source_commit"] is None
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("field", "change"),
     [
         ("metadata_version", {"metadata_version": "1.1"}),

@@ -14,6 +14,7 @@ import pytest
 from docyard.cli import main
 from docyard.commands.proposals import COMMANDS
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from workspace.policy.people import Tokens
 
 Capture = pytest.CaptureFixture[str]
@@ -70,7 +71,7 @@ def proposed(repo: Path, git: Git, data: Data) -> str:
     return str(made["proposal"])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@loop_over("name", COMMANDS)
 def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str, capsys: Capture) -> None:
     assert main(["proposals", name, "--help"]) == 0
     shown = capsys.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 from docyard.cli import main
 from index.keys import user_key
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,7 @@ def test_who_finds_nothing_is_told_what_would_find_something(
         assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("options", "code", "reason"),
     [
         (["--filter", "language"], 2, "KEY=VALUE"),

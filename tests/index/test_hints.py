@@ -13,6 +13,7 @@ from index.port import Query, Results
 from index.service import SearchIndex
 from tests.examples import examples
 from tests.index.conftest import GUIDES
+from tests.loops import loop_over
 from tests.repositories import Repo
 
 SLIPS = ("exponentail", "backof", "herdes", "prevnt", "jiter", "erors", "requsts", "secnd", "strategi")
@@ -138,7 +139,7 @@ def test_suggestions_keep_the_filters(index: SearchIndex) -> None:
         assert "no section holds any of these words" in hint.message
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "query",
     [
         "jit",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from index.passages import ChunkNotFound, InvalidChunkId, Passage, passage
 from index.service import SearchIndex
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 
@@ -72,7 +73,7 @@ def test_a_bare_path_is_its_first_chunk(index: SearchIndex, repo: Repo) -> None:
     assert index.get("bare.md").chunks[0].chunk_id == "bare.md#only"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "near"),
     [
         ("guides/retries.md#does-not-exist", "guides/retries.md#"),
@@ -95,9 +96,7 @@ def test_an_unknown_id_names_the_nearest(index: SearchIndex, wanted: str, near: 
         assert any(str(other).startswith(near) for other in error.value.details["nearest"])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "wanted", ["", "#errors", "guides/retries.md#", "a\0b", "a\nb", "\ud800", "x" * 25_000]
-)
+@loop_over("wanted", ["", "#errors", "guides/retries.md#", "a\0b", "a\nb", "\ud800", "x" * 25_000])
 def test_an_id_of_another_form_is_invalid(index: SearchIndex, wanted: str) -> None:
     with pytest.raises(InvalidChunkId) as error:
         index.get(wanted)

@@ -173,7 +173,7 @@ def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
 
 
 @pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
-@loop_over("name", CALLS)
+@pytest.mark.parametrize("name", CALLS)
 def test_a_fault_at_each_step_after_the_commit_leaves_the_answer_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _steps(tmp_path / "docs", CALLS[name])
     struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(steps)]

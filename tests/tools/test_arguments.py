@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.loops import loop_over
 from tests.tools.conftest import Ask
 
 pytestmark = pytest.mark.smoke
@@ -21,7 +22,7 @@ def test_an_array_may_come_as_json_text(ask: Ask) -> None:
     assert single.data["batch_results"][0]["success"] is True
 
 
-@pytest.mark.parametrize("text", ["", "[", "{}", "5", "null", "a, b", "[" * 5_000])
+@loop_over("text", ["", "[", "{}", "5", "null", "a, b", "[" * 5_000])
 def test_a_text_that_is_no_array_is_an_error(ask: Ask, text: str) -> None:
     for answer in (ask("tag_document", file="api.md", tags=text), ask("edit_document", operations=text)):
         assert answer.is_error
@@ -34,7 +35,7 @@ def test_a_number_may_come_as_text(ask: Ask, limit: object) -> None:
     assert not ask("search_docs", query="things", limit=limit).is_error
 
 
-@pytest.mark.parametrize("limit", ["two", 2.5, True, [2], "2" * 40, "٢²"])
+@loop_over("limit", ["two", 2.5, True, [2], "2" * 40, "٢²"])
 def test_what_is_no_number_is_an_error(ask: Ask, limit: object) -> None:
     answer = ask("search_docs", query="things", limit=limit)
     assert (answer.data.get("code"), answer.data.get("field")) == ("INVALID_ARGUMENTS", "limit")

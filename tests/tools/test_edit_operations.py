@@ -143,7 +143,7 @@ def test_a_text_that_is_no_object_is_an_error(ask: Ask, metadata: str) -> None:
     assert "object" in answer.data["fix"]
 
 
-@pytest.mark.parametrize("count", [0, -1, "0", 1.5, "two", 10**30])
+@loop_over("count", [0, -1, "0", 1.5, "two", 10**30])
 def test_a_count_out_of_range_is_an_error(ask: Ask, count: object) -> None:
     assert ask("edit_document", file="api.md", old="Finds", new="x", count=count).is_error
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
 from tools.registry import Toolbox
@@ -243,8 +244,8 @@ def test_a_task_that_was_seen_is_ticked_wherever_it_stands_now(toolbox: Toolbox,
     assert alike.data["example"] == {"file": "api.md", "slug": "tasks[2]"}
 
 
-@pytest.mark.parametrize("commit", ["HEAD", "0" * 40, "abc", ""])
-@pytest.mark.parametrize(
+@loop_over("commit", ["HEAD", "0" * 40, "abc", ""])
+@loop_over(
     ("tool", "fields"),
     [
         ("edit_document", NEW),

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of, next_call
 from tools.answers import Answer
@@ -163,8 +164,8 @@ def test_what_was_seen_at_a_ref_may_be_overwritten_while_it_stands(ask: Ask, fir
     assert written("endpoints").data["updated"]  # and these are the same
 
 
-@pytest.mark.parametrize("tool", READERS)
-@pytest.mark.parametrize(
+@loop_over("tool", READERS)
+@loop_over(
     ("ref", "code"),
     [
         ("v2", "REF_NOT_FOUND"),
@@ -180,7 +181,7 @@ def test_what_was_seen_at_a_ref_may_be_overwritten_while_it_stands(ask: Ask, fir
 def test_a_ref_that_is_none_is_explained(
     ask: Ask, repo: Repo, first: str, tool: str, ref: str, code: str
 ) -> None:
-    repo.git("tag", "a-blob", "HEAD:api.md")
+    repo.git("tag", "--force", "a-blob", "HEAD:api.md")
     fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
     named = {"get_doc": {"chunk_id": "api.md"}, "view_document": {"file": "api.md"}}
     given = {**fields, **named}.get(tool, {})

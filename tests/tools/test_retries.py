@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tools.answers import Answer
@@ -175,7 +176,7 @@ def test_a_key_that_was_used_for_another_call(ask: Ask, repo: Repo, tool: str, o
     assert count(repo) == 3
 
 
-@pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "é", "x" * 201, 7])
+@loop_over("key", ["", "two words", "line\nbreak", "é", "x" * 201, 7])
 def test_what_is_no_key(ask: Ask, repo: Repo, key: object) -> None:
     answer = ask("edit_document", **TASK, idempotency_key=key)
     assert answer.is_error

@@ -143,8 +143,8 @@ def overlay(repo: Repo) -> Overlay:
     return Overlay(Snapshot(GitReader(repo.path), repo.commit({FILE: PLAIN})))
 
 
-@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-@pytest.mark.parametrize("character", ["\0", "\ud800"], ids=ascii)
+@loop_over("write", WRITES.values(), ids=WRITES)
+@loop_over("character", ["\0", "\ud800"], ids=ascii)
 def test_what_utf_8_and_markdown_cannot_carry_is_refused_with_its_place(
     overlay: Overlay, write: Callable[[str], Operation], character: str
 ) -> None:
@@ -167,9 +167,7 @@ def test_the_place_counts_lines_as_markdown_does(overlay: Overlay, text: str, li
     assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
 
 
-@pytest.mark.parametrize(
-    "text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"]
-)
+@loop_over("text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"])
 def test_what_can_be_written_is_written_as_it_is(overlay: Overlay, text: str) -> None:
     WRITES["update_content content"](f"a {text} b").apply(overlay, STYLE)
     changed = overlay.document(FILE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from templates import builtin_types, parse_type
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
 from workspace.document import Document
@@ -87,7 +88,7 @@ def test_a_title_that_yaml_and_markdown_would_misread(overlay: Overlay) -> None:
     ).replace("*", "").replace("\\", "")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("title", "content", "folder", "code"),
     [
         ("", "", "", "INVALID_TITLE"),

@@ -87,8 +87,8 @@ def grows_as_it_should(measure: Callable[[int], float], size: int) -> str | None
     return f"{double:.2f} s for twice what takes {single:.2f} s"
 
 
-@pytest.mark.slow
-@loop_over("make", NASTY.values(), ids=NASTY)
+@pytest.mark.growth
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     read(make(10))
     assert grows_as_it_should(lambda size: read(make(size)), 4000) is None
@@ -150,8 +150,8 @@ USES: dict[str, Callable[[Document], object]] = {
 }
 
 
-@pytest.mark.slow
-@loop_over("make", NASTY.values(), ids=NASTY)
+@pytest.mark.growth
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
 def test_the_time_of_every_use_grows_with_size(make: Callable[[int], bytes]) -> None:
     wrong = {}
     for name, use in USES.items():
@@ -186,7 +186,7 @@ BIG = b"# Big\n\n" + b"".join(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.growth
 def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() -> None:
     start = time.perf_counter()
     document = Document.parse(BIG, FILE)
@@ -207,7 +207,7 @@ def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() ->
         assert time.perf_counter() - start < 4 * reading + 1
 
 
-@pytest.mark.slow
+@pytest.mark.growth
 def test_content_with_thousands_of_headings() -> None:
     document = Document.parse(b"# T\n", FILE)
     content = "## Errors\n\n" * 3000

@@ -45,7 +45,7 @@ def append(file: str, content: str) -> AppendContent:
     return AppendContent(file=file, slug="_preamble", content=content)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("operation", "limit", "actual", "setting"),
     [
         (append("small.md", "x" * 2000), 2000, 2022, "document_bytes"),
@@ -65,7 +65,7 @@ def test_what_would_be_too_large_is_refused(
     assert f"limits.{setting}" in found.fix
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "operation",
     [
         append("small.md", "> - > a"),

@@ -85,7 +85,7 @@ def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_pa
     assert (step.status, done.changes, done.summaries) == (Status.DONE, {}, ())
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("new_path", "code", "words"),
     [
         ("guides/setup.md", "PATH_EXISTS", "already exists"),

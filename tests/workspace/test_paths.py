@@ -124,7 +124,7 @@ def create(title: str, folder: str = "") -> CreateDocument:
     return CreateDocument(type=next(iter(builtin_types().values())), title=title, folder=folder)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("folder", "title"),
     [
         ("guides", "x"), ("GUIDES", "x"), ("Guides/größe.md", "x"), ("Guides/Gro\u0308ße.md", "x"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.examples import examples
+from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.config import InvalidConfig
 from workspace.errors import WorkspaceError
@@ -99,7 +100,7 @@ def test_the_parents_of_a_merge(repo: Repo, days: list[str]) -> None:
         at(repo, "HEAD^3")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("ref", "which"),
     [
         ("@{2026-01-10}", 0),  # the end of a day includes it
@@ -163,7 +164,7 @@ def test_a_date_that_no_calendar_has(repo: Repo, days: list[str], ref: str) -> N
         at(repo, ref)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "ref",
     [
         "@{1}",
@@ -199,7 +200,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(repo: Repo, days: list[str
     assert "@{2026-01-31}" in caught.value.fix
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "ref",
     [
         "~",
@@ -220,7 +221,7 @@ def test_what_is_no_ref(repo: Repo, days: list[str], ref: str) -> None:
         at(repo, ref)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "ref",
     [
         "x" * 10_000,

@@ -237,7 +237,7 @@ def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> N
     assert json.loads(capsys.readouterr().out)["complete"] is True
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "code", "word"),
     [
         (["guides/setp.md"], 3, "guides/setup.md"),

@@ -43,7 +43,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("options", "said"), WRONG.values(), ids=WRONG)
+@loop_over(("options", "said"), WRONG.values(), ids=WRONG)
 def test_options_that_do_not_go_together(
     repo: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
 from tools.registry import Toolbox
@@ -196,7 +197,7 @@ def test_nothing_given_explains_the_tool(ask: Ask) -> None:
     assert ask("view_history", slug="tasks").data["code"] == "INVALID_ARGUMENTS"
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "code"),
     [
         ({"file": "apy.md"}, "DOCUMENT_NOT_FOUND"),

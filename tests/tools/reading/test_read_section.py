@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import Ask, client_of, next_call
 from tools.answers import Answer
@@ -48,7 +49,7 @@ def read(ask: Ask, section: str, file: str = "paper.md", **fields: object) -> An
     return ask("read_section", file_path=file, section_heading=section, **fields)
 
 
-@pytest.mark.parametrize("file", [name for name in FILES if name != "logo.png"])
+@loop_over("file", [name for name in FILES if name != "logo.png"])
 def test_every_section_is_the_source_itself(ask: Ask, file: str) -> None:
     listed = ask("list_sections", file_path=file).data
     content = FILES[file]
@@ -67,7 +68,7 @@ def test_every_section_is_the_source_itself(ask: Ask, file: str) -> None:
         assert answer["heading_level"] == entry["level"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "section"),
     [
         ("2-methods", "2-methods"),
@@ -108,7 +109,7 @@ def test_of_several_all_are_named_with_their_lines(ask: Ask) -> None:
     assert not read(ask, **{"section": answer.data["example"]["section_heading"]}).is_error
 
 
-@pytest.mark.parametrize("wanted", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
+@loop_over("wanted", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
 def test_what_is_not_there_is_answered_with_what_is(ask: Ask, wanted: str) -> None:
     answer = read(ask, wanted)
     assert answer.is_error
@@ -117,7 +118,7 @@ def test_what_is_not_there_is_answered_with_what_is(ask: Ask, wanted: str) -> No
     assert not ask("read_section", **answer.data["example"]).is_error, answer.data
 
 
-@pytest.mark.parametrize("file", ["papr.md", "logo.png", "none/at/all.md", "", "../x.md", "/etc/hosts"])
+@loop_over("file", ["papr.md", "logo.png", "none/at/all.md", "", "../x.md", "/etc/hosts"])
 def test_a_file_that_cannot_be_read_has_an_example_that_can(ask: Ask, file: str) -> None:
     answer = read(ask, "results", file)
     assert answer.is_error

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import Ask, client_of
 from tools.answers import Answer
@@ -149,7 +150,7 @@ def test_the_rest_of_a_very_long_text_is_a_call_away(read: Ask, toolbox: Toolbox
     assert pieces[0].count("## Part") == 4  # it ends before a section
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("path", "fields", "code"),
     [
         ("short.md", {"summary_style": "poem"}, "UNKNOWN_STYLE"),

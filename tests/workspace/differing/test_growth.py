@@ -16,8 +16,8 @@ from workspace.document import Document
 from workspace.errors import WorkspaceError
 
 
-@pytest.mark.slow
-@loop_over("make", NASTY.values(), ids=NASTY)
+@pytest.mark.growth
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):

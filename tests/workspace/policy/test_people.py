@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.policy.keeping import FILE, DamagedTokens, UnsafeTokens
 from workspace.policy.people import InvalidPerson, InvalidToken, Person, TokenExists, Tokens, UnknownToken
 
@@ -99,7 +100,7 @@ def test_names_are_taken_once(tokens: Tokens) -> None:
     assert tokens.person(secret) == ANA
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("field", "person"),
     [
         ("token", ("", "Ana", "a@b.c")),

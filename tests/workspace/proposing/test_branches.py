@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import repositories
+from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.proposing.scene import ADA, AGENT, RULE, Scene, append, write
 from workspace.git import GitStore, ReadOnly
@@ -180,7 +181,7 @@ def test_a_planted_target(scene: Scene, target: str, error: type[Exception]) -> 
     assert scene.repo.head() == base
 
 
-@pytest.mark.parametrize("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
+@loop_over("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
 def test_a_target_that_no_event_may_name(scene: Scene, target: str) -> None:
     said = EventLog(GitStore(scene.repo.path), durable=False)
     with pytest.raises(InvalidWords):
