@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE := .venv-node
-GROWTH := tests/workspace/test_document_growth.py tests/workspace/differing/test_growth.py
+SEPARATE := growth or soak or inspector or conformance or browser
 
 # The first of these that is new enough; `make PYTHON=… test` chooses another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -13,11 +13,13 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 # A clone begins without compiled modules, and the tests start hundreds of processes that would compile all anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check docs bench corpus slow soak inspect conformance browser pictures lock clean
+.PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance browser pictures lock clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
-	@echo 'make test             the tests'
+	@echo 'make test             the quick tests, and a minute of those with real processes'
+	@echo 'make faults           the first minutes of make slow: faults, and ways around the gate'
+	@echo 'make mutations        break each promise in a copy, and name the test that fails'
 	@echo 'make check            lint, format, types, layers, generated documentation'
 	@echo 'make docs             write the generated pages of docs/ anew'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
@@ -67,11 +69,20 @@ corpus:
 	@test -n "$(CORPUS)" || { echo 'Say which folder of Markdown to measure with: make bench CORPUS=path/to/folder' >&2; exit 2; }
 	@test -d "$(CORPUS)" || { echo 'CORPUS is not a folder: $(CORPUS)' >&2; exit 2; }
 
-# Properties are tried here with five times the examples that they are tried with otherwise.
+# The first part of the slow tests: a sample of each fault, and walks that look for a way around the gate.
+faults: $(STAMP)
+	$(BIN)/python -m pytest -m '(fault or gate) and not (promise or slow or soak)' -n auto $(PYTEST)
+
+# Properties are tried here with twenty times the examples that they are tried with otherwise.
 # What compares times of the processor runs beside its like alone, and not beside what starts many processes.
 slow: $(STAMP)
-	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile thorough -n auto $(GROWTH:%=--ignore=%)
-	$(BIN)/python -m pytest -m slow -n auto $(GROWTH)
+	$(BIN)/python -m pytest -m '(process or fault or gate or property or slow or hypothesis) and not ($(SEPARATE))' \
+		--hypothesis-profile slow -n auto $(PYTEST)
+	$(BIN)/python -m pytest -m 'growth and not soak' -n auto $(PYTEST)
+
+# Takes each promise out of the code, in a copy: a test of make test must notice.
+mutations: $(STAMP)
+	$(BIN)/python -m tests.mutations
 
 soak: $(STAMP)
 	$(BIN)/python -m pytest -m soak tests/soak tests/faults tests/workspace/remotes tests/tools

@@ -1,12 +1,80 @@
-"""How many examples Hypothesis tries, for all tests."""
+"""Profiles of Hypothesis, and marks by cost: those of folders, and a check of tests without one."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pygit2
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine would fail an example, or the making of them, by its time alone.
 _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", _UNHURRIED, max_examples=40)
+settings.register_profile("quick", _UNHURRIED, max_examples=10, derandomize=True)
 # `make slow` asks for it.
-settings.register_profile("thorough", _UNHURRIED, max_examples=200)
+settings.register_profile("slow", _UNHURRIED, max_examples=200)
 settings.load_profile("quick")
+
+_COSTS = ("process", "fault", "gate", "property", "growth", "slow")
+_ELSEWHERE = ("soak", "inspector", "conformance", "browser")
+_FOLDERS = {
+    "tests/acceptance": "process",
+    "tests/browser": "browser",
+    "tests/compatibility": "process",
+    "tests/faults": "fault",
+    "tests/soak": "process",
+}
+_ROOT = Path(__file__).parents[1]
+
+_started: list[str] = []
+
+
+def _record_process(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen":
+        command = arguments[1]
+        words = command if isinstance(command, (list, tuple)) else [command]
+        program = os.fsdecode(words[0]) if words else ""  # type: ignore[arg-type]
+        # A call of git takes 3 ms, and makes what a test is about.
+        if os.path.basename(program) != "git":
+            _started.append(program)
+    elif event in ("os.fork", "os.forkpty", "os.posix_spawn"):
+        _started.append(event)
+
+
+sys.addaudithook(_record_process)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of a folder by what they cost, where they have no such mark of their own."""
+    for item in items:
+        folder = item.path.relative_to(_ROOT).as_posix()
+        for name, mark in _FOLDERS.items():
+            if folder.startswith(f"{name}/") and not _is_marked(item):
+                item.add_marker(mark)
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(cost) for cost in (*_COSTS, *_ELSEWHERE))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let quick tests wait for no disk; `tests/faults` tests what survives a loss of power."""
+    _started.clear()
+    if _is_marked(item):
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        patch.setattr(type(pygit2.settings), "enable_fsync_gitdir", lambda self, enabled: None)
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that started a process and has no mark that says so."""
+    yield
+    if _started and not _is_marked(item):
+        pytest.fail(f"a quick test started {_started[0]}: mark it with pytest.mark.process")
