@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pygit2
@@ -26,6 +27,7 @@ _FOLDERS = {
     "tests/compatibility": "process",
     "tests/faults": "fault",
     "tests/soak": "process",
+    "tests/workspace/remotes": "process",
 }
 _ROOT = Path(__file__).parents[1]
 
@@ -66,7 +68,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _started.clear()
     if _is_marked(item):
         return (yield)
+
+    def start(process: BaseProcess) -> None:
+        _started.append(process.name)
+        whole(process)
+
+    whole = BaseProcess.start
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseProcess, "start", start)  # a spawned one is not audited
         patch.setattr(os, "fsync", lambda handle: None)
         patch.setattr(type(pygit2.settings), "enable_fsync_gitdir", lambda self, enabled: None)
         return (yield)

@@ -43,12 +43,15 @@ def walk_through(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps
     return walk
 
 
+@pytest.mark.promise
+@pytest.mark.gate
 def test_nothing_that_is_protected_changes_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     walk_through(tmp_path, monkeypatch, 20240229, 30)
 
 
+@pytest.mark.gate
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_nor_in_a_long_time(

@@ -26,10 +26,13 @@ def walk(folder: Path, seed: int, steps: int) -> Clones:
     return clones
 
 
+@pytest.mark.promise
+@pytest.mark.gate
 def test_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(tmp_path: Path) -> None:
     walk(tmp_path, 9, 50)
 
 
+@pytest.mark.gate
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_long_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(

@@ -196,6 +196,8 @@ CASES = [
 ]
 
 
+@pytest.mark.promise
+@pytest.mark.process
 @pytest.mark.parametrize(("way", "moment"), CASES)
 def test_a_hang_up_leaves_each_call_whole_or_not_done(
     repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None], moment: Any

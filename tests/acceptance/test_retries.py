@@ -19,7 +19,11 @@ from tests.acceptance.server import CLIENT, Reply, Server, serving, surroundings
 from tests.repositories import Repo, normal
 from tests.stdio_client import connect
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are killed by a signal of POSIX")
+pytestmark = [
+    pytest.mark.promise,
+    pytest.mark.process,
+    pytest.mark.skipif(os.name != "posix", reason="servers are killed by a signal of POSIX"),
+]
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n\n- [ ] One\n"}
 TASK = {

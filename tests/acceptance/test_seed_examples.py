@@ -14,6 +14,8 @@ from tests.acceptance.server import CLIENT, Era, Reply, serving
 from tests.acceptance.stories import mismatch, read_story
 from tests.repositories import EMAIL, NAME, Repo, bare, normal
 
+pytestmark = [pytest.mark.promise, pytest.mark.process]
+
 WRITERS = (
     "create_document",
     "edit_document",

@@ -23,6 +23,8 @@ def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 
+@pytest.mark.process
+@pytest.mark.promise
 @pytest.mark.parametrize("with_git", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
     folder = tmp_path / "demo"

@@ -12,6 +12,7 @@ from tests.faults.scene import Scene
 from tests.faults.shim import Fault
 
 
+@pytest.mark.promise
 @steps(10)
 @pytest.mark.parametrize(
     ("fault", "durable"),
@@ -43,6 +44,7 @@ def test_after_each_fault_all_is_old_or_new(
     judge(tell, f"{fault}, {kind}, fsync {'on' if durable else 'off'}", count, wrong)
 
 
+@pytest.mark.promise
 @steps(20, 3)
 @KINDS
 def test_the_next_write_recovers_by_itself(

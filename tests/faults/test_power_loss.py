@@ -12,6 +12,7 @@ from tests.faults.scene import Scene
 from tests.faults.shim import Fault, lose_power
 
 
+@pytest.mark.promise
 @steps(40, 3)
 @KINDS
 @pytest.mark.parametrize("fault", ["kill", "no space"])
@@ -44,6 +45,7 @@ def test_nothing_is_torn_by_a_loss_of_power(
     judge(tell, f"loss of power after {fault}, {kind}", len(points), wrong)
 
 
+@pytest.mark.promise
 @KINDS
 def test_what_was_acknowledged_survives_a_loss_of_power(
     server: ForkServer, scenes: dict[str, Scene], place: Path, kind: str

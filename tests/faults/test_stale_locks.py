@@ -44,6 +44,7 @@ def plant(repo: Repo, lock: str, kind: str) -> Path:
     return path
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "beside a claim of ours"])
 @pytest.mark.parametrize("lock", LOCKS)
 def test_anothers_lock_is_named_and_stays(

@@ -50,6 +50,7 @@ def lengths(crashed: Path, step: int) -> list[int]:
     return sorted({*range(0, size, step), size - 1, size})
 
 
+@pytest.mark.promise
 @steps(96, 6)
 def test_what_is_ours_goes_and_the_next_write_commits(
     server: ForkServer,
@@ -70,6 +71,7 @@ def test_what_is_ours_goes_and_the_next_write_commits(
     tell(f"the journal cut off: {len(found)} lengths")
 
 
+@pytest.mark.promise
 @steps(96, 6)
 def test_a_lock_of_another_program_stays(server: ForkServer, crashed: Path, place: Path, step: int) -> None:
     for length in lengths(crashed, 3 * step)[:-1]:

@@ -72,6 +72,7 @@ def expected(tmp_path: Path) -> dict[str, bytes]:
     return made
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(
     "which",
@@ -108,6 +109,7 @@ def test_a_broken_object_of_the_commit_that_is_served_is_told(repo: Repo, damage
     assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_broken_ref_refuses_and_is_left_as_it_is(repo: Repo, damage: str) -> None:
     base = repo.head()

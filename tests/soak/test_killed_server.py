@@ -92,6 +92,8 @@ class Story:
         return Call(mark, tool, {**given, "idempotency_key": mark})
 
 
+@pytest.mark.promise
+@pytest.mark.process
 @pytest.mark.parametrize("kills", KILLS)
 def test_what_was_acknowledged_is_there_when_the_server_is_back(
     tmp_path: Path, kills: int, report: Callable[[str], None]

@@ -43,6 +43,8 @@ LOADS = [
 ]
 
 
+@pytest.mark.promise
+@pytest.mark.process
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_every_acknowledged_word_is_there_once(

@@ -266,6 +266,8 @@ def attempt(path: Path, base: str, number: int, answers: multiprocessing.SimpleQ
         answers.put("moved")
 
 
+@pytest.mark.promise
+@pytest.mark.process
 def test_of_several_processes_one_wins(repo: Repo) -> None:
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.SimpleQueue[str] = context.SimpleQueue()

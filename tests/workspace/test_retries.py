@@ -179,6 +179,8 @@ def race(path: Path, number: int, rounds: int) -> list[tuple[bool, str | None, M
     return told
 
 
+@pytest.mark.promise
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
 def test_two_processes_with_one_key_at_once_make_one_commit_and_get_one_answer(
     tmp_path: Path, kind: str

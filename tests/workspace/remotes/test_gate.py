@@ -22,6 +22,8 @@ from workspace.remotes.states import State
 from workspace.remotes.syncing import Synced, sync
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.gate
+
 RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
     '[[protect]]\ntypes = ["runbook"]\nchecks = []\n'

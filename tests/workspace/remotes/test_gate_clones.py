@@ -23,6 +23,8 @@ from workspace.remotes.states import State
 from workspace.remotes.syncing import Synced, sync
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.gate
+
 BASE = {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
 OTHER_PAGE = "# Other words\n\n## Uno\n\nQuite other words are there.\n\n## Due\n\nAnd here too.\n"
 FREE_TOO = RULES + '[[protect]]\npaths = ["free/**"]\nchecks = []\n'
