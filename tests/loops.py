@@ -26,12 +26,15 @@ def loop_over(
     """
     given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     is_single = len(given) == 1 and isinstance(names, str)
+    cases = list(cases)
     values = [_values(case, is_single=is_single) for case in cases]
     assert values, f"there are no cases of {', '.join(given)}"
     assert all(len(case) == len(given) for case in values), f"each case must have {len(given)} values"
     named = ids if ids is None or callable(ids) else list(ids)
 
     def title(number: int) -> str:
+        if isinstance(own := getattr(cases[number], "id", None), str):
+            return own
         if named is None or callable(named):
             parts = (value if named is None else named(value) for value in values[number])
             return ", ".join(part if isinstance(part, str) else repr(part) for part in parts)[:400]
@@ -41,14 +44,14 @@ def loop_over(
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             folder: Path | None = fixtures.get("tmp_path")
-            failed: list[tuple[int, Exception]] = []
+            failed: list[tuple[int, BaseException]] = []
             for number, case in enumerate(values):
                 if folder is not None:
                     fixtures["tmp_path"] = folder / str(number)
                     fixtures["tmp_path"].mkdir()
                 try:
                     test(**fixtures, **dict(zip(given, case, strict=True)))
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:
                     failed.append((number, error))
             if failed:
                 first = failed[0][1]

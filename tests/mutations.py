@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -227,39 +228,40 @@ def main(words: list[str]) -> int:
 
 
 def try_mutation(copy: Path, mutation: Mutation, number: int) -> str | None:
-    """Return the first test that fails under a mutation, or None; the copy is whole again afterwards."""
+    """Return the first test that fails under a mutation and passes without it, or None."""
     file = copy / mutation.file
     whole = file.read_text("utf-8")
     _write(file, whole.replace(mutation.old, mutation.new), 2 * number)
     try:
+        code, printed = _run(copy, mutation.tests)
+    finally:
+        _write(file, whole, 2 * number + 1)
+    failed = re.search(r"^FAILED (.+?)(?: - .*)?$", printed, re.MULTILINE)
+    if code != 1 or failed is None:
+        print(printed[-2_000:], file=sys.stderr)
+        return None
+    code, printed = _run(copy, [failed[1]])
+    if code != 0:
+        print(f"{failed[1]} fails without the mutation, too\n{printed[-2_000:]}", file=sys.stderr)
+        return None
+    return failed[1]
+
+
+def _run(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
+    """Run tests of `make test` in the copy until one fails; return the exit code and what was printed."""
+    try:
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-x",
-                "-q",
-                "-n",
-                "0",
-                "-p",
-                "no:cacheprovider",
-                *mutation.tests,
-            ],
+            [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests],
             cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy)},
-            capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "400"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             timeout=TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        return None
-    finally:
-        _write(file, whole, 2 * number + 1)
-    failed = re.search(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
-    if done.returncode != 1 or failed is None:
-        print(done.stdout[-2_000:], done.stderr[-2_000:], file=sys.stderr)
-        return None
-    return failed[1]
+        return -1, f"the tests took more than {TIMEOUT_S} seconds"
+    return done.returncode, done.stdout
 
 
 def _write(file: Path, text: str, moment: int) -> None:

@@ -83,11 +83,12 @@ class Repo:
             return
         index = opened.index
         index.add_all()
+        tree = index.write_tree()  # before the index is written, which takes the trees' ids along
         index.write()
         person = opened.default_signature
         parents = [] if opened.head_is_unborn else [opened.head.target]
         text = message.strip("\n") + "\n"
-        opened.create_commit("HEAD", person, person, text, index.write_tree(), parents)
+        opened.create_commit("HEAD", person, person, text, tree, parents)
 
     def head(self) -> str:
         """The id of the commit that HEAD names."""
@@ -181,6 +182,7 @@ def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     shutil.copytree(source.path / ".git", path, ignore=unused)
     settings = pygit2.Repository(str(path)).config
     settings["core.bare"] = True
+    del settings["core.logallrefupdates"]
     settings["remote.origin.url"] = f"{source.path}/."
     return Repo(path)
 

@@ -21,7 +21,11 @@ from tests.repositories import Repo, normal
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = (ROOT / "docs" / "read-only-server.md").read_text(encoding="utf-8")
 
-pytestmark = [pytest.mark.docs, pytest.mark.skipif(os.name == "nt", reason="the guide is for a shell")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.docs,
+    pytest.mark.skipif(os.name == "nt", reason="the guide is for a shell"),
+]
 
 
 def blocks(language: str) -> list[str]:

@@ -106,6 +106,7 @@ def test_the_environment_is_installed_by_hashes() -> None:
     assert "--require-hashes" in install
 
 
+@pytest.mark.process
 def test_the_wheel_holds_five_typed_packages_and_their_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name.partition("/")[0] for name in names} == {*PACKAGES, f"docyard-{__version__}.dist-info"}
@@ -190,6 +191,7 @@ def check_health(program: Path | str, repository: Path, *before: str) -> dict[st
     }
 
 
+@pytest.mark.process
 def test_doctor_finds_nothing_wrong_with_an_installed_wheel(bare_python: Path, new_repository: Path) -> None:
     fixes = check_health(bare_python.with_name("docyard"), new_repository)
     assert fixes.keys() == {"matplotlib", "latex2mathml", "rs-bpe"}

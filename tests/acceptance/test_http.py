@@ -26,6 +26,7 @@ from docyard.http.waiting import BACKLOG, MOST
 from tests.acceptance.clients import Heard, until, watching
 from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
 from tests.acceptance.server import CLIENT, Era
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.policy.people import Tokens
 from workspace.publishing.locks import docyard_lock

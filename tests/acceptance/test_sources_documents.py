@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import Era, Reply, Server, serving
+from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.stdio_client import ByHand
 from tests.stdio_client import serving as command_of

@@ -52,6 +52,7 @@ def link(paths: list[str], path: str, chance: random.Random) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_every_link_is_kept_and_all_can_be_taken_back(moves: int, tmp_path: Path) -> None:
     write_folder(tmp_path, random.Random(moves))

@@ -79,6 +79,7 @@ def test_a_reminder_has_words_of_its_section_and_one_of_another() -> None:
         draw_reminders(texts[:1], 1)
 
 
+@pytest.mark.slow
 def test_docyard_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))

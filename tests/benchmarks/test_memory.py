@@ -11,7 +11,10 @@ import pytest
 
 from benchmarks.memory import Watch, children, peak_mb
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs proc(5)")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs proc(5)"),
+]
 
 HOLD = "import time; held = b'x' * 60_000_000; print('ready', flush=True); time.sleep(0.3)"
 PARENT = f"""

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not plot.is_installed(), reason="matplotlib is n
 KEYS = ("build_s", "peak_mb", "query_p50_ms", "query_p95_ms", "edit_p50_ms")
 
 
+@pytest.mark.slow
 def test_two_pictures_of_the_same_figures_are_the_same_light_file(tmp_path: Path) -> None:
     points = [{"sections": size} | dict.fromkeys(KEYS, size / 1_000) for size in (14_000, 158_000, 474_000)]
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]

@@ -58,6 +58,7 @@ def test_a_stage_prints_a_table_and_writes_json_but_no_page(
     assert PAGE.read_bytes() == before
 
 
+@pytest.mark.process
 def test_an_index_is_built_and_its_lists_are_the_same_after_a_rebuild(tmp_path: Path) -> None:
     bench = Bench.of(Corpus(pages(20)), tmp_path)
     place = tmp_path / "index"

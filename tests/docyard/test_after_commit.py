@@ -52,6 +52,7 @@ def full(*_: object, **__: object) -> Any:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/place")
 
 
+@pytest.mark.process
 def test_a_server_that_cannot_import_its_index_answers_a_write_as_done(
     repo: Path, git: Git, tmp_path: Path
 ) -> None:

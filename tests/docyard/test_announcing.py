@@ -19,7 +19,7 @@ from tests.docyard.conftest import Git
 from tests.docyard.test_stdio import ODD_SERVER
 from tests.stdio_client import ENVELOPE, ByHand, Era, connect, environment, line_of, serving
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
 PATIENCE = 60.0  # seconds in which what must come has come
 QUIET = 0.4  # seconds in which what must not come would have come

@@ -169,6 +169,7 @@ def interrupt(client: Flood) -> None:
     client.process.send_signal(signal.SIGINT)
 
 
+@pytest.mark.process
 @linux
 @both_versions
 @pytest.mark.parametrize(
@@ -212,6 +213,7 @@ def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, met
         assert client.peak < MEMORY_LIMIT_MB
 
 
+@pytest.mark.process
 @linux
 @both_versions
 def test_notifications_without_end_are_read_in_bounded_memory(repo: Path, is_stateless: bool) -> None:
@@ -232,6 +234,7 @@ def test_oversized_lines_without_end_are_bounded(repo: Path) -> None:
         assert client.peak < MEMORY_LIMIT_MB
 
 
+@pytest.mark.process
 @posix
 @both_versions
 def test_client_that_reads_slowly_gets_every_answer(repo: Path, is_stateless: bool) -> None:
@@ -256,6 +259,7 @@ def test_client_that_reads_slowly_gets_every_answer(repo: Path, is_stateless: bo
     assert server.process.wait(PATIENCE) == 0
 
 
+@pytest.mark.process
 @both_versions
 def test_hundred_concurrent_requests_are_all_answered_to_a_reader(repo: Path, is_stateless: bool) -> None:
     with by_hand(serving(repo), handshake=not is_stateless) as server:
@@ -270,6 +274,7 @@ def test_hundred_concurrent_requests_are_all_answered_to_a_reader(repo: Path, is
         assert all(answer["result"]["structuredContent"]["hits"] for answer in answers)
 
 
+@pytest.mark.process
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """The SDK never answers them: without that, as many of them as the limit would stop the server."""
@@ -286,6 +291,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
         assert (answer["id"], answer["result"]["structuredContent"]) == (1_000, {"client": "by hand"})
 
 
+@pytest.mark.process
 def test_cancellation_directly_behind_the_limit_is_read(tmp_path: Path) -> None:
     with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, REQUEST_LIMIT + 1):
@@ -298,6 +304,7 @@ def test_cancellation_directly_behind_the_limit_is_read(tmp_path: Path) -> None:
         assert server.request(1_000, "ping")["result"] == {}
 
 
+@pytest.mark.process
 def test_listening_clients_do_not_use_up_the_limit(repo: Path) -> None:
     with by_hand(serving(repo), handshake=False) as server:
         for number in range(1, 2 * REQUEST_LIMIT + 1):
@@ -316,6 +323,7 @@ def wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.process
 @posix
 def test_write_that_runs_when_the_unread_client_closes_is_finished(tmp_path: Path) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
@@ -328,6 +336,7 @@ def test_write_that_runs_when_the_unread_client_closes_is_finished(tmp_path: Pat
     assert (tmp_path / "done").exists()
 
 
+@pytest.mark.process
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_running_writes_at_a_signal_are_answered_to_a_reader(repo: Path, git: Git, number: int) -> None:
@@ -352,6 +361,7 @@ def test_running_writes_at_a_signal_are_answered_to_a_reader(repo: Path, git: Gi
     assert len({answer["id"] for answer in answers}) == len(answers)
 
 
+@pytest.mark.process
 @posix
 @both_versions
 def test_running_calls_at_a_signal_end_and_others_are_not_begun(tmp_path: Path, is_stateless: bool) -> None:
@@ -372,6 +382,7 @@ def test_running_calls_at_a_signal_end_and_others_are_not_begun(tmp_path: Path, 
     assert refused == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
 
 
+@pytest.mark.process
 @posix
 @pytest.mark.parametrize("way", [terminate, interrupt])
 def test_idle_server_ends_promptly_at_a_signal(repo: Path, way: Callable[[Flood], None]) -> None:
@@ -379,6 +390,7 @@ def test_idle_server_ends_promptly_at_a_signal(repo: Path, way: Callable[[Flood]
         assert client.end(way) < IDLE_END_LIMIT_S
 
 
+@pytest.mark.process
 @linux
 def test_second_signal_waits_for_no_reader(repo: Path) -> None:
     with flood(repo, False) as client:
@@ -412,6 +424,7 @@ def test_no_module_sends_requests_to_the_client() -> None:
     assert found == []
 
 
+@pytest.mark.process
 def test_requests_of_a_file_are_answered_into_a_file(repo: Path, tmp_path: Path) -> None:
     asked, answers = tmp_path / "asked", tmp_path / "answers"
     asked.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())

@@ -261,6 +261,7 @@ def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> N
     assert "another process is building into this folder" in error(capsys)
 
 
+@pytest.mark.process
 def test_two_processes_at_once(repo: Path, out: Path, tmp_path: Path) -> None:
     command = [*warm.python(), "-m", "docyard", "build", str(repo), "--out", str(out)]
     both = [

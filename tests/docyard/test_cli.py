@@ -157,6 +157,7 @@ def test_the_index_says_where_it_stands(repo: Path, git: Git, capsys: pytest.Cap
 LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
 
 
+@pytest.mark.process
 @loop_over(
     ("statement", "late"),
     [

@@ -36,6 +36,7 @@ def on_a_terminal(*command: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.process
 def test_a_file_from_elsewhere_cannot_steer_the_terminal(tmp_path: Path) -> None:
     file = tmp_path / "metadata.json"
     stats = {"total_chunks": 1, "total_files": 1, "indexed_at": "2026-02-21T14:32:00Z"}

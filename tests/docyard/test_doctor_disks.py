@@ -15,6 +15,8 @@ from docyard.checkup.finding import Severity
 from docyard.cli import main
 from tests.loops import loop_over
 
+pytestmark = pytest.mark.process
+
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
 """A user and mounts of our own, in which file systems of memory may be mounted."""
 

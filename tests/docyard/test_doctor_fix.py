@@ -75,6 +75,7 @@ def second(repo: Path, git: Git) -> str:
     return git("rev-parse", "HEAD")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("call", "number", "told"),
     [
@@ -152,6 +153,7 @@ def test_what_hides_a_packed_copy_is_set_aside(
     assert git("status", "--porcelain") == ""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("revision", ["HEAD", "HEAD^{tree}"])
 def test_what_is_nowhere_else_is_set_aside_and_named(
@@ -211,6 +213,7 @@ def test_a_torn_branch_goes_back_to_the_last_commit_that_is_whole(
     assert {path: path.read_bytes() for path in repo.glob("*.md")} == files
 
 
+@pytest.mark.process
 def test_a_torn_branch_without_a_reflog_is_named(repo: Path, git: Git, second: str, capsys: Capture) -> None:
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     (repo / ".git" / "logs" / "refs" / "heads" / "main").unlink()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.stdio_client import ENVELOPE, INITIALIZE, ByHand, serving
+
+pytestmark = pytest.mark.process
 
 NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 

@@ -96,6 +96,7 @@ def test_write_mends_the_files_and_makes_no_commit(
     assert git("log", "--oneline").count("\n") == 0
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files, as POSIX can")
 def test_files_that_cannot_be_written_are_not_said_to_be_mended(repo: Path) -> None:
     (repo / "large.md").write_text(f"{WRONG}{'word ' * 100_000}")

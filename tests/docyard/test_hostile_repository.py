@@ -98,6 +98,7 @@ def test_git_springs_the_traps(hostile: tuple[Repo, Traps]) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.process
 def test_docyard_runs_none_of_them(
     hostile: tuple[Repo, Traps], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +123,7 @@ def test_docyard_runs_none_of_them(
     assert (repo.path / "made" / "new.md").is_file()
 
 
+@pytest.mark.process
 def test_a_read_only_server_leaves_it_as_it_is(hostile: tuple[Repo, Traps], home: Path) -> None:
     repo, traps = hostile
     pending = repo.path / ".git" / "docyard" / "pending" / "0123456789abcdef"

@@ -39,6 +39,7 @@ def test_our_own_packages_pass() -> None:
     check_names()
 
 
+@pytest.mark.process
 @loop_over("name", OURS)
 def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: Path) -> None:
     package = foreign(tmp_path, name)
@@ -63,6 +64,7 @@ def test_a_module_of_the_name_is_foreign_too(tmp_path: Path, monkeypatch: pytest
         check_names(str(tmp_path), ["lonely_module"])
 
 
+@pytest.mark.process
 def test_the_current_directory_is_not_searched(tmp_path: Path) -> None:
     """`python -m docyard` beside a user's own tools/ runs ours."""
     for name in (*OURS, "click"):
@@ -72,6 +74,7 @@ def test_the_current_directory_is_not_searched(tmp_path: Path) -> None:
     assert __version__ in run.stdout
 
 
+@pytest.mark.process
 def test_a_source_checkout_runs_from_its_root() -> None:
     run = python("-m", "docyard", "--version", cwd=ROOT)
     assert run.returncode == 0, run.stderr

@@ -201,6 +201,7 @@ def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Ru
     assert first["id"] in unknown
 
 
+@pytest.mark.process
 def test_a_text_is_piped_in_or_written_in_the_editor(
     tmp_path: Path, proposed: str, run: Run, data: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:

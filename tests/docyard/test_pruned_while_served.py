@@ -12,6 +12,8 @@ from tests.repositories import Repo
 from tests.stdio_client import ByHand, serving
 from workspace.git.loose import loose_path
 
+pytestmark = pytest.mark.process
+
 NAMES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
 EDIT = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content": "next"}
 

@@ -13,6 +13,8 @@ from tests.workspace.remotes.conftest import Site, site
 from tests.workspace.remotes.proxy import Proxy
 from tests.workspace.remotes.servers import TOKEN
 
+pytestmark = pytest.mark.process
+
 Capture = pytest.CaptureFixture[str]
 
 SETTINGS = '[remote]\npush = "commit"\n'

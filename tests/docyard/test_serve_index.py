@@ -55,10 +55,12 @@ def served(tmp_path: Path) -> Served:
     return run
 
 
+@pytest.mark.process
 def test_it_serves_without_a_repository(out: Path, key: Path, served: Served) -> None:
     assert served("--index", str(out), "--read-only", "--key", str(key)) == (Exit.DONE, "")
 
 
+@pytest.mark.process
 def test_without_the_key_it_says_what_it_does(out: Path, key: Path, served: Served) -> None:
     code, said = served("--index", str(out), "--read-only")
     assert code == Exit.DONE
@@ -88,6 +90,7 @@ def test_options_that_exclude_each_other(
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_what_the_environment_names_stays_unused(
     out: Path, key: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +140,7 @@ def test_metadata_that_breaks_the_contract(
     assert f"metadata.json is invalid at {field}" in refused(capsys, "--index", str(out))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("is_sealed", [True, False])
 @pytest.mark.parametrize("commit", ["abc", "A" * 40, "z" * 40, 7, [], ""])
 def test_malformed_source_commit_is_reported_and_served(
@@ -151,6 +155,7 @@ def test_malformed_source_commit_is_reported_and_served(
     assert "WARNING docyard: metadata.json is invalid at stats.source_commit" in said
 
 
+@pytest.mark.process
 def test_malformed_source_commit_is_served_after_a_second_build(
     repo: Path, out: Path, git: Git, served: Served
 ) -> None:
@@ -216,6 +221,7 @@ def test_settings_with_which_no_call_could_be_answered_end_the_start(
     assert "limit" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_an_embedding_is_understood_and_said(out: Path, key: Path, served: Served) -> None:
     from index.artifacts import manifest as manifests
 

@@ -16,13 +16,14 @@ from mcp_types import CallToolResult
 
 from tests import warm
 from tests.docyard.conftest import Git
+from tests.loops import loop_over
 from tests.stdio_client import ByHand, Era, connect, environment, serving
 
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
 
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
 
 @pytest.fixture(params=VERSIONS)

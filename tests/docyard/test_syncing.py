@@ -139,6 +139,7 @@ def test_another_who_was_first_is_merged_and_pushed(here: Repo, there: Repo, tmp
     server.syncing.close()
 
 
+@pytest.mark.process
 def test_a_schedule_fetches_and_settings_are_followed(
     here: Repo, there: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def test_a_schedule_fetches_and_settings_are_followed(
     assert (here.path / "c.md").exists()
 
 
+@pytest.mark.process
 def test_a_failure_is_told_until_it_is_over(
     here: Repo, there: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

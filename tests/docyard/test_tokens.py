@@ -179,6 +179,7 @@ def test_a_pipe_can_hold_a_secret(repo: Path, capsys: Capture) -> None:
         os.close(reader)
 
 
+@pytest.mark.process
 def test_at_a_terminal_it_is_asked_for_and_not_shown(
     repo: Path, git: Git, tmp_path: Path, capsys: Capture
 ) -> None:

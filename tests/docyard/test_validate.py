@@ -129,6 +129,7 @@ def test_a_folder_is_what_stands_below_it_and_no_more(repo: Path, capsys: Captur
     assert [place[0] for place in places(told(capsys, "-C", str(repo), "a")[1])] == ["a/b/x.md", "a/x.md"]
 
 
+@pytest.mark.process
 def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
     write(repo, a="[x](gone.md)\n" * 5_000)
     command = (*warm.python(), "-m", "docyard", "validate", "-C", str(repo))
@@ -141,6 +142,7 @@ def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_an_output_that_is_full_is_said(repo: Path, arguments: tuple[str, ...]) -> None:

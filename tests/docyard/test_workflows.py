@@ -77,6 +77,7 @@ def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.
     )
 
 
+@pytest.mark.process
 def test_the_steps_annotate_and_tell_what_changes(clone: Repo, tmp_path: Path) -> None:
     *_, telling, validating = steps("github")
     (tmp_path / "summary").write_text("Of another step.\n")
@@ -94,6 +95,7 @@ def test_the_steps_annotate_and_tell_what_changes(clone: Repo, tmp_path: Path) -
     ]
 
 
+@pytest.mark.process
 def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
     job = yaml.safe_load(workflow("gitlab").text)["documents"]
     assert job["variables"]["GIT_DEPTH"] == "0"
@@ -111,6 +113,7 @@ def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
     assert "others.md" not in done.stdout
 
 
+@pytest.mark.process
 @loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
 def test_the_name_of_a_branch_is_never_run(clone: Repo, tmp_path: Path, branch: str) -> None:
     *_, telling, validating = steps("github")

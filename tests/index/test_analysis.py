@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -212,6 +213,7 @@ def test_a_name_is_the_same_in_any_case(text: str) -> None:
         assert expand(token)[:1] == expand(token.upper())[:1] == expand(token.lower())[:1]
 
 
+@pytest.mark.growth
 @loop_over(
     "bomb",
     [

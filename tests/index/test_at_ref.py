@@ -176,6 +176,7 @@ WAYS = [(1, 5_000, 300, 16), (2, 3, 300, 16), (3, 5_000, 2, 3), (4, 3, 2, 1)]
 """A seed, what is a small part, how many documents are few, and how many overlays are kept."""
 
 
+@pytest.mark.property
 @pytest.mark.parametrize(("seed", "small", "few", "kept"), WAYS)
 def test_old_commits_have_the_lists_of_a_fresh_index(
     repo: Repo,

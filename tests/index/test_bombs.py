@@ -11,8 +11,9 @@ import pytest
 from index.phrases import Phrases, words_of
 from index.query import MAX_CHARACTERS, EmptyQuery, QueryTooBroad, parse
 from tests.index.bombs import BOMBS
+from tests.loops import loop_over
 
-FAMILIES = pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+FAMILIES = loop_over("bomb", BOMBS.values(), ids=BOMBS.keys())
 
 
 def seconds(ask: Callable[[], object]) -> float:
@@ -31,6 +32,7 @@ def ask(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.growth
 @FAMILIES
 def test_reading_a_query_takes_linear_time(bomb: Callable[[int], str]) -> None:
     long = bomb(MAX_CHARACTERS)[: MAX_CHARACTERS - 1]
@@ -38,12 +40,14 @@ def test_reading_a_query_takes_linear_time(bomb: Callable[[int], str]) -> None:
     assert seconds(lambda: ask(long)) < 6 * seconds(lambda: ask(short)) + 0.05
 
 
+@pytest.mark.growth
 @FAMILIES
 def test_what_is_over_the_limit_is_not_even_read(bomb: Callable[[int], str]) -> None:
     huge, long = bomb(1_000_000), "w" * MAX_CHARACTERS
     assert seconds(lambda: ask(huge)) < 6 * seconds(lambda: ask(long)) + 0.05
 
 
+@pytest.mark.growth
 @FAMILIES
 def test_looking_for_a_phrase_takes_linear_time(bomb: Callable[[int], str]) -> None:
     phrase = Phrases.of([words_of("a b"), words_of("word other word")])
@@ -55,6 +59,7 @@ def test_looking_for_a_phrase_takes_linear_time(bomb: Callable[[int], str]) -> N
     assert seconds(look(20_000)) < 6 * seconds(look(5_000)) + 0.05
 
 
+@pytest.mark.growth
 def test_a_phrase_that_almost_occurs_everywhere_takes_linear_time() -> None:
     def look(size: int) -> Callable[[], object]:
         phrase = Phrases.of([("a",) * (size // 2) + ("b",)])

@@ -45,6 +45,7 @@ def spoilt(data: bytes) -> Iterator[bytes]:
     yield data + b"\0"
 
 
+@pytest.mark.property
 def test_every_flipped_bit_and_every_cut_is_seen(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     folder = built(repo)
@@ -188,6 +189,7 @@ def test_a_branch_that_was_deleted_and_made_again(repo: Repo) -> None:
         assert index.search("jitter").hits == ()
 
 
+@pytest.mark.property
 def test_random_harm_while_commits_come(open_index: Open, repo: Repo) -> None:
     chance = random.Random(5)
     index = open_index()
@@ -234,6 +236,7 @@ def small_disk(folder: Path, size: int, script: list[str]) -> subprocess.Complet
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("room", [8_192, pytest.param(24_576, marks=pytest.mark.slow), 10_000_000])
 def test_a_full_disk_sends_the_index_elsewhere(repo: Repo, tmp_path: Path, own_key: Path, room: int) -> None:
     """From the Git directory to the user's cache: room for the lock alone, for half of it, and for all."""
@@ -249,6 +252,7 @@ def test_a_full_disk_sends_the_index_elsewhere(repo: Repo, tmp_path: Path, own_k
     assert place.is_relative_to(area if room > 1_000_000 else tmp_path / "cache")
 
 
+@pytest.mark.process
 def test_without_room_anywhere_the_index_lives_in_memory(repo: Repo) -> None:
     resource = pytest.importorskip("resource")
 

@@ -112,6 +112,7 @@ def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
     assert (one.status().segments, one.status().damaged) == (two.status().segments, False)
 
 
+@pytest.mark.process
 def test_processes_that_follow_at_once_do_no_harm(open_index: Open, repo: Repo, own_key: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
@@ -251,6 +252,7 @@ def test_a_planted_index_is_never_unpickled(
     assert not marker.exists()
 
 
+@pytest.mark.process
 def test_a_copied_index_is_not_trusted(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     folder = built(repo)

@@ -46,6 +46,7 @@ def test_without_a_home_a_key_lives_in_memory(tmp_path: Path, monkeypatch: pytes
     assert user_key() == user_key()
 
 
+@pytest.mark.process
 def test_metadata_is_read_without_loading_the_engine(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     script = (
@@ -60,6 +61,7 @@ def test_metadata_is_read_without_loading_the_engine(index: SearchIndex, repo: R
     assert done.stdout.split("\n")[:2] == ["4", "[]"]
 
 
+@pytest.mark.process
 def test_importing_the_service_loads_no_engine() -> None:
     script = (
         "import sys, index.service; print([m for m in ('whoosh', 'pydantic', 'Stemmer') if m in sys.modules])"

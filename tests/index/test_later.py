@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from index.later import Later
 
 NEVER = 1_000.0
@@ -49,6 +51,7 @@ def test_what_is_asked_for_meanwhile_is_done_again() -> None:
     assert len(done) == 2
 
 
+@pytest.mark.process
 def test_the_end_of_the_process_waits_for_it() -> None:
     code = "from index.later import Later\nLater(lambda: print('done'), 1000).ask()\nprint('end')\n"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

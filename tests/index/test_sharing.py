@@ -39,6 +39,7 @@ print(json.dumps([page.commit, page.stale, [hit.chunk_id for hit in page.hits], 
 """
 
 
+@pytest.mark.process
 def test_two_that_start_at_once_on_no_index_build_it_once(repo: Repo, own_key: Path) -> None:
     repo.commit({f"notes/n{n}.md": f"# New {n}\n\n" + "errors of all kinds " * 200 for n in range(60)})
     processes = [
@@ -225,6 +226,7 @@ def test_draft_of_a_live_metadata_writer_is_not_a_leftover(
     assert told.stats.source_commit == repo.head()
 
 
+@pytest.mark.process
 def test_metadata_of_two_writers_is_never_mixed(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -178,6 +179,7 @@ def test_fences_are_always_closed(parts: list[str], query: str) -> None:
     assert opened is None
 
 
+@pytest.mark.slow
 @loop_over("line", ["```", "- ```", "> ~~~"])
 def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
     """It would take many times the memory of the text, and as much time for its beginning as for all."""

@@ -161,6 +161,7 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     return True
 
 
+@pytest.mark.fault
 @loop_over("name", CALLS)
 def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
     name: str, tmp_path: Path

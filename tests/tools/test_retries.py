@@ -217,6 +217,7 @@ def test_a_call_that_made_no_commit_runs_again(ask: Ask, repo: Repo) -> None:
     assert anew.data["commit"] == repo.head()
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_too_long_to_keep_is_refused_before_anything_is_written(
     ask: Ask, repo: Repo
 ) -> None:

@@ -252,6 +252,7 @@ def test_copies_are_not_read_or_written_through_a_link(repo: Repo, tmp_path: Pat
     assert len(list(outside.iterdir())) == 1
 
 
+@pytest.mark.process
 def test_writes_succeed_while_empty_folders_of_objects_are_removed(repo: Repo) -> None:
     """`git repack` and `git gc` do this; here another process does nothing else."""
     store = GitStore(repo.path)
@@ -357,6 +358,7 @@ def test_operation_on_a_document_that_no_copy_has_fails_alone(repo: Repo) -> Non
     assert written.is_committed
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["gc.pid", "objects/pack/pack-1.keep"])
 def test_pipe_in_place_of_a_file_of_git_delays_no_write(repo: Repo, name: str) -> None:
     path = git_dir(repo) / name
@@ -429,6 +431,7 @@ def test_keep_file_without_a_pack_is_removed_only_if_it_is_left_over(
     assert keep.exists() == is_left
 
 
+@pytest.mark.process
 def test_packs_of_a_run_that_lasts_long_are_joined(repo: Repo) -> None:
     repo.git("repack", "-adq")
     lock = hold_gc(repo, host="another.example.org", pid=1)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import repositories
 from tests.loops import loop_over
 from workspace.git import GitStore
@@ -38,6 +40,7 @@ publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signat
 LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
 
 
+@pytest.mark.process
 @loop_over(
     ("call", "number", "locks", "committed"),
     [

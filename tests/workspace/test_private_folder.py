@@ -200,6 +200,7 @@ def hold_locks(common_dir: Path) -> list[str]:
     return held
 
 
+@pytest.mark.process
 @as_root
 def test_another_user_holds_a_lock_that_is_open(public_repo: Repo) -> None:
     """The attack works where the folder is open, so the next test shows something."""
@@ -213,6 +214,7 @@ def test_another_user_holds_a_lock_that_is_open(public_repo: Repo) -> None:
             pass
 
 
+@pytest.mark.process
 @as_root
 def test_another_user_cannot_hold_a_lock(public_repo: Repo) -> None:
     common_dir = public_repo.path / ".git"
@@ -225,6 +227,7 @@ def test_another_user_cannot_hold_a_lock(public_repo: Repo) -> None:
         commit(public_repo, b"# Example\n\nSecond.\n")
 
 
+@pytest.mark.process
 @as_root
 def test_another_user_can_serve_it_read_only(public_repo: Repo) -> None:
     common_dir, home = public_repo.path / ".git", public_repo.path.parent / "home"

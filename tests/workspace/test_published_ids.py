@@ -99,6 +99,7 @@ def test_addresses_of_the_first_version_resolve_for_reading_and_in_links() -> No
             assert place.section == resolve_section(document, published_id).position
 
 
+@pytest.mark.property
 @loop_over("by", ["id", "earlier address"])
 def test_rename_keeps_every_list(by: str) -> None:
     for number, document in enumerate(DOCUMENTS):
@@ -116,6 +117,7 @@ def test_rename_keeps_every_list(by: str) -> None:
         assert [one.address for one in now.sections] == [one.address for one in document.sections]
 
 
+@pytest.mark.property
 def test_update_of_a_section_keeps_every_list() -> None:
     for number, document in enumerate(DOCUMENTS):
         now, text = document, document.data.decode()
@@ -210,6 +212,7 @@ def test_link_by_an_address_of_the_first_version_follows_a_rename(small: Repo) -
     assert (small.path / "notes.md").read_text() == f"# Notes\n\n[a]({path}#first-steps)\n"
 
 
+@pytest.mark.property
 def test_merge_keeps_every_list() -> None:
     for number, base in enumerate(DOCUMENTS):
         ours, theirs = base, base

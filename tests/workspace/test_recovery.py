@@ -98,6 +98,8 @@ def test_an_empty_folder_in_the_place_of_a_log_gives_way(repo: Repo) -> None:
     assert (repo.path / ".git/logs/refs/heads/topic").is_file()
 
 
+@pytest.mark.promise
+@pytest.mark.process
 @pytest.mark.parametrize(
     "removed", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
 )
@@ -113,6 +115,8 @@ def test_a_person_removes_the_locks_and_looks_at_the_status(repo: Repo, removed:
     check_clean(repo)
 
 
+@pytest.mark.promise
+@pytest.mark.process
 def test_what_a_person_made_of_it_stays(repo: Repo) -> None:
     die_in(BranchRef, "move", lambda: commit(repo))
     for lock in locks_of(repo):
@@ -131,6 +135,8 @@ def test_a_branch_whose_place_was_taken_holds_nobody_up(repo: Repo) -> None:
     check_clean(repo)
 
 
+@pytest.mark.promise
+@pytest.mark.process
 def test_a_journal_of_another_version_is_left_to_that_version(repo: Repo) -> None:
     die_in(BranchRef, "move", lambda: commit(repo))
     [folder] = (repo.path / ".git/docyard/pending").iterdir()
@@ -169,6 +175,8 @@ def test_what_cannot_be_done_after_the_commit_is_done_later(
     check_clean(repo)
 
 
+@pytest.mark.promise
+@pytest.mark.process
 def test_a_work_tree_that_is_away_is_mended_when_it_is_back(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
     linked = repositories.linked(main, tmp_path / "linked", "topic")
@@ -413,6 +421,8 @@ def test_a_switch_that_comes_in_between_is_brought_along(
     assert (repo.path / README).read_bytes() == OURS
 
 
+@pytest.mark.promise
+@pytest.mark.process
 def test_what_a_person_staged_in_the_place_of_a_file_stays(repo: Repo) -> None:
     def remove() -> None:
         store = GitStore(repo.path)

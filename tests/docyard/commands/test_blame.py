@@ -136,12 +136,14 @@ PAGE = """\
 """
 
 
+@pytest.mark.process
 def test_a_person_sees_who_wrote_what_stands_together(repo: Path, ids: list[str], screen: Screen) -> None:
     for columns in (80, 120):
         page = screen("blame", "guides/setup.md#how", columns=columns)
         assert page == PAGE.format(*(id[:8] for id in ids))
 
 
+@pytest.mark.process
 def test_long_lines_and_names_keep_their_columns(repo: Path, commit: Commit, screen: Screen) -> None:
     (repo / "long.md").write_text("# Long\n\n" + "word " * 30 + "\n\n日本語" * 20 + "\n")
     commit(8, "Long", "Christopher Longname-Windischgrätz <c@example.com>")
@@ -154,6 +156,7 @@ def test_long_lines_and_names_keep_their_columns(repo: Path, commit: Commit, scr
         assert all(line[margin] != " " for line in further)
 
 
+@pytest.mark.process
 def test_colours_tell_commits_apart(repo: Path, ids: list[str], screen: Screen) -> None:
     page = screen("blame", "guides/setup.md#how", colours=True)
     colours = [line.partition("m")[0] for line in page.splitlines()[:4]]

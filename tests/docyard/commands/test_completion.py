@@ -146,6 +146,7 @@ def test_a_line_is_completed(
     assert dict(zip(CASES, told, strict=True)) == CASES
 
 
+@pytest.mark.process
 def test_the_function_of_bash(documents: Path, surroundings: dict[str, str]) -> None:
     script = """source <(docyard completion bash)
 for COMP_LINE in "$@"; do
@@ -171,6 +172,7 @@ done
     ]
 
 
+@pytest.mark.process
 def test_candidates_in_fish(documents: Path, surroundings: dict[str, str], tmp_path: Path) -> None:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")

@@ -293,12 +293,14 @@ The last 4; --limit 0 shows all.
 """
 
 
+@pytest.mark.process
 def test_a_person_sees_a_page(repo: Path, ids: list[str], screen: Screen) -> None:
     for columns in (80, 120):
         page = screen("log", "guides/setup.md#how", "--limit", "4", columns=columns)
         assert page == PAGE.format(*(id[:8] for id in ids))
 
 
+@pytest.mark.process
 def test_long_subjects_and_many_documents_keep_the_margin(repo: Path, commit: Commit, screen: Screen) -> None:
     for number in range(12):
         (repo / f"{number:02}.md").write_text(f"# {number}\n")
@@ -311,6 +313,7 @@ def test_long_subjects_and_many_documents_keep_the_margin(repo: Path, commit: Co
     assert all(line.startswith(" " * 10) for line in lines[1:-1])
 
 
+@pytest.mark.process
 def test_colours_are_for_terminals(repo: Path, ids: list[str], screen: Screen) -> None:
     page = screen("log", "guides/setup.md#how", "-p", "--limit", "3", colours=True)
     for shown in (
@@ -324,6 +327,7 @@ def test_colours_are_for_terminals(repo: Path, ids: list[str], screen: Screen) -
     assert "\x1b[31mtab" not in page
 
 
+@pytest.mark.process
 def test_nothing_that_a_terminal_obeys_gets_through(
     repo: Path, commit: Commit, screen: Screen, capsys: Capture
 ) -> None:

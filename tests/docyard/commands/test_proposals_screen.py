@@ -13,6 +13,8 @@ from workspace.proposals import Author, KnownBy
 from workspace.proposing import Actor
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.process
+
 TITLE = "A title 🦆 with עברית that goes on " + "and on " * 25 + "to its end"
 
 

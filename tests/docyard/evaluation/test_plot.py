@@ -20,6 +20,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first, second, raster = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"

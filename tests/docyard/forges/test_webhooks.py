@@ -419,6 +419,7 @@ def test_what_an_event_asks_for(kind: str, name: str, data: dict[str, Any], foun
     assert asked_of(kind, name, data) == found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("secret", "options", "status"),
     [

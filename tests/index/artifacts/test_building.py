@@ -318,6 +318,7 @@ def test_a_folder_that_cannot_be_made_is_said(repo: Repo, tmp_path: Path) -> Non
     assert str(tmp_path) not in caught.value.message
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("stop", [kill, pytest.param(refuse, marks=pytest.mark.slow)])
 def test_a_build_that_is_stopped_at_any_step_leaves_the_old_artifact(
@@ -349,6 +350,7 @@ def test_a_build_that_is_stopped_at_any_step_leaves_the_old_artifact(
     assert outcomes == {True, False}
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_build_that_fails_removes_what_it_wrote(repo: Repo, out: Path) -> None:
     built(repo, out)

@@ -175,6 +175,7 @@ def test_one_that_is_wrong_at_the_start_is_refused(artifact: Path, key: bytes) -
         Artifacts(artifact, key)
 
 
+@pytest.mark.slow
 def test_readers_of_all_kinds_while_a_builder_swaps(artifact: Path, build_out: Build, key: bytes) -> None:
     """A call's hits and the texts it reads are of one artifact, whatever is built meanwhile."""
     ended = threading.Event()

@@ -150,12 +150,14 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+@pytest.mark.process
 def test_children_end_when_their_parent_is_killed(endless: subprocess.Popen[bytes]) -> None:
     endless.kill()
     # Whoever is left would hold its end of the pipe open.
     endless.communicate(timeout=60)
 
 
+@pytest.mark.process
 def test_ctrl_c_is_heard_by_the_parent_alone(endless: subprocess.Popen[bytes]) -> None:
     """A terminal sends it to all processes; the child says nothing of it."""
     os.killpg(endless.pid, signal.SIGINT)

@@ -73,6 +73,7 @@ def test_a_change_that_fails_leaves_no_trace(file: Path) -> None:
         assert contents(again) == before
 
 
+@pytest.mark.property
 def test_every_changed_byte_is_seen_or_says_nothing_else(file: Path) -> None:
     fill(file)
     whole = file.read_bytes()

@@ -64,6 +64,7 @@ def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("index.ranking.evaluation.MANY", request.param)
 
 
+@pytest.mark.property
 @pytest.mark.usefixtures("whole", "many")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) -> None:

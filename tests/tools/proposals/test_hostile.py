@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tests.tools.proposals.conftest import done
@@ -20,6 +22,7 @@ TRIED: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.property
 def test_a_value_of_every_kind_in_every_field_of_a_call(ask: Ask, repo: Repo, proposal: str) -> None:
     before = repo.head()
     tip = done(ask("edit_document", **NEW, proposal=proposal))["commit"]

@@ -74,6 +74,7 @@ def test_changes_are_told_as_markdown_and_as_data(ask: Ask, proposal: str) -> No
     assert other.data["example"]["slug"] == "tasks"
 
 
+@pytest.mark.slow
 def test_long_changes_are_cut_and_the_rest_is_named(ask: Ask, repo: Repo, proposal: str) -> None:
     lines = "\n\n".join(f"Line {line}." for line in range(20))
     section = "\n\n".join(f"## Part {part}\n\n{lines}" for part in range(99))

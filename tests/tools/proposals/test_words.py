@@ -144,6 +144,7 @@ def test_the_comments_of_a_document_go_on_where_the_page_of_it_ends(
     assert answer.data["comments_rest"] in str(answer.text)
 
 
+@pytest.mark.slow
 def test_an_answer_is_bounded_and_pages_give_everything(ask: Ask, workspace: Workspace) -> None:
     words = "Wörter, und mehr Wörter. " * 200
     proposal = done(ask("create_proposal", title="Much", description=words * 5))["proposal"]

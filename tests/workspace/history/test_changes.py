@@ -365,6 +365,7 @@ def test_an_unborn_branch_has_no_document(tmp_path: Path) -> None:
         changes(tmp_path, "a.md")
 
 
+@pytest.mark.slow
 def test_ten_thousand_sections_are_followed(tmp_path: Path) -> None:
     text = "# Long\n" + "".join(f"\n## Section {number}\n\nText.\n" for number in range(10_000))
     repo = normal(tmp_path, {"a.md": text})

@@ -6,9 +6,11 @@ import subprocess
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops import loop_over
 from workspace import sequences
 from workspace.history import section_diff
 from workspace.history.blame import split_lines

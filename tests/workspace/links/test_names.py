@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +109,7 @@ def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_many_equal_headings() -> None:
     document = Document.parse(b"## Errors\n\n> # 1\n\n" * 2_000)
     assert "errors-1999" in names_of(document, Dialect.GITHUB)

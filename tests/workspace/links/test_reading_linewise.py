@@ -172,6 +172,7 @@ def test_nasty_texts_are_read_alike(name: str) -> None:
     assert read_links(document) == read_by_parser(document)
 
 
+@pytest.mark.slow
 @loop_over(
     "text",
     [

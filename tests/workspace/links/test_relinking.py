@@ -187,6 +187,7 @@ def run(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> 
     return plan(at(repo), operations, Mode.EACH, STYLE)
 
 
+@pytest.mark.slow
 def test_ten_thousand_links_of_a_document_to_itself(tmp_path: Path) -> None:
     lines = "".join(f"- [{number}](d.md#errors) and [x](#errors)\n" for number in range(5_000))
     text = f"# D\n\n## Up\n\n### Errors\n\n{lines}"

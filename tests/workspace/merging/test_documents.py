@@ -116,6 +116,7 @@ def test_examples(case: Case) -> None:
     )
 
 
+@pytest.mark.property
 def test_scripts_on_different_units_merge_and_on_one_unit_conflict() -> None:
     base = [Document.parse(data, f"{place}.md") for place, data in enumerate(VARIANTS)]
     report = check(base, 60, 1)

@@ -251,6 +251,7 @@ for number in range(15):
 """
 
 
+@pytest.mark.process
 def test_processes_that_add_at_once_lose_nothing(tokens: Tokens, folder: Path) -> None:
     adding = [subprocess.Popen([sys.executable, "-c", ADDING, str(folder), name]) for name in ("a", "b")]
     assert [process.wait(60) for process in adding] == [0, 0]

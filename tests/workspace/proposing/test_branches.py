@@ -242,6 +242,7 @@ print(acted.is_new, acted.commit, acted.proposal.state.value)
 """
 
 
+@pytest.mark.process
 def test_two_processes_merge_at_once(scene: Scene) -> None:
     proposal = scene.proposed()
     command = [sys.executable, "-c", _MERGE, str(scene.repo.path), proposal.id]

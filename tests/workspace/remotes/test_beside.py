@@ -78,6 +78,7 @@ def of(found: Synced, branch: str) -> Beside:
     return one
 
 
+@pytest.mark.process
 def test_words_and_branches_travel_everywhere(everywhere: Site) -> None:
     made = everywhere
     branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
@@ -204,6 +205,7 @@ def test_words_that_were_taken_back_there_are_kept_here(folder_site: Site) -> No
     assert words(folder_site.here) == {IDS[0]: ["Secret."]}
 
 
+@pytest.mark.process
 def test_a_branch_that_is_not_taken_keeps_no_other(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as made:
         hook = made.there.path / "hooks" / "update"

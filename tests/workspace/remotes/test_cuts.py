@@ -27,6 +27,8 @@ from workspace.remotes.syncing import State, Synced
 from workspace.remotes.unpushed import unpushed_of
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.process
+
 CUTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.soak)]
 
 

@@ -27,6 +27,7 @@ from workspace.workspace import Workspace
 SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
 
 
+@pytest.mark.process
 def test_both_directions(everywhere: Site) -> None:
     reached = everywhere
     theirs = reached.elsewhere({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
@@ -68,6 +69,7 @@ def test_only_the_branch_travels(reached: Site) -> None:
     ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("transport", ["file", "git"])
 def test_a_push_that_another_was_before(transport: str, tmp_path: Path, home: Path) -> None:
     with site(transport, tmp_path, home) as reached:
@@ -85,6 +87,7 @@ def is_refused(reached: Site) -> None:
     assert unpushed.commits == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW])
 def test_a_hook_says_no(transport: str, tmp_path: Path, home: Path) -> None:
     with site(transport, tmp_path, home) as reached:
@@ -231,6 +234,7 @@ def test_a_bare_clone_follows(folder_site: Site, tmp_path: Path) -> None:
     assert folder_site.here.head() == commit
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW])
 def test_a_shallow_clone(transport: str, tmp_path: Path, home: Path) -> None:
     with site(transport, tmp_path, home) as reached:
@@ -322,6 +326,7 @@ def test_a_password_by_instead_of(tmp_path: Path, home: Path) -> None:
         assert not (reached.here.path / ".git" / "FETCH_HEAD").exists()
 
 
+@pytest.mark.process
 def test_an_unknown_host_is_refused(tmp_path: Path, home: Path) -> None:
     with site("ssh", tmp_path, home) as reached:
         known = home / ".ssh" / "known_hosts"
@@ -372,6 +377,7 @@ def test_the_ssh_agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPat
             agent.wait(60)
 
 
+@pytest.mark.process
 def test_too_much(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as reached:
         before = reached.here.head()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.loops import loop_over
 from workspace.rendering import math
 from workspace.rendering.math import MAX_FORMULAS, MAX_LENGTH, Formulas
 from workspace.rendering.sanitizing import sanitize

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.loops import loop_over
 from tests.workspace.rendering.judge import problems
 from workspace.rendering.sanitizing import sanitize
 

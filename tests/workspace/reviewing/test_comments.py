@@ -83,6 +83,7 @@ def test_pages(tmp_path: Path) -> None:
     assert scene.reviewing.comments(proposal, after=1_000_000).threads == ()
 
 
+@pytest.mark.slow
 def test_a_page_of_a_place_follows_only_what_may_be_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
