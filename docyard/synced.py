@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workspace.proposals.ids import BRANCHES
-
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.remotes.beside import Beside
@@ -135,6 +133,8 @@ def _conflicts(found: Synced) -> list[str]:
 
 def _again(branch: str) -> str:
     """The command for the same branch; that of a proposal is rarely the one that is checked out."""
+    from workspace.proposals.ids import BRANCHES
+
     return f"docyard sync --branch {shlex.quote(branch)}" if branch.startswith(BRANCHES) else "docyard sync"
 
 
