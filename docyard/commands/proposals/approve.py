@@ -15,10 +15,7 @@ from docyard.exits import Exit
 @parameters.proposal
 @parameters.message("What to say with it.")
 @parameters.commit
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     message: str | None,

@@ -14,10 +14,7 @@ from docyard.exits import Exit
 @click.command(name="close", short_help="Close a proposal without a merge.")
 @parameters.proposal
 @parameters.message("Why.")
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     message: str | None,

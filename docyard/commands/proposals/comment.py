@@ -17,10 +17,7 @@ from docyard.exits import Exit
 @parameters.message("What to say. [default: what is piped in, else what is written in the editor]")
 @click.option("--quote", metavar="TEXT", help="The words of the section that are meant.")
 @click.option("--reply-to", metavar="COMMENT", help="The id of a comment that this answers.")
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     place: str | None,

@@ -18,10 +18,7 @@ from docyard.exits import Exit
     "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
 )
 @click.option("--submit", is_flag=True, help="Ask for a review at once.")
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     title: str,
     description: str | None,

@@ -18,10 +18,7 @@ from docyard.exits import Exit
 @click.option(
     "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
 )
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     title: str | None,

@@ -15,10 +15,7 @@ from docyard.exits import Exit
 @click.command(name="merge", short_help="Merge a proposal into its target.")
 @parameters.proposal
 @parameters.commit
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     commit: str | None,

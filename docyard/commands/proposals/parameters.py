@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from docyard import completing
+from docyard.commands import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +41,11 @@ def token_file(command: F) -> F:
         type=click.Path(path_type=Path),
         help="A file that holds your token. [default: DOCYARD_TOKEN]",
     )(command)
+
+
+def of_actor(command: F) -> F:
+    """Add the options of a command that acts on a proposal: `token_file`, `repo`, `branch` and `as_json`."""
+    return token_file(options.repository(options.branch(options.as_json(command))))
 
 
 def message(purpose: str) -> Callable[[F], F]:

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resolve", metavar="FILE", help="A JSON or TOML file that decides conflicts; - for what is piped in."
 )
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     ours: tuple[str, ...],

@@ -15,10 +15,7 @@ from docyard.exits import Exit
 @parameters.proposal
 @parameters.message("What has to change. [default: what is piped in, else what is written in the editor]")
 @parameters.commit
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     message: str | None,

@@ -15,10 +15,7 @@ from docyard.exits import Exit
 @click.command(name="submit", short_help="Ask for a review of a proposal.")
 @parameters.proposal
 @click.option("--no-forge", is_flag=True, help="Open no pull request, whatever [forge] says.")
-@parameters.token_file
-@options.repository
-@options.branch
-@options.as_json
+@parameters.of_actor
 def command(
     proposal: str,
     no_forge: bool,
