@@ -1,4 +1,4 @@
-"""The reading tools as a client meets them: every promised field, in both eras, and every bad input."""
+"""The reading tools as a client meets them: every promised field, and every file that cannot be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.acceptance.reading_contract import (
     Schema,
     every_field,
 )
-from tests.acceptance.server import Era, Reply, Server, serving
+from tests.acceptance.server import Reply, Server, serving
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
@@ -41,17 +41,14 @@ LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
 SHORT = (
     "# Setup\n\nBegin here.\n\n## 1. Install\n\nRun it.\n\n### 1.1 Linux\n\nUse apt.\n\n## Tests\n\nRun.\n"
 )
-AMBIGUOUS = "# A\n\n## One\n\n### Errors\n\nA\n\n## Two\n\n### Errors\n\nB\n"
 FILES: dict[str, str | bytes] = {
     "short.md": SHORT,
     "long.md": LONG,
-    "ambiguous.md": AMBIGUOUS,
     "guide.rst": "Guide\n=====\n\nText.\n\nSetup\n-----\n\nSteps.\n",
     "app.py": "class App:\n    def run(self):\n        return 1\n",
     "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR failed\n",
     "bare.md": "Words without any heading.\n",
     "ten-thousand.md": "# Many\n\n" + "".join(f"## Heading {number}\n\n" for number in range(10_000)),
-    "scripts.md": "# Langues\n\n## 安装指南\n\n甲\n\n## التثبيت\n\nب\n\n## Cafe\u0301\n\nc\n",
     "logo.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
     "data.bin": bytes(range(256)) * 8,
     "utf16.txt": "Words.".encode("utf-16"),
@@ -72,17 +69,14 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     repo.git("add", "link.md", "escape.md")
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},module")
     repo.git("commit", "-q", "-m", "Links and a submodule")
-    repo.git("tag", "v1.0")
-    repo.git("tag", "words", repo.git("rev-parse", "HEAD:short.md").strip())
     repo.write({"draft.md": "# Draft\n"})
     return repo
 
 
-@pytest.fixture(scope="module", params=["auto", "legacy"])
-def server(repo: Repo, home: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server for readers, in either era of the protocol; it lives on whatever it is asked."""
-    era: Era = request.param
-    with serving(repo.path, home, "--toolsets", "search,reading", era=era) as server:
+@pytest.fixture(scope="module")
+def server(repo: Repo, home: Path) -> Iterator[Server]:
+    """A server for readers; it lives on whatever it is asked."""
+    with serving(repo.path, home, "--toolsets", "search,reading") as server:
         yield server
         assert not server.call("list_sections", file_path="short.md").is_error
 
@@ -158,11 +152,6 @@ def test_a_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str,
     assert not follow(server, reply).is_error
 
 
-def test_a_short_file_is_summarized_where_that_is_asked(server: Server, repo: Repo) -> None:
-    data = checked(server.call("smart_read", file_path="short.md", mode="summary"), SUMMARY, repo)
-    assert data["sections"]["headers"] == ["_preamble", "1-install", "1-install/11-linux", "tests"]
-
-
 def test_a_long_file_is_read_in_full_part_by_part(server: Server, repo: Repo) -> None:
     reply = server.call("smart_read", file_path="long.md", mode="full")
     parts = [checked(reply, FULL, repo)["content"]]
@@ -211,12 +200,6 @@ def test_sections_are_listed(server: Server, repo: Repo, file: str) -> None:
     assert not follow(server, reply).is_error
 
 
-def test_everything_is_read_at_a_ref(server: Server, repo: Repo) -> None:
-    for tool, fields in READERS.items():
-        reply = server.call(tool, file_path="short.md", **fields, ref="v1.0")
-        assert (reply.is_error, reply.data["commit"], reply.data["ref"]) == (False, repo.head(), "v1.0")
-
-
 READERS: dict[str, dict[str, str]] = {
     "smart_read": {},
     "read_section": {"section_heading": "tests"},
@@ -253,13 +236,6 @@ def test_what_cannot_be_read_is_said(
     assert word in f"{reply.data['error']} {reply.data.get('fix')}"
 
 
-@loop_over("tool", READERS)
-def test_a_ref_that_names_no_commit_is_said(server: Server, repo: Repo, tool: str) -> None:
-    reply = server.call(tool, file_path="short.md", **READERS[tool], ref="v1.1")
-    refused(server, repo, tool, reply)
-    assert reply.data["code"] == "REF_NOT_FOUND"
-
-
 def refused(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
     """An error has the promised fields, names nothing of the machine, and its example works."""
     schema = SECTION_ERROR if tool == "read_section" else ERROR
@@ -272,32 +248,6 @@ def refused(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
     assert not example.is_error, (data["example"], example.data)
 
 
-def test_an_absolute_path_within_is_read(server: Server, repo: Repo) -> None:
-    for tool, fields in READERS.items():
-        reply = server.call(tool, file_path=str(repo.path / "short.md"), **fields)
-        assert not reply.is_error
-        assert reply.data["path"] == "short.md"
-
-
-def test_an_ambiguous_heading_lists_all_that_it_may_be(server: Server, repo: Repo) -> None:
-    reply = server.call("read_section", file_path="ambiguous.md", section_heading="Errors")
-    refused(server, repo, "read_section", reply)
-    assert [(item["slug"], item["line"]) for item in reply.data["candidates"]] == [
-        ("one/errors", 5),
-        ("two/errors", 11),
-    ]
-
-
-@loop_over(("wanted", "near"), [("Instal guide", "1-install"), ("tets", "tests")])
-def test_a_misspelt_heading_is_answered_with_the_nearest(
-    server: Server, repo: Repo, wanted: str, near: str
-) -> None:
-    reply = server.call("read_section", file_path="short.md", section_heading=wanted)
-    refused(server, repo, "read_section", reply)
-    assert reply.data["section"] == wanted
-    assert near in reply.data["candidates"]
-
-
 def test_ten_thousand_headings_come_in_pages(server: Server) -> None:
     reply = server.call("list_sections", file_path="ten-thousand.md")
     assert (reply.data["count"], len(reply.data["sections"])) == (10_001, 500)
@@ -305,34 +255,3 @@ def test_ten_thousand_headings_come_in_pages(server: Server) -> None:
     found = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
     assert found.data["section"] == "heading-9876"
     assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001
-
-
-@loop_over(
-    ("wanted", "content"),
-    [("安装指南", "甲"), ("安装", "甲"), ("التثبيت", "ب"), ("CAFÉ", "c"), ("café", "c")],
-)
-def test_a_section_in_another_script_is_found(server: Server, repo: Repo, wanted: str, content: str) -> None:
-    reply = server.call("read_section", file_path="scripts.md", section_heading=wanted)
-    assert content in checked(reply, SECTION, repo)["content"]
-
-
-def test_a_file_without_headings_is_one_part(server: Server, repo: Repo) -> None:
-    data = checked(server.call("list_sections", file_path="bare.md"), CONTENTS, repo)
-    assert (data["sections"], data["count"]) == (["_preamble"], 1)
-    reply = server.call("read_section", file_path="bare.md", section_heading="Setup")
-    refused(server, repo, "read_section", reply)
-
-
-@loop_over(
-    ("tool", "fields"),
-    [
-        ("smart_read", {"file_path": "short.md", "summary_style": "poem"}),
-        ("smart_read", {"file_path": "short.md", "mode": "quick"}),
-        ("smart_read", {}),
-        ("read_section", {"file_path": "short.md"}),
-        ("read_section", {"file_path": 5, "section_heading": ["a"]}),
-        ("list_sections", {"path": "short.md"}),
-    ],
-)
-def test_fields_that_do_not_fit(server: Server, repo: Repo, tool: str, fields: dict[str, Any]) -> None:
-    refused(server, repo, tool, server.call(tool, **fields))

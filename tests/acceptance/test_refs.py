@@ -1,18 +1,16 @@
-"""`ref` and moved addresses through a real client, in both eras of the protocol."""
+"""`ref` and moved addresses through a real client."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import Era, Server, serving
+from tests.acceptance.server import Server, serving
 from tests.repositories import Repo, normal
 
 FILES = {"api.md": "# API\n\nOld words.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
-ERAS: tuple[Era, ...] = ("auto", "legacy")
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +24,10 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return found
 
 
-@pytest.fixture(scope="module", params=ERAS)
-def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    with serving(repo.path, home, era=request.param) as found:
+@pytest.fixture(scope="module")
+def server(repo: Repo, home: Path) -> Iterator[Server]:
+    with serving(repo.path, home) as found:
         yield found
-
-
-def test_every_reader_offers_a_ref(server: Server) -> None:
-    tools = server.tools()
-    for name in ("search_docs", "get_doc", "search_documents", "view_document", "list_documents"):
-        assert tools[name]["inputSchema"]["properties"]["ref"]["type"] == "string"
 
 
 def test_what_stood_at_a_tag_is_read_and_found(server: Server, repo: Repo) -> None:
@@ -50,15 +42,6 @@ def test_what_stood_at_a_tag_is_read_and_found(server: Server, repo: Repo) -> No
     assert server.call("search_docs", query="heron").data["hits"] == []
     listed = server.call("list_documents", ref="@{2099-12-31}").data["documents"]
     assert [entry["path"] for entry in listed] == ["other.md", "reference.md"]
-
-
-def test_a_ref_that_is_none(server: Server) -> None:
-    reply = server.call("view_document", file="other.md", ref="v2")
-    assert reply.is_error
-    assert reply.data["code"] == "REF_NOT_FOUND"
-    assert reply.data["example"] == {"file": "other.md"}
-    assert json.loads(reply.text) == reply.data
-    assert reply.data["refs"] == ["HEAD", "main", "v1"]
 
 
 def test_an_address_of_before_is_answered_with_the_one_of_now(server: Server, repo: Repo) -> None:
