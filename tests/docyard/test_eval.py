@@ -61,6 +61,7 @@ def test_judgements(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "name their --queries" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_runs_are_kept_compared_reported_and_drawn(
     repo: Path, git: Git, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from docyard.processes import in_blocks
 from workspace.config import WorkspaceConfig
 from workspace.fixing.documents import mended
@@ -12,6 +14,8 @@ from workspace.fixing.fixers import Fixers
 from workspace.fixing.history import RenamedDocuments
 from workspace.validation.files import Files, FolderReader
 from workspace.validation.run import Selection
+
+pytestmark = pytest.mark.process
 
 TEXTS = {
     "a.md": "# A\n\n## One\n\n[gone](old.md) [case](B.md)\n",

@@ -109,6 +109,7 @@ def test_a_text_that_a_contract_fixes_stays(here: Repo, server: Server) -> None:
     assert "unpushed" not in (told.text or "")
 
 
+@pytest.mark.process
 def test_commits_are_pushed_after_their_answers(here: Repo, there: Repo, server: Server) -> None:
     here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     server.syncing.start()
@@ -119,6 +120,7 @@ def test_commits_are_pushed_after_their_answers(here: Repo, there: Repo, server:
     assert there.git("log", "-1", "--format=%s") == here.git("log", "-1", "--format=%s")
 
 
+@pytest.mark.process
 def test_another_who_was_first_is_merged_and_pushed(here: Repo, there: Repo, tmp_path: Path) -> None:
     here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     here.git("push", "-q", "origin", "main")
@@ -187,6 +189,7 @@ def test_a_failure_is_told_until_it_is_over(
     until(lambda: tip(there) == tip(here))
 
 
+@pytest.mark.process
 def test_a_conflict_blocks_what_is_touched_and_says_so(
     here: Repo, there: Repo, server: Server, tmp_path: Path
 ) -> None:
@@ -207,6 +210,7 @@ def test_a_conflict_blocks_what_is_touched_and_says_so(
     assert server.call("list_documents")["sync"]["since"]
 
 
+@pytest.mark.process
 def test_the_last_commit_is_pushed_when_the_server_ends(here: Repo, there: Repo, server: Server) -> None:
     here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     server.syncing.start()
@@ -246,6 +250,7 @@ def test_times_of_a_schedule(text: str, seconds: int) -> None:
     assert WorkspaceConfig.read(f"[remote]\nevery = {text}\n".encode()).remote.every == seconds
 
 
+@pytest.mark.process
 def test_what_the_remote_took_back_is_not_brought_back_unasked(
     here: Repo, there: Repo, server: Server
 ) -> None:
@@ -262,6 +267,7 @@ def test_what_the_remote_took_back_is_not_brought_back_unasked(
     assert sync(server.workspace, Access(), fetch=False).pushed == 2
 
 
+@pytest.mark.process
 def test_what_is_typed_next_for_words_and_proposals(
     here: Repo, there: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,7 @@ def test_doctor_lists_approvals_that_are_void(scene: Scene, proposal: Proposal) 
     assert "are void" not in findings(scene.repo.path)
 
 
+@pytest.mark.process
 def test_sync_that_would_pass_the_gate_is_reported_everywhere(
     scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -276,6 +276,7 @@ def test_no_form_prints_what_a_terminal_obeys_or_hides(repo: Path, capsys: Captu
     assert "gone" in printed
 
 
+@pytest.mark.process
 def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
     for number in range(200):
         write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})

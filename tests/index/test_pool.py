@@ -12,6 +12,8 @@ import pytest
 from index.pool import spread
 from tests.loops import loop_over
 
+pytestmark = pytest.mark.process
+
 HERE = os.getpid()
 
 

@@ -48,6 +48,7 @@ def here(started: Joined) -> Joined:
 
 
 # Rounds over all proposals come first, while there are few.
+@pytest.mark.process
 def test_a_server_follows_after_each_fetch_and_tells_of_a_failure(here: Joined) -> None:
     syncing = Syncing(here.workspace, Access, ForgeRounds(here.workspace, here.access))
     proposal, number = here.requested()

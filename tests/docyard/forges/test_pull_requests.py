@@ -26,6 +26,8 @@ from workspace.remotes.credentials import Access
 from workspace.remotes.sending import send
 from workspace.workspace import Workspace
 
+pytestmark = pytest.mark.process
+
 ACTOR = Actor(Author("Ada", "ada@example.org", KnownBy.GIT), "test", "tests")
 Clone = repositories.Repo
 Capture = pytest.CaptureFixture[str]

@@ -299,6 +299,7 @@ def test_who_waits_too_long_is_told_to_come_again(here: Joined, counting: Counti
         counting.go.set()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("here", MAINLY_ONE, indirect=True)
 def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
     proposal, number = here.requested()

@@ -76,6 +76,7 @@ def test_the_garbage_collector_runs_again_after_a_failure() -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.process
 def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
     told: list[tuple[int, int, str]] = []
     built = build(SOURCE, tmp_path, processes=2, progress=lambda *found: told.append(found))
@@ -86,6 +87,7 @@ def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
     assert told[-1] == (300, 300, "Indexing documents")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [0, signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_child_does_not_finish_is_done_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -119,6 +121,7 @@ def test_a_process_that_another_one_started_builds_alone(
     assert len(build(SOURCE, tmp_path).segments) == 1
 
 
+@pytest.mark.process
 def test_children_write_nothing_to_the_standard_output(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -247,6 +247,7 @@ def _follow(path: Path, rounds: int) -> None:
             graph.follow(workspace.snapshot())
 
 
+@pytest.mark.process
 def test_processes_share_it(repo: Repo, workspace: Workspace) -> None:
     context = multiprocessing.get_context("spawn")
     others = [context.Process(target=_follow, args=(repo.path, 40)) for _ in range(2)]

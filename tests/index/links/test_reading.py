@@ -20,6 +20,7 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "repository", FILES)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("is_waited_for", [True, False])
 def test_wherever_they_are_read_the_rows_are_the_same(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool

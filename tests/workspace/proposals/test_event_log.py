@@ -137,6 +137,7 @@ def test_after_some_attempts_it_is_busy(
         speaker.say(opening())
 
 
+@pytest.mark.process
 def test_many_writers_at_once_lose_nothing_and_double_nothing(repo: Repo) -> None:
     Speaker(repo.path).say(opening())
     context = multiprocessing.get_context("spawn")

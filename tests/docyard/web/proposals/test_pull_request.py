@@ -16,6 +16,8 @@ from tests.docyard.web.serving import CSRF
 from workspace.proposals import State
 from workspace.remotes.credentials import Access
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
