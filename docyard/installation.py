@@ -21,6 +21,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import packaging.requirements
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion
+
 NAME = "docyard"
 
 EXTRAS: Mapping[str, str] = {
@@ -29,10 +33,6 @@ EXTRAS: Mapping[str, str] = {
     "tokens": "exact counts of tokens, which are estimated without it",
 }
 """Each extra, and what it is needed for."""
-
-# A requirement with at most one lower or exact bound, such as "click>=8.2" or "whoosh==2.7.4" (PEP 508).
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(>=|==)\s*([0-9][0-9.]*)\s*(?:,.*)?$")
-_EXTRA = re.compile(r"""\s*extra\s*==\s*(['"])([A-Za-z0-9._-]+)\1\s*$""")
 
 # The folders of uv's cache that hold the environments of `uvx`.
 _UVX_ENVIRONMENT = re.compile(r"(?:archive|environments)-v\d+")
@@ -45,21 +45,20 @@ class Requirement(NamedTuple):
     """A library that is required, by the extra or, if this is None, always."""
 
     name: str
-    relation: str
-    version: str
+    versions: SpecifierSet
     extra: str | None = None
 
     @property
     def specification(self) -> str:
-        """The name and the bound, without a marker, as an installer takes it."""
-        return f"{self.name}{self.relation}{self.version}"
+        """The name and the versions, without a marker, as an installer takes it."""
+        return f"{self.name}{self.versions}"
 
     def is_met_by(self, installed: str) -> bool:
-        """Return True if an installed version is within the bound."""
-        have, need = _numbers(installed), _numbers(self.version)
-        length = max(len(have), len(need))
-        have, need = have + [0] * (length - len(have)), need + [0] * (length - len(need))
-        return have >= need if self.relation == ">=" else have == need
+        """Return True if an installed version is one of them; a version that is none meets nothing."""
+        try:
+            return self.versions.contains(installed, prereleases=True)
+        except InvalidVersion:
+            return False
 
 
 class Installer(enum.Enum):
@@ -153,13 +152,17 @@ def requirements() -> list[Requirement]:
 
 
 def parse_requirements(lines: Iterable[str]) -> list[Requirement]:
-    """Parse requirements such as "click>=8.2" or "matplotlib>=3.10; extra == 'eval'"; others are left out."""
+    """Parse requirements such as "click>=8.2" or "matplotlib>=3.10; extra == 'eval'" (PEP 508).
+
+    Those that this Python does not need, and those of extras that Docyard does not name, are left out.
+    """
     found = []
     for line in lines:
-        required, _, marker = line.partition(";")
-        parsed, extra = _REQUIREMENT.match(required), _EXTRA.match(marker)
-        if parsed is not None and (extra is not None or not marker.strip()):
-            found.append(Requirement(parsed[1], parsed[2], parsed[3], extra[2] if extra else None))
+        parsed = packaging.requirements.Requirement(line)
+        for extra in (None, *EXTRAS):
+            if parsed.marker is None or parsed.marker.evaluate({"extra": extra or ""}):
+                found.append(Requirement(parsed.name, parsed.specifier, extra))
+                break
     return found
 
 
@@ -169,12 +172,6 @@ def installed_version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _numbers(version: str) -> list[int]:
-    """The release numbers of a version: 1.21.0rc1 is [1, 21, 0]."""
-    release = re.match(r"[0-9]+(\.[0-9]+)*", version)
-    return [int(number) for number in release.group().split(".")] if release else []
 
 
 def _source(prefix: Path, name: str = NAME) -> str:

@@ -119,8 +119,7 @@ def check_libraries(required: Iterable[Requirement], installation: Installation)
             yield Finding(
                 Severity.NOTE,
                 AREA,
-                f"{', '.join(problems)}; {', '.join(wanted)} is needed only for "
-                + EXTRAS.get(extra, f"the extra {extra}"),
+                f"{', '.join(problems)}; {', '.join(wanted)} is needed only for " + EXTRAS[extra],
                 installation.extra_command(extra, wanted),
             )
 

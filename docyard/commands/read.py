@@ -136,6 +136,8 @@ def _ask(
                 page[name] = answer[name] + page[name]
             page.pop("note", None)  # of which sections it is a page
             answer = page
+        if (step := answer.get("next_step")) is not None:
+            answer["next_step"] = step.text()
         return answer
     finally:
         index.close()

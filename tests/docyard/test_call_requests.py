@@ -10,6 +10,8 @@ import pytest
 
 from tests.stdio_client import ENVELOPE, ByHand, serving
 
+pytestmark = pytest.mark.process
+
 
 def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:
     """Its answers fill the pipe, and it must still be heard: it reads only when all is said."""

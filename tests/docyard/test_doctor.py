@@ -413,7 +413,7 @@ def test_libraries_are_compared_with_what_is_required() -> None:
 
 
 def test_missing_extra_is_a_note_with_the_command_of_the_installer() -> None:
-    lines = ("no-such-library>=2; extra == 'math'", "click>=999.0 ; extra == 'other'")
+    lines = ("no-such-library>=2; extra == 'math'", "click>=999.0 ; extra == 'eval'")
     missing, old = libraries(*lines, installer=Installer.PIPX)
     assert not missing.is_problem
     assert missing.message.startswith(
@@ -421,7 +421,7 @@ def test_missing_extra_is_a_note_with_the_command_of_the_installer() -> None:
     )
     assert missing.fix == "pipx inject docyard 'no-such-library>=2'"
     assert not old.is_problem
-    assert old.message.endswith("; click>=999.0 is needed only for the extra other")
+    assert old.message.endswith("; click>=999.0 is needed only for the plots of `docyard eval`")
     assert libraries(*lines)[0].fix == "/env/docyard/bin/python -m pip install 'docyard[math]'"
 
 

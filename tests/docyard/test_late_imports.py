@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.process
 def test_the_tools_are_listed_without_what_answers_calls(repo: Path) -> None:
     code = f"""
 import sys

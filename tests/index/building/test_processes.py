@@ -107,6 +107,7 @@ def test_without_room_for_another_process_one_builds_alone(
     assert whole(build(SOURCE, tmp_path, processes=3))
 
 
+@pytest.mark.process
 def test_a_failure_here_ends_the_children(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         build(Lost(300), tmp_path, processes=2)
