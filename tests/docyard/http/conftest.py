@@ -7,8 +7,10 @@ from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
+import anyio
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.http.app import Parts, build_app
 from docyard.http.failures import Failures
@@ -23,6 +25,7 @@ from workspace.workspace import Workspace
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
+PATIENCE = 20.0  # seconds in which an answer has come, on a busy machine too
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
     "guide.md": "# Guide\n\nHow to begin.\n\n## Tasks\n\n- [ ] Try\n",
@@ -43,6 +46,16 @@ class Running(NamedTuple):
         browser = self.meet()
         assert browser.get("/", params={"token": token or self.token}).status_code == 303
         return browser
+
+
+def _bounded(app: ASGIApp) -> ASGIApp:
+    """End a stream that no test expects: the client of the tests would read it for ever."""
+
+    async def bounded(scope: Scope, receive: Receive, send: Send) -> None:
+        with anyio.fail_after(None if scope["type"] == "lifespan" else PATIENCE):
+            await app(scope, receive, send)
+
+    return bounded
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +90,7 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             )
             site = Site(served.index, read_only, written=served.written)
             app = build_app(Parts(site, people, endpoint), settings, PORT, Failures(pause=0))
+            app = _bounded(app)
             first = stack.enter_context(TestClient(app, base_url=BASE))
 
             def meet() -> TestClient:
