@@ -552,6 +552,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
     output.close()
 
 
+@pytest.mark.process
 @pytest.mark.anyio
 async def test_output_that_is_not_read_stalls(ends: tuple[int, int]) -> None:
     theirs, ours = ends

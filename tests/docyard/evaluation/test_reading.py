@@ -175,6 +175,7 @@ def test_a_case_that_is_wrong(tmp_path: Path, form: str, case: dict[str, object]
     assert problems(tmp_path, f"cases.{form}", text) == [f"cases.{form}:3: {reason}"]
 
 
+@pytest.mark.slow
 @loop_over(
     ("name", "text", "expected"),
     [
