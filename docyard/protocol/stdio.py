@@ -156,7 +156,9 @@ class InputFile(anyio.AsyncFile[str]):
         self._reading = anyio.CancelScope()
         self.closed = anyio.Event()
         """Set when the client has closed its end, or after `stop`; some lines may not be read yet."""
-        threading.Thread(target=self._run, args=(descriptor, current_token()), daemon=True).start()
+        # The copy stays open as long as the thread may read from it.
+        arguments = (os.dup(descriptor), current_token())
+        threading.Thread(target=self._run, args=arguments, daemon=True).start()
 
     def stop(self) -> None:
         """End the input: nothing more is read, nor a request that waits for the limits."""
@@ -207,6 +209,7 @@ class InputFile(anyio.AsyncFile[str]):
                 offer(line)
             from_thread.run_sync(self._offered.close, token=token)
             from_thread.run_sync(self.closed.set, token=token)
+        os.close(descriptor)
 
 
 class OutputFile(anyio.AsyncFile[str]):

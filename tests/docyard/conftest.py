@@ -64,10 +64,12 @@ def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
         reader, writer = os.pipe()
     else:
         reader, writer = (end.detach() for end in socket.socketpair())
+    numbers = {end: os.fstat(end).st_ino for end in (reader, writer)}
     yield reader, writer
-    for end in (reader, writer):
-        with suppress(OSError):  # a test may have closed it
-            os.close(end)
+    for end, number in numbers.items():
+        with suppress(OSError):  # a test may have closed it, and another file may have its descriptor now
+            if os.fstat(end).st_ino == number:
+                os.close(end)
 
 
 @pytest.fixture
