@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -15,7 +17,15 @@ from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
-from workspace.frontmatter import MAX_FRONT_MATTER, MAX_NESTING, are_same, meant, read, set_keys
+from workspace.frontmatter import (
+    MAX_FRONT_MATTER,
+    MAX_NESTING,
+    InvalidFrontMatter,
+    are_same,
+    meant,
+    read,
+    set_keys,
+)
 from workspace.frontmatter.writing import write_pair
 
 pytestmark = pytest.mark.smoke
@@ -263,3 +273,48 @@ def test_edit_inside_value_changes_no_other_line(
 )
 def test_list_or_mapping_keeps_its_form(before: str, value: object, after: str) -> None:
     assert set_keys(f"k: {before}\nl: 1\n", {"k": value}, "\n") == f"k: {after}\nl: 1\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "!!timestamp soon",
+        '!!int ""',
+        "!!int",
+        '!!float ""',
+        "!!bool maybe",
+        "1" + ":59" * 2000 + ".5",
+        "9" * 5000,
+        "2024-13-45",
+    ],
+)
+def test_value_that_cannot_be_made_is_invalid_front_matter(source: str) -> None:
+    document = Document.parse(f"---\na: {source}\n---\n\n# T\n".encode())
+    assert document.front_matter_error is not None
+    with pytest.raises(InvalidFrontMatter):
+        revised(document, SetMetadata(file=FILE, metadata={"b": 1}))
+
+
+def test_mapping_whose_keys_come_from_elsewhere_is_written_anew() -> None:
+    source = "k:\n  a: 1\n  <<: {x: {p: 1}}\n"
+    assert read(set_keys(source, {"k": {"x": {"p": 2}, "a": 1}}, "\n")) == {"k": {"x": {"p": 2}, "a": 1}}
+
+
+def test_key_that_is_another_one_to_yaml_is_refused() -> None:
+    with pytest.raises(InvalidFrontMatter):
+        set_keys("1: no\ntrue:\n- a\n", {"1": ["b"]}, "\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["k: *x #" + " " * 60_000 + "y", '"' + "*" * 60_000 + '": *x y', "k: *x " + "# " * 30_000]
+)
+def test_long_line_of_alias_is_read_in_one_pass(line: str) -> None:
+    started = perf_counter()
+    with suppress(InvalidFrontMatter):
+        set_keys(f"a: &x 1\n{line}\n", {"b": 1}, "\n")
+    assert perf_counter() - started < 3
+
+
+def test_comment_behind_alias_is_not_what_its_key_holds() -> None:
+    source = 'a: &x 1\n"*x # b": *x  # why\n'
+    assert set_keys(source, {"*x # b": 2}, "\n") == "a: &x 1\n'*x # b': 2 # why\n"

@@ -129,7 +129,8 @@ def _keys(layout: Layout) -> dict[str, _Key]:
     starts = [name.start_mark.line for name, _ in node.value]
     for (name, value), following in zip(node.value, [*starts[1:], len(layout.lines)], strict=True):
         key = _name(name)
-        own = layout.own_lines(name.start_mark.line, name.start_mark.index, value, following)
+        start, end = name.start_mark, name.end_mark
+        own = layout.own_lines(start.line, start.index, end.index, value, following)
         found[key] = _Key(own, value, key in found)
     return found
 

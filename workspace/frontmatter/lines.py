@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 # YAML 1.1 §5.4: what ends a line.
 _LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
-_ALIAS_COMMENT = re.compile(r"\*[^ \t]+[ \t]+(#.*?)[ \t\r\n]*$")
+# Matched behind a key or dash, where what it holds in quotes is no alias.
+_ALIAS_COMMENT = re.compile(r"[^*]*\*\S+[ \t]+(#.*)")
 
 
 class OwnLines(NamedTuple):
@@ -30,16 +31,20 @@ class Layout:
         self.lines = [text for text in _LINE.findall(source) if text]
         self.starts = [0, *accumulate(map(len, self.lines))]
 
-    def own_lines(self, first: int, begin: int, value: Node, following: int) -> OwnLines:
-        """Return the lines of what begins on line `first`, at character `begin`, before line `following`."""
+    def own_lines(self, first: int, begin: int, behind: int, value: Node, following: int) -> OwnLines:
+        """Return the lines of what begins on line `first`, at character `begin`, before line `following`.
+
+        Its key or dash ends at character `behind`.
+        """
         end, comment = value.end_mark.line, ""
         if value.start_mark.index < begin:
             # An alias stands for the value itself, which is elsewhere.
             end = following
-            comment = (_ALIAS_COMMENT.findall(self.lines[first]) or [""])[0]
+            found = _ALIAS_COMMENT.match(self.lines[first], max(0, behind - self.starts[first]))
+            comment = found[1].strip() if found else ""
         elif end == first:
-            behind = self.lines[end][value.end_mark.column :].strip()
-            comment = behind if behind.startswith("#") else ""
+            rest = self.lines[end][value.end_mark.column :].strip()
+            comment = rest if rest.startswith("#") else ""
             end += 1
         elif value.end_mark.column > 0:
             end += 1

@@ -42,6 +42,11 @@ def nested_splices(layout: Layout, node: Node, known: object, value: object, end
 
     Raises NotInPlace.
     """
+    import yaml
+
+    # Keys that `<<` brings stand elsewhere, and `1` and `true` are one key: the node may be of another value.
+    if not isinstance(node, yaml.MappingNode if isinstance(known, dict) else yaml.SequenceNode):
+        raise NotInPlace
     holder = cast("CollectionNode", node)
     collection = _Flow(layout, holder, end) if holder.flow_style else _Block(layout, holder, end)
     return collection.changed(known, value)
@@ -173,9 +178,11 @@ class _Block(_Collection):
         lines = [key.start_mark.line for key, _ in node.value] if is_mapping else self._dashes(first, end)
         if len(lines) != len(values) or any(one >= other for one, other in pairwise([*lines, end])):
             raise NotInPlace
-        for line, value, following in zip(lines, values, [*lines[1:], end], strict=True):
-            own = layout.own_lines(line, layout.starts[line] + self.column, value, following)
-            start, stop = layout.starts[line] + self.column, layout.starts[own.end]
+        for line, item, value, following in zip(lines, node.value, values, [*lines[1:], end], strict=True):
+            start = layout.starts[line] + self.column
+            behind = item[0].end_mark.index if isinstance(item, tuple) else start + 1
+            own = layout.own_lines(line, start, behind, value, following)
+            stop = layout.starts[own.end]
             self.entries.append(_Entry(start, stop, value, own.end, own.comment))
 
     def _dashes(self, first: int, end: int) -> list[int]:

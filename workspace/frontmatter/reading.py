@@ -24,6 +24,10 @@ MAX_BITS = 256
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
 
+# What PyYAML raises for values that are right as syntax alone: `2024-13-45`, `!!int ""`, `!!bool maybe`,
+# `!!timestamp soon`, and numbers of thousands of digits.
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 
 class InvalidFrontMatter(WorkspaceError):
     """Front matter that is not a YAML mapping, where an edit needs one; `line` is where, if YAML says."""
@@ -64,9 +68,7 @@ def read(source: str) -> Mapping[str, object]:
         value = yaml.load(source, loader())
         if isinstance(value, dict):
             return {str(key): item for key, item in value.items()}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # ValueError: YAML accepts dates such as 2024-13-45 as syntax and fails on them as values, and Python
-        # does not write out a number of thousands of digits.
+    except (yaml.YAMLError, *_UNREADABLE) as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 2})" if mark else ""
         invalid = InvalidFrontMatter(
