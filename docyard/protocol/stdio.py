@@ -181,10 +181,11 @@ class InputFile(anyio.AsyncFile[str]):
                 self._is_first = False
                 if not line.strip():
                     continue
+                line = wrap_array(line)  # first, because a wrapped array may nest too deeply to be read
                 if (message := _parse(line)) is not None:
                     if isinstance(message, JSONRPCRequest):
                         await self._requests.add(message.id, len(line))
-                    return wrap_array(line).decode()
+                    return line.decode()
             if refusal := refuse(line):
                 error = ErrorData(code=refusal.code, message=refusal.message)
                 answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)

@@ -200,6 +200,18 @@ def test_a_line_that_cannot_be_read_is_answered_and_the_server_goes_on(repo: Pat
     assert server.process.returncode == 0
 
 
+def test_an_array_of_arguments_that_nests_deeply_is_answered(repo: Path) -> None:
+    """The deepest one that can be read is too deep once it stands in an object."""
+    server = ByHand(serving(repo))
+    for depth, key in ((198, "result"), (199, "error"), (200, "error")):
+        arguments = json.loads("[" * depth + "]" * depth)
+        answer = server.call(depth, "search_docs", arguments)
+        assert answer["id"] == depth
+        assert key in answer
+    assert server.end() == ""
+    assert server.process.returncode == 0
+
+
 def test_a_long_string_is_refused_by_the_tool_and_a_longer_line_by_the_server(repo: Path, git: Git) -> None:
     before = git("rev-parse", "HEAD")
     server = ByHand(serving(repo))
