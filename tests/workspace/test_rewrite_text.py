@@ -56,6 +56,19 @@ def test_only_the_lines_that_were_changed_have_other_bytes(
     assert rewritten(MIXED, slug, old, new) == MIXED.replace(was, now, 1)
 
 
+@loop_over(
+    ("old", "new"),
+    [
+        (b"one\xff\n\nlast\n", b"last\n\none\xff\n"),
+        (b"\xff\n" * 4 + b"\nlast\n", b"1\n2\n3\n4\n5\n6\n\xff\n7\n"),
+    ],
+    ids=["moved", "among many new ones"],
+)
+def test_a_line_that_is_not_utf_8_stays_wherever_it_is(old: bytes, new: bytes) -> None:
+    seen, text = (data.decode("utf-8", "replace").strip() for data in (old, new))
+    assert rewritten(b"## A\n\n" + old, "a", seen, text) == b"## A\n\n" + new
+
+
 def test_headings_may_come_with_the_text_as_they_were_written() -> None:
     data = rewritten(b"# T\n\n## A\n\nText.\n\n## B\n", "a", "Text.", "Text.\n\n### New\n\nMore.")
     assert data == b"# T\n\n## A\n\nText.\n\n### New\n\nMore.\n\n## B\n"

@@ -124,11 +124,17 @@ def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
     cuts = [before_ending(line, len(line)) for line in lines]
     known = [_shown(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
     twins = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
+    # A line that moved, or that the comparison left out, has no twin: what it shows tells its bytes.
+    alike: dict[bytes, set[bytes]] = {}
+    for shown, line, cut in zip(known, lines, cuts, strict=True):
+        alike.setdefault(shown, set()).add(line[:cut])
     parts: list[bytes] = []
-    for number, line in enumerate(wanted):
+    for number, text_line in enumerate(wanted):
         place = twins.get(number)
         if place is None:
-            parts += (line.encode(), ending)
+            data = text_line.encode()
+            same = alike.get(data, set())
+            parts += (*same, ending) if len(same) == 1 else (data, ending)
         else:
             parts += (lines[place][: cuts[place]], lines[place][cuts[place] :] or ending)
     return b"".join(parts[:-1])

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
     """Return the places of the lines that two versions share, as pairs in order.
 
-    Of equal lines the last ones count as added or removed. A line may hold anything, line ends too. Where
-    very different texts are long, Git bounds the time, and some shared lines may not be found.
+    Of equal lines the last ones count as added or removed. A line may hold anything, line ends too. Of very
+    different texts, some shared lines may not be found: Git bounds the time, and leaves out lines that repeat
+    where most of those around them differ.
     """
     numbers: dict[bytes, int] = {}
     before, after = (
