@@ -105,19 +105,20 @@ class SectionMatch:
         """Pair sections of one slug below one parent."""
         news = _by_slug(self.added())
         pins = {item.position: pin for item in self.removed() if (pin := self._pinned(item))}
+        claimed = {pin.position for pin in pins.values()}
         # A parent is before its children, so it has its match when theirs are looked for.
         for (parent, slug), olds in _by_slug(self.removed()).items():
             above = None if parent is None else self._back.get(parent)
             known = parent is None or above is not None
-            self._match_group(olds, news.get((above, slug), []) if known else [], pins)
+            group = news.get((above, slug), []) if known else []
+            others = [item for item in group if item.position not in claimed]
+            self._match_group(olds, others, pins)
 
     def _match_group(
-        self, olds: Sequence[Section], news: Sequence[Section], pins: Mapping[int, Section]
+        self, olds: Sequence[Section], others: list[Section], pins: Mapping[int, Section]
     ) -> None:
         pinned = {item.position: pins[item.position] for item in olds if item.position in pins}
         rest = [item for item in olds if item.position not in pinned]
-        claimed = {pin.position for pin in pins.values()}
-        others = [item for item in news if item.position not in claimed]
         if pinned and sum(item.anchor is None for item in others) > len(rest):
             # A heading that took over the anchor, or one of the same name next to it: its text must tell.
             rest, others = [*olds], [*others, *pinned.values()]
