@@ -121,3 +121,16 @@ def test_commits_between_are_those_of_git(repo: Repo, line: list[str]) -> None:
         assert commits_between(graph, line[0], base, most=100) == (wanted, False)
         assert commits_between(graph, base, line[0], most=100) == (frozenset(), False)
     assert commits_between(graph, line[0], None, most=2)[1]
+
+
+def test_what_both_sides_lack_counts_for_neither_whatever_the_clocks_say(repo: Repo) -> None:
+    store = GitStore(repo.path)
+    tree = store.put_tree(())
+
+    def commit(time: int, parent: str) -> str:
+        who = Signature("A", "a@example.org", time)
+        return store.put_commit(tree, [parent], who, who, "Work")
+
+    shared = commit(2_000, "1" * 40)
+    tip, base = commit(3_000, shared), commit(1_000, shared)
+    assert commits_between(Graph(store), tip, base, most=100) == ({tip}, False)

@@ -232,10 +232,13 @@ def commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> t
         if not is_theirs:
             own.add(id)
         for parent in graph.parents(id):
-            if is_theirs and parent not in theirs:
+            # One that was read too early, since a clock lied, is read again: the base has what is behind it.
+            is_late = is_theirs and parent in own
+            if is_theirs:
                 theirs.add(parent)
+                own.discard(parent)
                 open_ends.discard(parent)
-            if parent not in known:
+            if parent not in known or is_late:
                 known.add(parent)
                 heapq.heappush(waiting, (-graph.time(parent), parent))
                 if not is_theirs:
