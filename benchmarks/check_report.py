@@ -1,4 +1,4 @@
-"""What a check over a folder found: how often it was made, and what disagreed."""
+"""The report of a check over a folder: how often the check was made, and what disagreed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHOWN = 20
 
 @dataclass
 class CheckReport:
-    """How often each check was made, and what disagreed."""
+    """The count of each check, and what disagreed."""
 
     tried: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)

@@ -158,7 +158,7 @@ def _links(bench: Bench) -> Results:
 
 
 def _shortcuts(bench: Bench) -> Results:
-    """What users wait for with all quick readers, and without each of them."""
+    """Measure what users wait for with all quick readers, and without each of them."""
     modes = {"with": None, **{name: name for name in shortcuts.READERS}}
     return {
         "shortcuts": {

@@ -62,7 +62,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What publishes the documents: a `generator` by its `file`, both empty where none was found.
+    """The site that publishes the documents: a `generator` by its `file`, both empty where none was found.
 
     `dialect` and `anchors` are the settings that match. `headings` counts the documents' anchors by form.
     """

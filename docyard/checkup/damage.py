@@ -22,7 +22,7 @@ AREA = "repository"
 
 
 def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
-    """What is broken in the files of the repository, and whether the commits of its branches are whole."""
+    """Find what is broken in the files of the repository and in the commits of its branches."""
     from workspace.repair.objects import broken_objects
     from workspace.repair.pruned import pruned_branches
     from workspace.repair.refs import is_torn, torn_refs

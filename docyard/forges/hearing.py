@@ -39,7 +39,7 @@ _OWN = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
 """How what Docyard itself wrote on a forge ends, so that it is not heard again as another's."""
 
 _OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
-"""How comments tell the link that were written before it was a field of them."""
+"""The link in the text of a comment that was written before the link was a field."""
 
 
 def title_of(forge: str) -> str:

@@ -61,7 +61,7 @@ class PullsApi(ABC):
         return self._one(self._http.get(self._path(number)))
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """What was decided on it; a review of nothing but comments on lines is left out."""
+        """Return what was decided on it, without reviews of nothing but comments on lines."""
         found = self._http.pages(f"{self._path(number)}/reviews", **self._page)
         reviews = (self._review(Fields(self._title, one)) for one in found)
         return tuple(one for one in reviews if one and (one.text or one.verdict != "commented"))
