@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Mapping
+from types import NoneType, UnionType
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -12,6 +16,7 @@ from tests.tools.conftest import Ask, client_of
 from tools.arguments import InvalidArguments
 from tools.documents import operations
 from tools.registry import Toolbox
+from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
 
@@ -39,11 +44,32 @@ MEANT = [
 def test_fields_decide_for_an_operation(fields: dict[str, object], names: list[str]) -> None:
     item = {"file": "api.md", **fields}
     if len(names) == 1:
-        assert operations.meant(item).name == names[0]
+        assert operations.meant(item) == names[0]
         return
     with pytest.raises(InvalidArguments) as caught:
         operations.meant(item)
     assert caught.value.message == f"this could be {' or '.join(names)}"
+
+
+TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
+
+
+def declared(operation: Any) -> list[tuple[str, str]]:
+    """The fields of a class as a client should be told them."""
+    hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
+    found = []
+    for field in dataclasses.fields(operation):
+        kind = hints[field.name]
+        if get_origin(kind) is UnionType:
+            [kind] = (part for part in get_args(kind) if part is not NoneType)
+        name = field.name if field.default is dataclasses.MISSING else f"{field.name}?"
+        found.append((name, TYPES[get_origin(kind) or kind]))
+    return found
+
+
+def test_what_a_client_is_told_is_what_the_classes_declare() -> None:
+    told = [(name, list(specified.items())) for name, specified in operations.SPECIFICATIONS.items()]
+    assert told == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
 
 
 @loop_over("slug", ["tasks", "tasks[0]"])
@@ -52,7 +78,7 @@ def test_a_name_alone_removes_and_moves_nothing(slug: str) -> None:
         operations.meant({"file": "api.md", "slug": slug})
 
 
-@pytest.mark.parametrize("name", list(operations.by_name()))
+@pytest.mark.parametrize("name", list(operations.SPECIFICATIONS))
 def test_the_example_of_an_operation_has_what_it_needs(ask: Ask, repo: Repo, name: str) -> None:
     repo.commit({"api.md": "# API\n\nv1\n\n## Endpoints\n\nText.\n\n## Errors\n\n## Tasks\n\n- [ ] One\n"})
     ask("view_document", operations=[{"file": "api.md", "slug": slug} for slug in ("endpoints", "tasks")])

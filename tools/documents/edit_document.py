@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTIONS = {
     "operation": "; ".join(
-        f"{name}: {operations.in_brief(operation).removeprefix('file, ')}"
-        for name, operation in operations.by_name().items()
+        f"{name}: {operations.in_brief(name).removeprefix('file, ')}" for name in operations.SPECIFICATIONS
     ),
     "file": "Path",
     "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
@@ -53,7 +52,6 @@ def _described(name: str, kind: Any) -> tuple[Any, Any]:
     return kind, Field(None, description=_DESCRIPTIONS.get(name))
 
 
-# The fields come from the operations themselves, so that a new operation is one file and no more.
 EditDocumentArguments = create_model(
     "EditDocumentArguments",
     __base__=WriteFields,
@@ -70,21 +68,19 @@ EditDocumentArguments = create_model(
 def _usage(given: Given) -> Mapping[str, object]:
     operation = operations.likely(given)
     if operation is not None:
-        return {"operation": operation.name, **operations.specification(operation)}
+        return {"operation": operation, **operations.SPECIFICATIONS[operation]}
     return {
         "discovery": "Call with {} to list operations and their fields",
         "single": "Call with {operation, file, ...fields}",
         "batch": "Call with {operations: [{operation, file, ...fields}, ...]}",
-        "operations": {
-            name: operations.in_brief(operation) for name, operation in operations.by_name().items()
-        },
+        "operations": {name: operations.in_brief(name) for name in operations.SPECIFICATIONS},
     }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    operation = operations.likely(given) or operations.by_name()["add_section"]
+    operation = operations.likely(given) or "add_section"
     names = [field.name for field in operations.fields_of(operation)]
-    return {"operation": operation.name, **completed(operation, arguments_of(given, names))}
+    return {"operation": operation, **completed(operation, arguments_of(given, names))}
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -92,10 +88,7 @@ def _run(context: Context, given: Given) -> Answer:
     if not asked:
         return Answer(
             {
-                "operations": {
-                    name: operations.specification(operation)
-                    for name, operation in operations.by_name().items()
-                },
+                "operations": operations.SPECIFICATIONS,
                 "supports_batch": True,
                 "commit": context.workspace.tip(),
                 "next_step": NextStep(
@@ -107,9 +100,9 @@ def _run(context: Context, given: Given) -> Answer:
         operation = operations.meant(asked)
         return Answer(
             {
-                "operation": operation.name,
-                "fields": operations.specification(operation),
-                "about": (operation.__doc__ or "").strip().split("\n")[0],
+                "operation": operation,
+                "fields": operations.SPECIFICATIONS[operation],
+                "about": (operations.classes()[operation].__doc__ or "").strip().split("\n")[0],
                 "commit": context.workspace.tip(),
                 "next_step": NextStep("Call with these fields: ", call("edit_document", **_example(asked))),
             }

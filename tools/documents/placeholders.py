@@ -10,7 +10,6 @@ from tools.documents import operations
 from tools.examples import with_sections, with_task
 from tools.outline import TASKS
 from workspace.config import LimitExceeded
-from workspace.edits import DocumentOperation
 from workspace.sections import PREAMBLE
 from workspace.snapshot import DocumentNotFound, NotADocument
 
@@ -56,35 +55,35 @@ _SHOWN_LINES = 20
 _MAX_QUOTE = 200
 
 
-def completed(operation: type[DocumentOperation], values: Data) -> Data:
+def completed(operation: str, values: Data) -> Data:
     """The fields of a call: those given, and placeholders for what it needs beside them."""
     needed = [field.name for field in operations.fields_of(operation) if not field.is_optional]
-    if operation.name in _MEANT and values.keys() <= set(needed):
-        needed.append(_MEANT[operation.name])
-    placeholders = {**PLACEHOLDERS, **_OWN.get(operation.name, {})}
+    if operation in _MEANT and values.keys() <= set(needed):
+        needed.append(_MEANT[operation])
+    placeholders = {**PLACEHOLDERS, **_OWN.get(operation, {})}
     return {**{field: placeholders[field] for field in needed}, **values}
 
 
 def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """An example whose document, section, task and quoted text are there."""
-    operation = operations.by_name()[example["operation"]]
-    if operation.names_task:
+    operation = example["operation"]
+    if operations.classes()[operation].names_task:
         example = with_task(example, error, snapshot)
         # The place that was named may be what is wrong; where the task stands is one.
-        is_moved = operation.name == "move_task"
+        is_moved = operation == "move_task"
         own = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_moved else {}
         return {field: value for field, value in {**example, **own}.items() if field != "before"}
     named = example.get("file")
-    if operation.name == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(named, snapshot):
+    if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(named, snapshot):
         return {"operation": "add_section", "file": named, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
     known = {"operation", *(field.name for field in operations.fields_of(operation))}
     example = {field: value for field, value in example.items() if field in known}
-    if operation.name == "replace_text" and error.code in _TEXT_ERRORS:
+    if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)
     if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != named):
         return {**example, "new_path": _free_path(example["file"], snapshot), "dry_run": True}
-    is_refused = operation.name == "move_section" and error.code in _PLACE_ERRORS
+    is_refused = operation == "move_section" and error.code in _PLACE_ERRORS
     return _with_place(example, snapshot) if is_refused else example
 
 

@@ -1,7 +1,7 @@
 """The operations, one file each. To add one, write its file and name it here.
 
-EDIT_OPERATIONS are those that `edit_document` offers, in the order in which a client sees them; RewriteText
-is what a form sends.
+EDIT_OPERATIONS are those that `edit_document` offers, in the order in which a client sees them, with the
+fields that `tools/documents/operations.py` tells of; RewriteText is what a form sends.
 """
 
 from workspace.edits.add_section import AddSection
