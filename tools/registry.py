@@ -252,7 +252,9 @@ def _run(tool: Tool, context: Context, given: Mapping[str, object]) -> Answer:
     proposal = given.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
         step = step.within(proposal)
-    return replace(answer, data={**answer.data, "next_step": step.text(_proposal_fields())})
+    # The names of the fields are asked of every tool, and most answers need none of them.
+    text = step.text() if step.proposal is None else step.text(_proposal_fields())
+    return replace(answer, data={**answer.data, "next_step": text})
 
 
 @cache
