@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from workspace.addresses import task_address
 from workspace.section_text import own_text
-from workspace.tasks import TASK_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,6 +90,8 @@ def first_with_text(document: Document, sections: Sequence[Section]) -> Section 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:
     """A task with what its sub-items say."""
+    from workspace.tasks import TASK_FIELDS
+
     data: dict[str, Any] = {
         "slug": task_address(section, task),
         "title": task.title,

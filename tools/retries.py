@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tools.answers import Answer, NextStep
 from tools.lists import with_list
 from tools.next_steps import list_call, view_call
-from workspace.plan import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
@@ -43,6 +42,8 @@ def request_of(
 
 def kept(step: Step, answer: Callable[[Step], Data], offered: Container[str]) -> Data:
     """One operation's story as it is kept: without its specification, its example and texts of documents."""
+    from workspace.plan import Status
+
     if step.status is Status.DONE:
         return {"success": True, **answer(step)}
     assert step.error is not None, "a batch of which something was undone is not committed"

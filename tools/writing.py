@@ -24,27 +24,24 @@ from tools.dry_runs import dry_run_data
 from tools.following import follow
 from tools.proposed import Home, became, home_in, proposed
 from tools.retries import kept, repeat, request_of
-from tools.texts import Texts
 from workspace.after_commit import note_commit
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode, Status, Step
 
 if TYPE_CHECKING:
     from tools.context import Context
+    from tools.texts import Texts
     from tools.tool import Given, Tool
     from workspace.edits import Operation
     from workspace.moves import Moves
-    from workspace.plan import Plan
+    from workspace.plan import Plan, Step
     from workspace.requests import Request
     from workspace.writing import Written
 
 _MAX_HINTS = 8
 _MAX_MOVED = 20  # operations that failed whose addresses are looked for in the history
 _SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
-_NOT_DONE: Mapping[Status, str] = {
-    Status.UNDONE: "taken back: another operation failed",
-    Status.NOT_RUN: "not run: an operation before it failed",
-}
+_TAKEN_BACK = "taken back: another operation failed"
+_NOT_RUN = "not run: an operation before it failed"
 _MAX_EXAMPLE = 200
 _MAX_EXAMPLE_ITEMS = 10
 
@@ -122,6 +119,7 @@ class Writer:
         request: Request | None,
     ) -> tuple[Home, Written]:
         """The operations committed where they are allowed: here, or in a proposal of their own."""
+        from workspace.plan import Mode
         from workspace.policy.rules import Protected
 
         if home.written is not None:
@@ -149,6 +147,8 @@ class Writer:
         self, home: Home, written: Written, items: Sequence[Given], options: _Options, *, is_batch: bool
     ) -> Answer:
         """The answer to what was written."""
+        from workspace.plan import Status
+
         context = home.context
         is_new = written.is_committed or written.repeated is not None
         if is_new:
@@ -158,7 +158,7 @@ class Writer:
         if written.repeated:
             return repeat(context, written.repeated, self.tool(), items, hints)
         if is_batch:
-            data, is_error = self._batch(context, written, items, Mode(options.mode))
+            data, is_error = self._batch(context, written, items, is_all=options.mode == "all")
         else:
             data, is_error = self._single(context, written, items[0])
         data["commit"] = written.commit
@@ -198,6 +198,8 @@ class Writer:
     def _single(self, context: Context, written: Written, item: Given) -> tuple[Data, bool]:
         [step] = written.steps
         if step.error:
+            from tools.texts import Texts
+
             moves = context.workspace.moves
             texts = Texts(context.sight, context.text_tokens)
             return self._failure(context, step.error, item, written, texts, moves), True
@@ -239,8 +241,11 @@ class Writer:
         return {**data, "hints": hints} if hints else data
 
     def _batch(
-        self, context: Context, written: Written, items: Sequence[Given], mode: Mode
+        self, context: Context, written: Written, items: Sequence[Given], *, is_all: bool
     ) -> tuple[Data, bool]:
+        from tools.texts import Texts
+        from workspace.plan import Status
+
         texts = Texts(context.sight, context.text_tokens)
         results: list[Data] = []
         taught: set[str] = set()
@@ -262,13 +267,13 @@ class Writer:
                     taught.add(lesson)
                     results.append(result)
                 case Status.UNDONE | Status.NOT_RUN as status:
-                    why = _NOT_DONE[status]
+                    why = _TAKEN_BACK if status is Status.UNDONE else _NOT_RUN
                     told = {"status": status.value, "error": why, "code": status.name, "fix": _SEND_AGAIN}
                     results.append({"success": False, **told})
         failed = [step for step in written.steps if step.status is Status.FAILED]
-        is_error = bool(failed) if mode is Mode.ALL else len(failed) == len(written.steps)
+        is_error = bool(failed) if is_all else len(failed) == len(written.steps)
         data: Data = {"batch_results": results}
-        if is_error and mode is Mode.ALL:
+        if is_error and is_all:
             data["error"] = "nothing was committed: mode is 'all', and an operation failed"
         return data, is_error
 
