@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ def bytes_of(git: GitReader, blob: str) -> bytes:
 
 def load_toml(data: bytes) -> dict[str, object]:
     """The tables of a file. Raises InvalidToml for one over 64 KiB, too deep, not UTF-8 or not TOML."""
+    import tomllib  # late: most workspaces have no such file
+
     if len(data) > MAX_BYTES:
         raise InvalidToml("is over 64 KiB", "Shorten it and commit it.")
     if DEEP_KEY.search(data):
