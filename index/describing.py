@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from index.metadata import MAX_KEYS, MAX_VALUES, VERSION, Facet, Metadata, Stats, is_listable, one_line
-from index.port import State
 from workspace.taxonomy import BUILT_IN
+
+if TYPE_CHECKING:
+    from index.port import State
 
 
 def describe(

@@ -24,14 +24,13 @@ from index.home import Home
 from index.integrity import IndexDamaged
 from index.location import SCHEMA, candidates, index_name
 from index.locking import IndexBusy
-from index.port import BaseMoved, Progress, State
 from index.telling import Telling
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
     from index.metadata import Metadata
     from index.page import Record
-    from index.port import Query, Results
+    from index.port import Progress, Query, Results, State
     from index.segments.generation import Generation
     from index.source import GitSource
     from index.status import Status
@@ -187,6 +186,8 @@ class LiveIndex:
         return False
 
     def _bring(self, progress: Progress | None) -> State:
+        from index.port import BaseMoved
+
         for _ in range(_TRIES):
             target = self._workspace.snapshot()
             state: State | None = None

@@ -13,7 +13,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -25,14 +25,15 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     field_validator,
-    model_serializer,
 )
 from pydantic_core import ErrorDetails
 
 from index.files import write_atomically
-from index.port import State
 from workspace.errors import WorkspaceError
 from workspace.taxonomy import RESERVED
+
+if TYPE_CHECKING:
+    from index.port import State
 
 VERSION = "1.1.0"
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
@@ -108,9 +109,10 @@ class Facet(_Model):
     """One key of the taxonomy: the values by which a search can be filtered.
 
     There are none where the key has too many for an enum, or none yet; it can be filtered by all the same.
+    A description that there is not is left out where this is written: the contract knows no null there.
     """
 
-    description: str | None = None
+    description: str | None = Field(None, exclude_if=lambda text: text is None)
     values: tuple[Value, ...] = Field(strict=False)
 
     @field_validator("values")
@@ -128,12 +130,6 @@ class Facet(_Model):
         if together.isascii() and together.isprintable():
             return self.values
         return tuple(value for value in self.values if is_listable(value))
-
-    @model_serializer
-    def _written(self) -> dict[str, Any]:
-        """A description that there is not is left out: readers of the contract know no null there."""
-        described = {} if self.description is None else {"description": self.description}
-        return {**described, "values": self.values}
 
 
 class Stats(_Model):
