@@ -23,6 +23,7 @@ served = of_repository(Workspace.open(Path({str(repo)!r})), None, read_only=Fals
 assert served.toolbox.definitions()
 late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.texts", "index.whoosh_engine"}}
 late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merging"}}
+late |= {{"workspace.edits", "workspace.plan", "workspace.tasks", "index.port", "tomllib"}}
 assert not late & sys.modules.keys(), late & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
