@@ -193,7 +193,7 @@ MUTATIONS = (
     Mutation(
         "HTML of a page is cleaned",
         "workspace/rendering/sanitizing.py",
-        "    return _cleaner(is_last=True).clean(html)\n",
+        "    return cleaner.clean(html)\n",
         "    return html\n",
         ("tests/workspace/rendering",),
     ),
