@@ -19,6 +19,7 @@ from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.sight import Sight
 from workspace.workspace import Workspace
+from workspace.writing import Written
 
 _SAMPLE = 9  # steps of each call that the quick tests strike at
 
@@ -159,6 +160,38 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
         found = server.ask("search_docs", query=word)
         assert fields["file"] in [hit["filepath"] for hit in found.data["hits"]], (step, found.data)
     return True
+
+
+def test_an_answer_that_cannot_be_made_after_the_commit_is_a_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Written, "document", _fail)
+    answer = _edited(Server(tmp_path / "docs"))
+    assert set(answer.data) == {"commit", "hints", "next_step"}
+    assert "do not send this call again" in answer.data["next_step"]
+
+
+def test_a_step_that_fails_after_the_commit_leaves_the_answer_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SearchIndex, "follow", _fail)
+    answer = _edited(Server(tmp_path / "docs"))
+    assert {"slug", "commit", "hints"} <= set(answer.data)
+
+
+def _fail(*_: object) -> None:
+    raise RuntimeError("a fault")
+
+
+def _edited(server: Server) -> Answer:
+    """Return the answer of an edit in which something fails after the commit: a success with that commit."""
+    before = server.repo.head()
+    tool, fields = _edit(server, server.word())
+    answer = server.ask(tool, **fields)
+    assert not answer.is_error, answer.data
+    assert answer.data["commit"] == server.repo.head() != before
+    assert answer.data["hints"][0].startswith("Committed, but ")
+    return answer
 
 
 @pytest.mark.fault
