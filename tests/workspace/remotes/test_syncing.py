@@ -69,6 +69,7 @@ def test_only_the_branch_travels(reached: Site) -> None:
     ]
 
 
+@pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["file", "git"])
 def test_a_push_that_another_was_before(transport: str, tmp_path: Path, home: Path) -> None:
