@@ -24,6 +24,9 @@ from workspace.git.loose import is_loose, loose_file, loose_path, pack_loose, un
 from workspace.plan import Mode
 from workspace.publishing import Batch, mend_pruned, publish, recover, refs
 from workspace.publishing.batch_objects import MAX_COPIES, RECENT, copied_objects
+from workspace.publishing.checkout import Checkout
+from workspace.publishing.journal import Journal
+from workspace.publishing.prepared import Prepared
 from workspace.workspace import Workspace
 
 WHO = repositories.signature()
@@ -68,6 +71,10 @@ def new_objects(repo: Repo, id: str) -> list[str]:
     return repo.git("rev-list", "--objects", "--no-object-names", id, f"^{id}^").split()
 
 
+def loose_files(repo: Repo) -> set[Path]:
+    return set((git_dir(repo) / "objects").glob("??/*"))
+
+
 def keeps(repo: Repo) -> list[Path]:
     return sorted((git_dir(repo) / "objects" / "pack").glob("*.keep"))
 
@@ -98,17 +105,39 @@ def test_objects_pruned_right_before_the_branch_moves_are_written_again(
     pruned: list[str] = []
 
     def prune() -> None:
-        before = {path.name for path in (git_dir(repo) / "objects").glob("??/*")}
+        before = loose_files(repo)
         repo.git("pack-refs", "--all", check=False)
         repo.git(*command, check=False)
         repo.git("prune", "--expire=now")
-        pruned.extend(before - {path.name for path in (git_dir(repo) / "objects").glob("??/*")})
+        pruned.extend(path.name for path in before - loose_files(repo))
 
     before_move(monkeypatch, prune)
     id = commit(repo)
     assert id[2:] in pruned
     assert all(is_loose(git_dir(repo), object) for object in new_objects(repo, id))
     assert repo.fsck() == ""
+
+
+def test_branch_moves_to_a_commit_only_with_all_its_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may die right after the move, and then nobody looks for the objects."""
+    repo = repositories.normal(tmp_path / "repo")
+    before = loose_files(repo)
+    pruned: set[Path] = set()
+    missing: list[set[Path]] = []
+    apply = Checkout.apply
+
+    def applied(self: Checkout, journal: Journal, prepared: Prepared) -> None:
+        apply(self, journal, prepared)
+        pruned.update(loose_files(repo) - before)
+        repo.git("prune", "--expire=now")
+
+    monkeypatch.setattr(Checkout, "apply", applied)
+    before_move(monkeypatch, lambda: missing.append(pruned - loose_files(repo)))
+    id = commit(repo)
+    assert loose_path(git_dir(repo), id) in pruned
+    assert missing == [set()]
 
 
 def test_objects_are_kept_from_a_gc_that_runs_until_it_has_ended(repo: Repo) -> None:
