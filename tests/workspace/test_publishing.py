@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import repositories
+from tests import meanwhile, repositories
 from tests.loops import loop_over
 from tests.repositories import FILES, Repo
 from workspace.git import GitReader, GitStore
@@ -664,6 +664,18 @@ def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == b"saved %d\n" % times
+    assert repo.status() == " M README.md\n"
+    check_no_leftovers(repo)
+
+
+def test_what_a_program_writes_into_a_file_that_it_has_open_stays(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (repo.path / "README.md").open("ab", buffering=0) as stream:
+        meanwhile.after(monkeypatch, prepared.Prepared, "install", lambda: stream.write(b"logged\n"))
+        with pytest.raises(WorktreeConflict):
+            commit(repo, {"README.md": NEW, "guides/setup.md": None})
+    assert files_of(repo)["README.md"].endswith(b"logged\n")
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 
