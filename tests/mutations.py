@@ -205,9 +205,8 @@ def main(words: list[str]) -> int:
     chosen = [one for one in MUTATIONS if not words or any(word in one.promise for word in words)]
     assert chosen, f"no promise holds one of these words: {', '.join(words)}"
     for mutation in chosen:
-        found = (ROOT / mutation.file).read_text("utf-8").count(mutation.old)
-        if found != 1:
-            sys.exit(f"{mutation.promise}: the text is in {mutation.file} {found} times: {mutation.old!r}")
+        if (wrong := describe_mismatch(mutation)) is not None:
+            sys.exit(wrong)
     missed = 0
     with tempfile.TemporaryDirectory(prefix="mutations-") as made:
         copy = Path(made)
@@ -225,6 +224,14 @@ def main(words: list[str]) -> int:
                 flush=True,
             )
     return 1 if missed else 0
+
+
+def describe_mismatch(mutation: Mutation) -> str | None:
+    """Return why a mutation does not fit the code as it is, or None."""
+    if missing := [test for test in mutation.tests if not (ROOT / test).exists()]:
+        return f"{mutation.promise}: there is no {missing[0]}"
+    found = (ROOT / mutation.file).read_text("utf-8").count(mutation.old)
+    return None if found == 1 else f"{mutation.promise}: the text is in {mutation.file} {found} times"
 
 
 def try_mutation(copy: Path, mutation: Mutation, number: int) -> str | None:

@@ -1,0 +1,14 @@
+"""The mutations of `make mutations` fit the code as it is, so that a change of it takes them along."""
+
+from __future__ import annotations
+
+from tests.mutations import MUTATIONS, describe_mismatch
+
+
+def test_each_mutation_fits_the_code() -> None:
+    assert [wrong for each in MUTATIONS if (wrong := describe_mismatch(each)) is not None] == []
+
+
+def test_each_promise_is_named_once() -> None:
+    names = [each.promise for each in MUTATIONS]
+    assert len(set(names)) == len(names)
