@@ -9,6 +9,7 @@ import pytest
 
 from docyard.cli import main
 from docyard.exits import Exit
+from docyard.http import starting
 from docyard.http.settings import http_settings
 from tests.loops import loop_over
 from workspace.policy.people import Tokens
@@ -41,6 +42,16 @@ WRONG = {
     "--mermaid alone": (["--mermaid", "m.js"], "belongs to --http"),
     "--math alone": (["--math"], "belongs to --http"),
 }
+
+
+@pytest.fixture(autouse=True)
+def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that starts a server, which nobody would stop."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a server was started")
+
+    monkeypatch.setattr(starting, "run", fail)
 
 
 @loop_over(("options", "said"), WRONG.values(), ids=WRONG)
