@@ -300,10 +300,11 @@ def test_loose_object_is_one_that_git_reads(repo: Repo) -> None:
     file = pack_loose("blob", data)
     [(id, same, kind, unpacked)] = unpack_loose(file)
     assert (same, kind, unpacked) == (file, "blob", data)
+    before = loose_files(repo)
     write_loose(common_dir, id, file, durable=True)
     assert repo.git("cat-file", "blob", id) == "text"
     assert loose_file(common_dir, id) == file
-    assert [path.name for path in loose_path(common_dir, id).parent.iterdir()] == [id[2:]]
+    assert loose_files(repo) - before == {loose_path(common_dir, id)}
 
 
 def test_loose_objects_that_are_cut_off_end_the_reading(repo: Repo) -> None:
