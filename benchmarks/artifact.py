@@ -8,13 +8,13 @@ from typing import Any
 from benchmarks.corpus import SEED
 from benchmarks.editing import NotFound, places
 from benchmarks.timing import seconds
-from index.artifacts.building import build
+from index.artifacts.build import build
 from index.artifacts.contents import Choice, of_commit
-from index.keys import stored_key
+from index.storage.keys import stored_key
 from workspace.edits import AppendContent
 from workspace.git import GitReader
-from workspace.plan import Mode
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 CHANGED = 10
 """Documents that are changed, in one commit, before the second build."""

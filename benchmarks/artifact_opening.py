@@ -9,16 +9,22 @@ from typing import Any
 from benchmarks.querying import best_of
 from benchmarks.timing import seconds
 
-ENGINE = ("index.artifacts.frozen", "index.whoosh_engine", "index.query", "index.snippets", "index.cursors")
+ENGINE = (
+    "index.artifacts.frozen",
+    "index.whoosh_engine.engine",
+    "index.query",
+    "index.snippets",
+    "index.cursors",
+)
 """What is imported before an artifact is opened; it takes the same time for any."""
 
 
 def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
     """Milliseconds to import, and to sum every file and map every segment; the lists of all queries."""
     imported = seconds(lambda: [import_module(name) for name in ENGINE])
+    from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex
-    from index.artifacts.key_file import read_key
-    from index.artifacts.opening import open_artifact
+    from index.storage.key_file import read_key
 
     opened: list[FrozenIndex] = []
 

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from workspace.document import Document, Section
-from workspace.headings import AnchoredHeading
-from workspace.links.reading import links_of
-from workspace.links.resolving import Status, resolve
-from workspace.links.worlds import OverlayWorld
-from workspace.snapshot import Snapshot
+from workspace.document.document import Document, Section
+from workspace.document.headings import AnchoredHeading
+from workspace.links.reader import links_of
+from workspace.links.resolver import Status, resolve
+from workspace.links.world import OverlayWorld
+from workspace.snapshot.snapshot import Snapshot
 
 _MARK = re.compile(rb"Section-mark-(\d+)\.")
 

@@ -33,15 +33,15 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from benchmarks.corpus import markdown_files
 from benchmarks.report import table
-from docyard.console import progress
-from workspace.addresses import AmbiguousAddress, resolve_section
-from workspace.anchors import AnchorForm
-from workspace.document import Document, Section
+from docyard.terminal.console import progress
+from workspace.document.addresses import AmbiguousAddress, resolve_section
+from workspace.document.document import Document, Section
+from workspace.document.layout import scanned_layout
+from workspace.document.splices import Style, apply_edit
 from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
 from workspace.edits.content import MAX_LEVEL
-from workspace.edits.edit import Style, apply_edit
 from workspace.errors import WorkspaceError
-from workspace.layout import scanned_layout
+from workspace.markdown.anchors import AnchorForm
 
 SHOWN = 20
 SPREAD = 8

@@ -30,12 +30,12 @@ from pathlib import Path
 from benchmarks.check_report import CheckReport
 from benchmarks.corpus import Corpus
 from benchmarks.merge_scripts import Drawing, Refused, Step, are_apart, made
-from docyard.console import progress
-from workspace.document import Document
-from workspace.lines import BOM, LINE_END_BYTES
-from workspace.markdown.nesting import nested_blocks
-from workspace.merging.conflict import MergedDocument
-from workspace.merging.documents import merge_documents
+from docyard.terminal.console import progress
+from workspace.document.document import Document
+from workspace.markdown.blocks import nested_blocks
+from workspace.markdown.lines import BOM, LINE_END_BYTES
+from workspace.merge.conflict import MergedDocument
+from workspace.merge.documents import merge_documents
 
 _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]+")
 _ANCHOR = re.compile(rb"\{#[^}\r\n]{1,200}\}")

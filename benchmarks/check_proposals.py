@@ -36,12 +36,12 @@ from benchmarks.fts5 import measure as measure_fts5
 from benchmarks.stdio import Peer
 from benchmarks.timing import percentile, seconds
 from benchmarks.yardsticks import SMALL, TRIP_MS
-from workspace.differing import as_markdown
+from workspace.diff import as_markdown
 from workspace.edits import AppendContent
-from workspace.plan import Mode
 from workspace.proposals import Author, KnownBy
-from workspace.proposing import Actor
+from workspace.proposals.actions import Actor
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 VIEW_MS, MERGE_MS = 100.0, 150.0
 """The limits for 200 open proposals on the small corpus, where FTS5 takes what it took there."""

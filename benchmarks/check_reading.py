@@ -28,7 +28,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from rs_bpe.bpe import openai
 
 from benchmarks.corpus import markdown_files
-from workspace.texts.finding import find_entry
+from workspace.texts.finder import find_entry
 from workspace.texts.outline import Entry, Outline, outline_of
 from workspace.texts.text_file import Kind, TextFile
 from workspace.texts.tokens import estimate_tokens

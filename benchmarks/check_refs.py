@@ -23,8 +23,7 @@ from typing import NamedTuple
 from benchmarks.corpus import BRANCH, Corpus, draw_queries, make_repository
 from benchmarks.timing import percentile, seconds
 from index.service import SearchIndex, SearchPage
-from workspace import trees
-from workspace.git import GitStore, Signature
+from workspace.git import GitStore, Signature, trees
 from workspace.workspace import Workspace
 
 QUERIES = 40

@@ -25,10 +25,10 @@ from time import perf_counter
 from typing import NamedTuple
 
 from benchmarks.corpus import markdown_files
-from workspace.document import Document
-from workspace.summaries.summary import MAX_BUDGET, Summary, summarize
-from workspace.texts.finding import find_entry
+from workspace.document.document import Document
+from workspace.texts.finder import find_entry
 from workspace.texts.outline import Outline, outline_of
+from workspace.texts.summaries.summary import MAX_BUDGET, Summary, summarize
 from workspace.texts.text_file import Kind, TextFile
 from workspace.texts.tokens import count_tokens, tokenizer
 

@@ -11,8 +11,8 @@ import pygit2
 from benchmarks.corpus import Corpus, make_repository
 from benchmarks.timing import percentile, seconds
 from workspace.edits import AppendContent
-from workspace.plan import Mode
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 FOLDERS, FILES = 100, 100
 _WARM_UP = 5

@@ -9,8 +9,7 @@ from typing import Any
 import pygit2
 
 from benchmarks.timing import spread
-from workspace import trees
-from workspace.git import GitStore, Signature
+from workspace.git import GitStore, Signature, trees
 from workspace.publishing import Batch, Publication
 
 FOLDERS, FILES = 400, 250

@@ -13,10 +13,9 @@ import pygit2
 
 from index.analysis import STOP_WORDS
 from index.page import Page
-from workspace import trees
-from workspace.document import Document
-from workspace.git import GitStore, IndexFile, Signature, initialise
-from workspace.objects import FILE_MODE
+from workspace.document.document import Document
+from workspace.git import GitStore, IndexFile, Signature, initialise, trees
+from workspace.git.objects import FILE_MODE
 
 BRANCH = "main"
 SEED = 20

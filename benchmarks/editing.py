@@ -13,10 +13,10 @@ from benchmarks.corpus import SEED
 from benchmarks.querying import best_of
 from benchmarks.timing import seconds, spread, warm_seconds
 from index.service import SearchIndex
-from workspace.document import Document
+from workspace.document.document import Document
 from workspace.edits import AppendContent
-from workspace.plan import Mode
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 _WARM_UP = 3
 

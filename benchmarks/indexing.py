@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import seconds
-from index.home import Home
 from index.source import GitSource
-from index.whoosh_engine import WhooshEngine
+from index.storage.home import Home
+from index.whoosh_engine.engine import WhooshEngine
 from workspace.workspace import Workspace
 
 PROCESSES = (1, 2)

@@ -9,12 +9,12 @@ from typing import Any
 from benchmarks.corpus import SEED
 from benchmarks.editing import NotFound, places
 from benchmarks.timing import seconds, spread
-from index.home import Home
-from index.links.graph import LinkGraph
+from index.link_graph.graph import LinkGraph
+from index.storage.home import Home
 from workspace.edits import AppendContent
 from workspace.links.inbound import ScannedInbound
-from workspace.plan import Mode
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 _WARM_UP = 3
 _SCANS = 3

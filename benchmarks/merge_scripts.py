@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from workspace.addresses import task_address
-from workspace.anchors import AnchorForm
-from workspace.carry import carry
-from workspace.document import Document, Section
+from workspace.config.tables import LinkRules
+from workspace.diff.section_mapping import carry
+from workspace.document.addresses import task_address
+from workspace.document.document import Document, Section
+from workspace.document.splices import Style
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -28,12 +29,11 @@ from workspace.edits import (
     UpdateContent,
     UpdateTask,
 )
-from workspace.edits.edit import Style
-from workspace.edits.moving.relocation import is_in_place, relocate
-from workspace.edits.moving.section_place import find_place
+from workspace.edits.section_place import find_place
+from workspace.edits.transplant import is_in_place, relocate
 from workspace.errors import WorkspaceError
-from workspace.links.rules import LinkRules
-from workspace.merging.conflict import UnitId, UnitKind
+from workspace.markdown.anchors import AnchorForm
+from workspace.merge.conflict import UnitId, UnitKind
 
 STYLE = Style(AnchorForm.BRACES, "2000-01-02")
 _FEW = 4

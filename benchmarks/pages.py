@@ -39,10 +39,10 @@ from benchmarks.timing import percentile, seconds
 from benchmarks.yardsticks import TRIP_MS
 from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
-from workspace.plan import Mode
 from workspace.proposals import Author, KnownBy
-from workspace.proposing import Actor
+from workspace.proposals.actions import Actor
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
 """The limits of the median: up to 1,500 documents, more of them, and the changes of a hundred sections."""

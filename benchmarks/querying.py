@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PAGE = 10
 
-ENGINE = ("index.whoosh_engine", "index.live", "index.query", "workspace.workspace")
+ENGINE = ("index.whoosh_engine.engine", "index.live", "index.query", "workspace.workspace")
 """What is imported before an index is opened; it takes the same time for any corpus."""
 
 Found = list[tuple[str, float]]

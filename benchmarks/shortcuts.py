@@ -14,18 +14,18 @@ from unittest.mock import patch
 from benchmarks import indexing
 from benchmarks.corpus import SEED
 from benchmarks.editing import NotFound, places
-from index.home import Home
-from index.links import reading
-from index.links.graph import LinkGraph
-from workspace.document import Document
+from index.link_graph import build
+from index.link_graph.graph import LinkGraph
+from index.storage.home import Home
+from workspace.document.document import Document
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
-from workspace.links import reading as links
-from workspace.plan import Mode
+from workspace.links import reader as links
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 READERS = ("scanner", "linewise")
-"""The scanner of headings (`workspace/scan.py`) and the linewise reader of links (`workspace/links/`)."""
+"""The scanner of headings (`workspace/markdown/scanner.py`) and the linewise reader of links (`workspace/links/`)."""
 
 
 def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
     link, which is checked.
     """
     with ExitStack() as stack:
-        stack.enter_context(patch.object(reading, "ALONE", 1_000_000))
+        stack.enter_context(patch.object(build, "ALONE", 1_000_000))
         if without == "scanner":
             stack.enter_context(patch.object(Document, "parse", Document.by_parser))
         elif without == "linewise":

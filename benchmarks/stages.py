@@ -14,7 +14,7 @@ from benchmarks.child import measure
 from benchmarks.corpus import Corpus, Text, TooSmall, draw_queries, make_repository
 from benchmarks.figures import machine, versions
 from benchmarks.lists import check_same
-from index.building.processes import ALONE
+from index.building.build import ALONE
 
 QUERIES = 200
 BUILDS = 3

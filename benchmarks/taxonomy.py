@@ -27,8 +27,8 @@ from benchmarks.corpus import Corpus, make_repository
 from benchmarks.startup import serve
 from benchmarks.stdio import Peer
 from benchmarks.timing import seconds, spread
-from index.metadata import MAX_KEYS, MAX_VALUES
 from index.service import SearchIndex
+from index.storage.metadata import MAX_KEYS, MAX_VALUES
 from workspace.workspace import Workspace
 
 LISTS = 40

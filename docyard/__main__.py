@@ -14,10 +14,10 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname
 def main() -> int:
     """Run the command line. Returns the exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
 
-    from docyard.names import check_names
+    from docyard.startup import check_names
 
     check_names()
-    from docyard.cli import main as run
+    from docyard.cli.main import main as run
 
     return run()
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from docyard.forges.place import ForgeAccess
-    from workspace.remotes.credentials import Access
+    from workspace.git.remotes.credentials import Access
 
 REPOSITORY = "DOCYARD_REPO"
 BRANCH = "DOCYARD_BRANCH"
@@ -79,7 +79,7 @@ def variables() -> Mapping[str, str]:
 
 def remote_access() -> Access:
     """What this user may show a remote: by DOCYARD_ variables, by those of forges, and by the SSH agent's."""
-    from workspace.remotes.credentials import FORGES, Access
+    from workspace.git.remotes.credentials import FORGES, Access
 
     forge_tokens = {
         host: token

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from workspace import trees
-from workspace.listing import is_manifest
-from workspace.snapshot import Snapshot, changed_files
+from workspace.git import trees
+from workspace.snapshot.listing import is_manifest
+from workspace.snapshot.snapshot import Snapshot, changed_files
 
 _FEW = 300
 """Documents that one process takes in as fast as several would build the whole index."""

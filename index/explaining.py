@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from index.hints import Hint, hint
-from index.integrity import IndexDamaged
 from index.port import GenerationGone, NotIndexed, Query, Results
+from index.storage.manifest import IndexDamaged
 from index.suggestions import suggestions
 
 if TYPE_CHECKING:

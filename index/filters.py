@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import ClassVar
 
-from index.metadata import is_listable
+from index.storage.metadata import is_listable
 from workspace.errors import WorkspaceError
 
 _LISTED = 50

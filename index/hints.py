@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from index.analysis import STOP_WORDS
-from index.metadata import is_listable
 from index.page import Record
 from index.port import Query
 from index.query import MAX_PATH
-from workspace.addresses import nearest
+from index.storage.metadata import is_listable
+from workspace.document.addresses import nearest
 
 SUGGESTED = 10
 SAMPLE = 200

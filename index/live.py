@@ -20,23 +20,23 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.home import Home
-from index.integrity import IndexDamaged
-from index.location import SCHEMA, candidates, index_name
-from index.locking import IndexBusy
-from index.telling import Telling
+from index.storage.home import Home
+from index.storage.location import SCHEMA, candidates, index_name
+from index.storage.locking import IndexBusy
+from index.storage.manifest import IndexDamaged
+from index.storage.metadata_file import Telling
 from workspace.git import DamagedRepository
 
 if TYPE_CHECKING:
-    from index.metadata import Metadata
     from index.page import Record
     from index.port import Progress, Query, Results, State
     from index.segments.generation import Generation
     from index.source import GitSource
     from index.status import Status
+    from index.storage.metadata import Metadata
     from index.texts import Texts
-    from index.whoosh_engine import WhooshEngine
-    from workspace.snapshot import Snapshot
+    from index.whoosh_engine.engine import WhooshEngine
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
 _TRIES = 20
@@ -77,7 +77,7 @@ class LiveIndex:
         """The engine, imported and made when it is first asked for."""
         with self._opening:
             if self._engine is None:
-                from index.whoosh_engine import WhooshEngine
+                from index.whoosh_engine.engine import WhooshEngine
 
                 self._engine = WhooshEngine(self._home, self.texts.read, durable=self._workspace.durable)
         return self._engine
@@ -164,10 +164,10 @@ class LiveIndex:
 
     def warm(self) -> None:
         """Import what answers and open what is there, without building or following it; ask it something."""
-        import index.answering
+        import index.search
         import index.snippets  # noqa: F401
-        from index.keys import user_key
         from index.query import parse
+        from index.storage.keys import user_key
 
         user_key()
         if self.engine.serving() is not None:
@@ -215,7 +215,7 @@ class LiveIndex:
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
         from index.difference import difference
         from index.source import pages
-        from workspace.snapshot import Snapshot
+        from workspace.snapshot.snapshot import Snapshot
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
         found = difference(old, target, state.files)

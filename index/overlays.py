@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from index.building.changing import state_of, without
-from index.building.overlaying import AtHand, added, take
 from index.difference import difference
-from index.opened import Opened
+from index.overlaying import AtHand, added, take
 from index.page import Record
 from index.port import Progress, Query, Results
 from index.ranking.cache import ArrayCache
 from index.segments.generation import Generation, Part
 from index.segments.store import Store
 from index.source import pages
-from workspace.config import InvalidConfig
+from index.whoosh_engine.opened import Opened
+from workspace.config.config import InvalidConfig
+from workspace.config.taxonomy import Values
 from workspace.git import DamagedRepository
-from workspace.snapshot import Snapshot
-from workspace.taxonomy import Values
+from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from index.live import LiveIndex

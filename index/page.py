@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.sections import breadcrumb
+from workspace.document.sections import breadcrumb
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Section
-    from workspace.taxonomy import Values
+    from workspace.config.taxonomy import Values
+    from workspace.document.document import Document, Section
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,24 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from index.page import chunk_id
-from workspace.addresses import (
+from workspace.config.config import DOCUMENT_SUFFIXES
+from workspace.document.addresses import (
     InvalidAddress,
     SectionNotFound,
     nearest,
     resolve_section,
     split_address,
 )
-from workspace.config import DOCUMENT_SUFFIXES
 from workspace.errors import WorkspaceError
-from workspace.lines import LIST_MARKER
+from workspace.markdown.lines import LIST_MARKER
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from workspace.document import Document, Section
-    from workspace.moves import Move, Moves
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document, Section
+    from workspace.history.moves import Move, Moves
+    from workspace.snapshot.snapshot import Snapshot
 
 MAX_ID = 20_000
 """Characters of an id that is looked for further where no section has it as its own."""

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from workspace.spawning import Workers
+from workspace.child_processes import Workers
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")

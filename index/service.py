@@ -15,14 +15,14 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.hints import Hint
-    from index.links.graph import LinkGraph
+    from index.link_graph.graph import LinkGraph
     from index.live import LiveIndex
-    from index.metadata import Metadata
     from index.overlays import Overlays
     from index.passages import Passage
     from index.port import Progress, Query, Scored
     from index.status import Status
-    from workspace.snapshot import Snapshot
+    from index.storage.metadata import Metadata
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
 
@@ -105,10 +105,10 @@ class SearchIndex:
         Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor; what
         `Workspace.at` raises; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
         """
-        from index.answering import Question, from_branch, from_commit
         from index.cursors import read_cursor, search_digest, write_cursor
-        from index.keys import user_key
         from index.query import parse
+        from index.search import Question, from_branch, from_commit
+        from index.storage.keys import user_key
 
         parsed = parse(query, filters or {}, path)
         search = search_digest(query, parsed.filters, parsed.path)
@@ -165,7 +165,7 @@ class SearchIndex:
 
     def description(self) -> str:
         """Say in one line what the documents are; before the first index, as its `metadata.json` will say."""
-        from index.describing import corpus_description
+        from index.storage.describing import corpus_description
 
         if (told := self.metadata()) is not None:
             return corpus_description(told.corpus_description, self._workspace.name)
@@ -204,7 +204,7 @@ class SearchIndex:
     @cached_property
     def links(self) -> LinkGraph:
         """The graph of the links between documents, which follows the branch beside the index."""
-        from index.links.graph import LinkGraph
+        from index.link_graph.graph import LinkGraph
 
         return LinkGraph(self._workspace, self._live.home())
 

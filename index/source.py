@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from index.page import Page, Unreadable
 from index.port import Progress
-from workspace.config import LimitExceeded
-from workspace.document import Document
+from workspace.config.config import LimitExceeded
+from workspace.config.taxonomy import Taxonomy
+from workspace.document.document import Document
 from workspace.git import DamagedRepository, GitReader
-from workspace.snapshot import NotADocument, Snapshot, check_pointer
-from workspace.taxonomy import Taxonomy
+from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer
 
 
 class GitSource:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.integrity import IndexDamaged, read_manifest
-from index.location import SCHEMA, Location
-from index.locking import is_locked
 from index.port import State
+from index.storage.location import SCHEMA, Location
+from index.storage.locking import is_locked
+from index.storage.manifest import IndexDamaged, read_manifest
 
 
 @dataclass(frozen=True, slots=True)

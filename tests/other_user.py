@@ -13,7 +13,7 @@ from typing import Any
 import pygit2
 from pygit2.enums import ConfigLevel
 
-from index.keys import user_key
+from index.storage.keys import user_key
 
 NOBODY = 65534
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import COMMANDS
-from docyard.reference import stale
+from docyard.cli.main import COMMANDS
+from docyard.cli.reference import stale
 from templates import builtin_types, parse_type
 from tests.loops import loop_over
 from tools.toolsets import all_tools
-from workspace.config import WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
+from workspace.config.manifests import read_manifest
+from workspace.config.taxonomy import Taxonomy
 from workspace.frontmatter import read
-from workspace.manifests import read_manifest
-from workspace.taxonomy import Taxonomy
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from docyard.cli import docyard as group
+from docyard.cli.main import docyard as group
 from tests import warm
 from tests.acceptance.server import serving_artifact, surroundings
 from tests.repositories import Repo, normal

@@ -21,7 +21,7 @@ from functools import cache
 from os.path import dirname
 
 _ROOT = dirname(dirname(__file__))
-_IMPORTS = ("docyard.commands.serve", "docyard.protocol.server", "index.service", "tools.registry")
+_IMPORTS = ("docyard.commands.serve", "docyard.mcp_server.server", "index.service", "tools.registry")
 _MOST = 1 << 20  # bytes of a request: arguments and environment
 _CODE = 4  # bytes of a number on the wire
 

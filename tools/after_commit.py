@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer, Data, call, visible
-from workspace.after_commit import describe_failure
+from tools.errors import Answer, Data, call, visible
+from workspace.publishing.after_commit import describe_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workspace.after_commit import CommitRecord
+    from workspace.publishing.after_commit import CommitRecord
 
 _DONE = "The change is made: do not send this call again"
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
-    from workspace.document import Document, Section
-    from workspace.policy.people import Person
-    from workspace.sight import Sight
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document, Section
+    from workspace.policy.tokens import Person
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
+    from workspace.writing.sight import Sight
 
 Progress = Callable[[int, int, str], None]
 
@@ -39,7 +39,7 @@ class Context:
         """Return how many tokens of text an answer may hold: as the operator set it, else docyard.toml."""
         if self.max_text_tokens is not None:
             return self.max_text_tokens
-        from workspace.config import Limits
+        from workspace.config.config import Limits
         from workspace.errors import WorkspaceError
 
         try:
@@ -50,7 +50,7 @@ class Context:
     @property
     def text_characters(self) -> int:
         """Return how many characters that is, about, for texts whose tokens are not counted."""
-        from tools.bounded import CHARACTERS_PER_TOKEN
+        from tools.pages import CHARACTERS_PER_TOKEN
 
         return self.text_tokens * CHARACTERS_PER_TOKEN
 
@@ -61,7 +61,7 @@ class Context:
     def shows(self, document: Document, sections: Iterable[Section]) -> None:
         """Remembers sections whose own text this answer shows in full."""
         if self.sight is not None:
-            from workspace.sight import digest
+            from workspace.writing.sight import digest
 
             self.sight.add(digest(document, section) for section in sections)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def write_place(place: str, tree: str | None, search: Sequence[object]) -> str:
     """The cursor of the page after a place, in a list of what stands in a tree."""
     from index.cursors import seal
-    from index.keys import user_key
+    from index.storage.keys import user_key
 
     return seal(user_key(), ["list", tree, list(search), place])
 
@@ -20,7 +20,7 @@ def write_place(place: str, tree: str | None, search: Sequence[object]) -> str:
 def read_place(cursor: str, tree: str | None, search: Sequence[object]) -> str:
     """The place after which a page begins. Raises InvalidCursor, StaleCursor."""
     from index.cursors import InvalidCursor, StaleCursor, unseal
-    from index.keys import user_key
+    from index.storage.keys import user_key
 
     kind, its_tree, its_search, place = unseal(user_key(), cursor, 4)
     if kind != "list" or its_search != json.loads(json.dumps(list(search))):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.proposed import would_propose
+from tools.write_target import would_propose
 
 if TYPE_CHECKING:
-    from tools.answers import Data
-    from tools.proposed import Home
-    from workspace.writing import Written
+    from tools.errors import Data
+    from tools.write_target import Home
+    from workspace.writing.write import Written
 
 _MAX_DIFF = 50_000
 

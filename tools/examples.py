@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workspace.addresses import nearest, resolve_section, resolve_task, split_address, task_address
-from workspace.config import LimitExceeded
+from workspace.config.config import LimitExceeded
+from workspace.document.addresses import nearest, resolve_section, resolve_task, split_address, task_address
+from workspace.document.sections import PREAMBLE
 from workspace.errors import WorkspaceError
-from workspace.sections import PREAMBLE
-from workspace.snapshot import NotADocument
+from workspace.snapshot.snapshot import NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workspace.document import Document
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document
+    from workspace.snapshot.snapshot import Snapshot
 
 Data = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workspace.after_commit import attempt, note_commit
+from workspace.publishing.after_commit import attempt, note_commit
 
 if TYPE_CHECKING:
     from tools.context import Context

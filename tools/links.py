@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.answers import visible
+from tools.errors import visible
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from index.links.backlinks import Linked
-    from tools.pinned import Pinned
-    from workspace.document import Document, Section
+    from index.link_graph.backlinks import Linked
+    from tools.read_context import Pinned
+    from workspace.document.document import Document, Section
 
 MAX_LINKS = 20
 _MAX_DESTINATION = 200
@@ -28,8 +28,8 @@ def links_data(
 
     Nothing where there are none. Links to the document without a fragment are the preamble's.
     """
-    from index.links.backlinks import outgoing
-    from workspace.links.worlds import OverlayWorld
+    from index.link_graph.backlinks import outgoing
+    from workspace.links.world import OverlayWorld
 
     world = OverlayWorld(place.snapshot)
     chosen = None if sections is None else {section.key for section in sections}
@@ -47,8 +47,8 @@ def links_data(
 
 def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
     """The links to a document; None if nobody knows them yet. The graph follows the branch, and no ref."""
-    from index.links.backlinks import backlinks
-    from workspace.links.worlds import OverlayWorld
+    from index.link_graph.backlinks import backlinks
+    from workspace.links.world import OverlayWorld
 
     graph, snapshot = place.context.index.links, place.snapshot
     try:

@@ -21,7 +21,7 @@ _WORDS = {
 
 def with_list(fix: str, among: Among | None, offered: Container[str], ref: str | None = None) -> str:
     """What to do next, and the call of an offered tool that lists what a name is among, at a ref."""
-    from tools.answers import call, pinned
+    from tools.errors import call, pinned
 
     if among is None:
         return fix
@@ -51,7 +51,7 @@ def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _creation(path: str) -> dict[str, Any]:
     """Return the fields by which create_document makes a document at a path."""
-    from workspace.slugs import file_slug
+    from workspace.document.slugs import file_slug
 
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name

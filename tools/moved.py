@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.answers import NextStep
+from tools.errors import NextStep
 from tools.targets import target
-from workspace.addresses import read_fragment, sections_named
+from workspace.document.addresses import read_fragment, sections_named
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, MAX_PATH
-from workspace.snapshot import NotCommitted
+from workspace.snapshot.snapshot import NotCommitted
 
 if TYPE_CHECKING:
     from tools.context import Context
-    from workspace.moves import Move, Moves
-    from workspace.snapshot import Snapshot
+    from workspace.history.moves import Move, Moves
+    from workspace.snapshot.snapshot import Snapshot
 
 _LONGEST = 2_000  # characters of a section's address that is looked for in the history
 _GONE = frozenset(("DOCUMENT_NOT_FOUND", "SECTION_NOT_FOUND", "TASK_NOT_FOUND"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.answers import call
-from workspace.addresses import read_fragment
+from tools.errors import call
+from workspace.document.addresses import read_fragment
 
 if TYPE_CHECKING:
-    from tools.answers import Call
     from tools.context import Context
+    from tools.errors import Call
 
 
 def view_call(context: Context, file: str, slug: str | None = None) -> Call | None:

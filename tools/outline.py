@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workspace.addresses import task_address
-from workspace.section_text import own_text
+from workspace.document.addresses import task_address
+from workspace.document.section_text import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Document, Section, Task
+    from workspace.document.document import Document, Section, Task
 
 
 TASKS = "tasks"
@@ -90,7 +90,7 @@ def first_with_text(document: Document, sections: Sequence[Section]) -> Section 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:
     """A task with what its sub-items say."""
-    from workspace.tasks import TASK_FIELDS
+    from workspace.document.tasks import TASK_FIELDS
 
     data: dict[str, Any] = {
         "slug": task_address(section, task),

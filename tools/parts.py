@@ -6,7 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from tools.bounded import cut, fitting
+from tools.pages import cut, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

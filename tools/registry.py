@@ -9,24 +9,24 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tools.after_commit import committed_answer, with_caveats
-from tools.answers import Answer, NextStep, failure, visible
 from tools.arguments import OPERATIONS, InvalidArguments
+from tools.caveats import with_standing
 from tools.context import Context, Progress
+from tools.errors import Answer, NextStep, failure, visible
 from tools.schema import input_schema
-from tools.standing import with_standing
 from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
-from workspace.addresses import nearest
-from workspace.after_commit import CommitRecord, attempt, record_commits
+from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.publishing.after_commit import CommitRecord, attempt, record_commits
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
     from tools.tool import Tool
     from workspace.policy.person import Person
-    from workspace.sight import Sight
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
+    from workspace.writing.sight import Sight
 
 
 class UnknownTool(LookupError):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from index.service import SearchPage
-    from tools.answers import Data
+    from tools.errors import Data
 
 _SHOWN = 10
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer, NextStep
+from tools.errors import Answer, NextStep
 from tools.lists import with_list
 from tools.next_steps import list_call, view_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
-    from tools.answers import Call, Data
     from tools.context import Context
+    from tools.errors import Call, Data
     from tools.tool import Given, Tool
-    from workspace.plan import Plan, Step
-    from workspace.requests import Recorded, Request
+    from workspace.writing.idempotency import Recorded, Request
+    from workspace.writing.plan import Plan, Step
 
 # What does not make it another call: the key itself, and a flag that is off in every call that commits.
 _ASIDE = frozenset(("idempotency_key", "dry_run", "operations"))
@@ -32,7 +32,7 @@ def request_of(
 
     Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
     """
-    from workspace.requests import Request, digest_of
+    from workspace.writing.idempotency import Request, digest_of
 
     arguments = {name: value for name, value in given.items() if name not in _ASIDE}
     if operations is not None:
@@ -42,7 +42,7 @@ def request_of(
 
 def kept(step: Step, answer: Callable[[Step], Data], offered: Container[str]) -> Data:
     """One operation's story as it is kept: without its specification, its example and texts of documents."""
-    from workspace.plan import Status
+    from workspace.writing.plan import Status
 
     if step.status is Status.DONE:
         return {"success": True, **answer(step)}

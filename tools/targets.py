@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments
-from workspace.addresses import split_address
+from workspace.document.addresses import split_address
 
 if TYPE_CHECKING:
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 
 def target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.bounded import fitting
-from workspace.carry import Conflict
-from workspace.proof import ReadFirst
-from workspace.sight import SectionText
+from tools.pages import fitting
+from workspace.diff.section_mapping import Conflict
+from workspace.writing.read_before_write import ReadFirst
+from workspace.writing.sight import SectionText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.errors import WorkspaceError
-    from workspace.sight import Sight
+    from workspace.writing.sight import Sight
 
 # What a caller needs most is shown first, where not all of it has room.
 _ORDER = ("current", "theirs", "base", "ours")

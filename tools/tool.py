@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from tools.answers import Answer
     from tools.context import Context
+    from tools.errors import Answer
     from workspace.errors import WorkspaceError
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 Given = Mapping[str, object]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from workspace.addresses import nearest
+from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:

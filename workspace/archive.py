@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.git.packed import PackedReader
-from workspace.snapshot import Snapshot
+from workspace.git.pack_reader import PackedReader
+from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.history import History
-    from workspace.moves import Moves
+    from workspace.history.moves import Moves
 
 _SHORT = 4  # characters of a commit's id that are enough to name it
 
@@ -42,7 +42,7 @@ class Archive(Workspace):
 
     def at(self, ref: str | None) -> Snapshot:
         """The tree; a ref may only name the commit that it came from. Raises RefNotFound."""
-        from workspace.refs import RefNotFound
+        from workspace.revisions import RefNotFound
 
         wanted = (ref or "").strip()
         came_from = self.commit or ""
@@ -56,7 +56,7 @@ class Archive(Workspace):
 
     def moves(self) -> Moves:
         """Where old addresses lead, by the list that came with the documents."""
-        from workspace.moves import Moves
+        from workspace.history.moves import Moves
 
         return Moves.of(self._moved)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.git.tips import Tips
+from workspace.proposal_ids import BRANCHES, id_of_branch, read_id
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.ids import BRANCHES, id_of_branch, read_id
 from workspace.proposals.proposal import Proposals, State
-from workspace.proposals.tips import Tips
 from workspace.proposals.told import told
 
 if TYPE_CHECKING:

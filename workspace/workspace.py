@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workspace.branch import check_branch, check_named, check_there, deleted
 from workspace.git import DamagedRepository, GitReader, GitStore
+from workspace.git.objects import Head
 from workspace.lru_cache import LRUCache
-from workspace.objects import Head
-from workspace.presence import check_branch, check_named, check_there, deleted
-from workspace.snapshot import DocumentCache, Snapshot
-from workspace.turn import Turn
+from workspace.publishing.turn import Turn
+from workspace.snapshot.snapshot import DocumentCache, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
+    from workspace.git.trees import Whole
     from workspace.history import History
+    from workspace.history.moves import Moves
     from workspace.links.inbound import Inbound
-    from workspace.moves import Moves
-    from workspace.plan import Mode
     from workspace.policy.person import Person
-    from workspace.proposing import Announced, Proposal, Proposing
+    from workspace.proposals.actions import Announced, Proposal, Proposing
+    from workspace.proposals.review import Reviewing
     from workspace.publishing import Recovered
-    from workspace.remotes.standing import Standing
-    from workspace.requests import Request, RequestLog
-    from workspace.reviewing import Reviewing
-    from workspace.sight import Sight
-    from workspace.trees import Whole
-    from workspace.writing import Written
+    from workspace.sync.status import Standing
+    from workspace.writing.idempotency import Request, RequestLog
+    from workspace.writing.plan import Mode
+    from workspace.writing.sight import Sight
+    from workspace.writing.write import Written
 
     Guard = Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]
 
@@ -149,8 +149,8 @@ class Workspace:
         """
         if ref is None or not ref.strip():
             return self.snapshot()
-        from workspace.config import InvalidConfig
-        from workspace.refs import find_ref
+        from workspace.config.config import InvalidConfig
+        from workspace.revisions import find_ref
 
         snapshot = self.snapshot(find_ref(self, ref.strip()))
         try:
@@ -229,7 +229,7 @@ class Workspace:
         Raises Protected for what only a proposal may change, what a guard raises, ReadOnly, DetachedHead,
         SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and what `Publication` raises.
         """
-        from workspace.writing import Call
+        from workspace.writing.write import Call
 
         with self.turn:
             return Call(
@@ -248,7 +248,7 @@ class Workspace:
 
     def requests(self) -> RequestLog:
         """The log of keyed requests, made when the first key is used: reading it is not free."""
-        from workspace.requests import RequestLog
+        from workspace.writing.idempotency import RequestLog
 
         if self._made.requests is None:
             self._made.requests = RequestLog(self.git)
@@ -256,7 +256,7 @@ class Workspace:
 
     def moves(self) -> Moves:
         """Where old addresses lead, made when the first is asked for: the history is read for it."""
-        from workspace.moves import Moves
+        from workspace.history.moves import Moves
 
         if self._made.moves is None:
             self._made.moves = Moves(self.git)
@@ -272,7 +272,7 @@ class Workspace:
 
     def proposing(self) -> Proposing:
         """What one does with the proposals of the repository, made when it is first asked for."""
-        from workspace.proposing import Proposing
+        from workspace.proposals.actions import Proposing
 
         if self._made.proposing is None:
             self._made.proposing = Proposing(self._origin or self)
@@ -280,7 +280,7 @@ class Workspace:
 
     def reviewing(self) -> Reviewing:
         """What a reviewer sees of proposals, made when it is first asked for."""
-        from workspace.reviewing import Reviewing
+        from workspace.proposals.review import Reviewing
 
         if self._made.reviewing is None:
             self._made.reviewing = Reviewing(self._origin or self)
@@ -288,7 +288,7 @@ class Workspace:
 
     def standing(self) -> Standing:
         """How the branch stands to its remote, as that was last seen; made when it is first asked for."""
-        from workspace.remotes.standing import Standing
+        from workspace.sync.status import Standing
 
         with self._lock:  # one only: who exchanges with the remote notes there how that went
             if self._standing is None:

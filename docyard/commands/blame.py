@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
+from docyard.cli.commits import short, show_hanging
+from docyard.cli.followed import follow, tell_moved
 from docyard.commands import options
-from docyard.commits import short, show_hanging
 from docyard.environment import is_terminal
-from docyard.exits import Exit
-from docyard.followed import follow, tell_moved
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from workspace.history import BlamedLine, History
@@ -26,7 +27,7 @@ _PAGE = 50_000  # characters of lines that are read at once
 
 
 @click.command(name="blame", short_help="Show who last changed each line of a document or section.")
-@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completing.addresses)
+@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @options.repository
 @options.branch
@@ -74,7 +75,7 @@ def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
 
 def _print(history: History, lines: Sequence[BlamedLine]) -> None:
     """A line of cells for each line, as programs like it."""
-    from tools.answers import visible
+    from tools.errors import visible
 
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     for line in lines:
@@ -87,7 +88,7 @@ def _show(history: History, lines: Sequence[BlamedLine]) -> None:
     """The lines of a commit that stand together, in its colour, with its name at the first of them."""
     from rich.text import Text
 
-    from tools.answers import visible
+    from tools.errors import visible
 
     screen = console.console()
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
-from docyard.checkup.finding import some
 from docyard.commands import options
-from docyard.exits import CannotError, Exit
+from docyard.doctor.finding import some
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from index.artifacts.building import Built
+    from index.artifacts.build import Built
     from index.artifacts.contents import Choice, Contents
     from workspace.globs import Glob
 
@@ -73,7 +73,7 @@ def command(
     Example:
         docyard build docs --out site-index --description "Acme's guides" --taxonomy language
     """
-    from index.artifacts.building import build
+    from index.artifacts.build import build
 
     place = options.folder(folder if repo is None else repo / folder)
     if not place.is_dir():
@@ -102,7 +102,7 @@ def _contents(
     """The documents below a folder: of a commit if it lies in a repository, else its files."""
     from index.artifacts.contents import Choice, of_commit, of_folder
     from workspace.git import GitReader, NotARepository
-    from workspace.refs import resolve_ref
+    from workspace.revisions import resolve_ref
     from workspace.workspace import Workspace
 
     choice = Choice("", _globs(include, "--include"), _globs(exclude, "--exclude"))
@@ -146,8 +146,8 @@ def _declared(text: str) -> tuple[str, str | None]:
 
 def _key(file: Path, out: Path) -> bytes:
     """The key in a file, made if it is missing. Raises InvalidKeyFile, and BadParameter if it lies in OUT."""
-    from index.artifacts.key_file import read_key
-    from index.keys import stored_key
+    from index.storage.key_file import read_key
+    from index.storage.keys import stored_key
 
     if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):
         raise click.BadParameter("a key in OUT would be shipped with the artifact", param_hint="--key")
@@ -161,7 +161,7 @@ def _key(file: Path, out: Path) -> bytes:
 @contextmanager
 def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
     """Say which option a setting that breaks its rules came from: those of files were read before."""
-    from workspace.config import CONFIG_PATH, InvalidConfig
+    from workspace.config.config import CONFIG_PATH, InvalidConfig
 
     try:
         yield

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from docyard.exits import Exit
-from docyard.shells import SHELLS, script
+from docyard.cli.shells import SHELLS, script
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="completion", short_help="Print the script that completes commands in a shell.")
@@ -19,7 +19,7 @@ def command(shell: str) -> int:
         eval "$(docyard completion zsh)"       in ~/.zshrc, behind compinit
         docyard completion fish > ~/.config/fish/completions/docyard.fish
     """
-    from docyard.cli import docyard
+    from docyard.cli.main import docyard
 
     click.echo(script(shell, docyard), nl=False)
     return Exit.DONE

@@ -11,12 +11,12 @@ import click
 
 from docyard import __version__, environment
 from docyard.commands import init, options
-from docyard.exits import CannotError, Exit, complain
+from docyard.terminal.exits import CannotError, Exit, complain
 
 if TYPE_CHECKING:
     from docyard.demo.screen import Screen
     from docyard.demo.story import Step
-    from docyard.protocol.client import Connection
+    from docyard.mcp_server.client import Connection
 
 _TOOLSETS = "documents,tasks,search,history,proposals"
 
@@ -72,7 +72,7 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
     """Run the story up to the first answer that is not as expected; whether there was none."""
     from docyard.demo import person
     from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommits
-    from docyard.protocol.client import connect
+    from docyard.mcp_server.client import connect
 
     # Settings that were meant for another repository, or another run, stay out of this one.
     variables = {

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
 from docyard.commands import options
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="diff", short_help="Show what changed between two versions, word by word.")
-@click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completing.refs)
+@click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completion.refs)
 @click.option(
     "--path",
     "place",
     metavar="FILE[#SECTION]",
-    shell_complete=completing.addresses,
+    shell_complete=completion.addresses,
     help="Only what changed in this document or section.",
 )
 @click.option("--markdown", is_flag=True, help="As Markdown, to be pasted elsewhere.")
@@ -57,10 +58,10 @@ def command(
         raise click.UsageError("--most and --json exclude each other: data is told whole")
     if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
         raise click.UsageError("there are too many refs: name at most two, or one such as main...HEAD")
-    from docyard.diffing import differences, ends
-    from docyard.proposals.changes import MOST, changes_data, changes_markdown, show_changes
-    from docyard.proposals.lines import Paper
-    from tools.answers import visible
+    from docyard.cli.diff_ends import differences, ends
+    from docyard.cli.proposals.changes import MOST, changes_data, changes_markdown, show_changes
+    from docyard.cli.proposals.lines import Paper
+    from tools.errors import visible
 
     workspace = options.open_workspace(repo, branch)
     with console.progress("Comparing"):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
-from docyard.checkup.finding import Finding, Severity
 from docyard.commands import options
-from docyard.exits import Exit
+from docyard.doctor.finding import Finding, Severity
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ def mend(look: Callable[[], list[Finding]]) -> tuple[list[Finding], Mended]:
 
 def check(folder: Path, branch: str | None, progress: console.Progress | None = None) -> Iterator[Finding]:
     """Every finding, in the order repository, index, environment."""
-    from docyard.checkup.damage import check_damage
-    from docyard.checkup.index import check_index
-    from docyard.checkup.proposals import check_approvals, check_proposals
-    from docyard.checkup.remote import check_remote
-    from docyard.checkup.repository import check_repository, refusal
-    from docyard.checkup.surroundings import check_surroundings
+    from docyard.doctor.damage import check_damage
+    from docyard.doctor.environment import check_surroundings
+    from docyard.doctor.index import check_index
+    from docyard.doctor.proposals import check_approvals, check_proposals
+    from docyard.doctor.remote import check_remote
+    from docyard.doctor.repository import check_repository, refusal
 
     try:
         workspace = options.open_workspace(folder, branch)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import __version__, console
+from docyard import __version__
 from docyard.commands import options
-from docyard.exits import CannotError, Exit, complain
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit, complain
 
 if TYPE_CHECKING:
-    from docyard.evaluation.cases import Case
-    from docyard.evaluation.difference import Difference
-    from docyard.evaluation.gates import Gate
-    from docyard.evaluation.run import Parameters, Run
+    from docyard.eval.cases import Case
+    from docyard.eval.difference import Difference
+    from docyard.eval.gates import Gate
+    from docyard.eval.run import Parameters, Run
     from index.service import SearchIndex
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -27,7 +28,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def _gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
-    from docyard.evaluation.gates import read_gate
+    from docyard.eval.gates import read_gate
 
     try:
         return [read_gate(value) for value in values]
@@ -36,7 +37,7 @@ def _gates(context: click.Context, parameter: click.Parameter, values: Sequence[
 
 
 def _plot_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
-    from docyard.evaluation.plot import SUFFIXES
+    from docyard.eval.plot import SUFFIXES
 
     if file is not None and file.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"name a file that ends in {' or '.join(SUFFIXES)}", context, parameter)
@@ -101,11 +102,11 @@ def command(
         docyard eval cases.yaml --index site-index
         docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
     """
-    from docyard.evaluation.cases import InvalidCases
-    from docyard.evaluation.plot import check_plotting, draw
-    from docyard.evaluation.reading import is_qrels
-    from docyard.evaluation.report import report as written
-    from docyard.evaluation.run import Parameters, keep_run, read_runs
+    from docyard.eval.cases import InvalidCases
+    from docyard.eval.plot import check_plotting, draw
+    from docyard.eval.reading import is_qrels
+    from docyard.eval.report import report as written
+    from docyard.eval.run import Parameters, keep_run, read_runs
 
     judgements = next((file for file in files if is_qrels(file)), None)
     if judgements is not None and queries is None:
@@ -139,7 +140,7 @@ def command(
 
 
 def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
-    from docyard.evaluation.reading import read_cases
+    from docyard.eval.reading import read_cases
 
     try:
         return read_cases(files, queries)
@@ -148,7 +149,7 @@ def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
 
 
 def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Parameters) -> Run | None:
-    from docyard.evaluation.run import read_run, read_runs
+    from docyard.eval.run import read_run, read_runs
 
     try:
         if against is not None:
@@ -160,8 +161,8 @@ def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Par
 
 
 def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> Run:
-    from docyard.evaluation.asking import ask_all
-    from docyard.evaluation.run import Run
+    from docyard.eval.asking import ask_all
+    from docyard.eval.run import Run
 
     try:
         with console.progress("Indexing") as progress:
@@ -186,7 +187,7 @@ def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Param
 
 
 def _difference(earlier: Run | None, run: Run) -> Difference | None:
-    from docyard.evaluation.difference import compare
+    from docyard.eval.difference import compare
 
     return compare(earlier, run) if earlier is not None else None
 
@@ -204,7 +205,7 @@ def _written() -> Iterator[None]:
 
 
 def _print_json(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
-    from docyard.evaluation.summary import summary
+    from docyard.eval.summary import summary
 
     earlier = difference.earlier if difference else None
     console.print_json(
@@ -220,8 +221,8 @@ def _print_json(run: Run, difference: Difference | None, missed: Sequence[str]) 
 
 
 def _print_tables(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
-    from docyard.evaluation.cases import SHOWN
-    from docyard.evaluation.report import HEADINGS, measure_cells, time_cells
+    from docyard.eval.cases import SHOWN
+    from docyard.eval.report import HEADINGS, measure_cells, time_cells
 
     console.table(HEADINGS, measure_cells(run, difference))
     console.table(("", ""), time_cells(run, difference))

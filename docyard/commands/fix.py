@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
 from docyard.commands import options
-from docyard.committing import CommittingCommand
-from docyard.exits import Exit
+from docyard.commit_errors import CommittingCommand
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from docyard.fixing import Repair
-    from workspace.fixing.mend import Change, Left
+    from docyard.cli.fixes import Repair
+    from workspace.validation.fixes.change import Change, Left
 
 _SHOWN_LEFT = 20
 # As `workspace.fixing.fixers.MENDED` has them, which is not imported for --help.
@@ -93,18 +93,18 @@ def command(
         docyard fix --write README.md
     """
     _check_options(check=check, write=write, staged=staged, ref=ref, branch=branch, message=message)
-    from docyard import fixing
+    from docyard.cli import fixes
 
-    only = fixing.rules_asked_for(rules, anchors=anchors)
+    only = fixes.rules_asked_for(rules, anchors=anchors)
     workspace = options.open_workspace(repo, branch, read_only=check)
-    asked = fixing.Asked(workspace, options.folder(repo), paths, only)
+    asked = fixes.Asked(workspace, options.folder(repo), paths, only)
     with console.progress("Reading documents") as progress:
         if check:
-            repair = fixing.check(asked, staged=staged, ref=ref, progress=progress)
+            repair = fixes.check(asked, staged=staged, ref=ref, progress=progress)
         elif write:
-            repair = fixing.write(asked, progress)
+            repair = fixes.write(asked, progress)
         else:
-            repair = fixing.commit(asked, message, progress)
+            repair = fixes.commit(asked, message, progress)
     with console.cut_short():
         if as_json:
             console.print_json(_data(repair))
@@ -154,7 +154,7 @@ def _counts(repair: Repair) -> Counter[str]:
 
 
 def _print(repair: Repair, most: int, *, is_done: bool) -> None:
-    from tools.answers import visible
+    from tools.errors import visible
 
     diff = _diff(repair.changes)
     for line in islice(diff, most):
@@ -168,7 +168,7 @@ def _print(repair: Repair, most: int, *, is_done: bool) -> None:
 
 
 def _diff(changes: Sequence[Change]) -> Iterator[str]:
-    from workspace.fixing.difference import unified
+    from workspace.validation.fixes.difference import unified
 
     for change in changes:
         yield from unified(change)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
-from docyard.checkup.finding import some
 from docyard.commands import options
-from docyard.exits import Exit
+from docyard.doctor.finding import some
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:

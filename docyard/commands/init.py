@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console, environment
+from docyard import environment
+from docyard.cli.ci_workflows import KINDS, REQUIREMENT, workflow, write_workflow
+from docyard.cli.hosts import HostConfiguration, host_configurations
 from docyard.commands import options
-from docyard.exits import CannotError, Exit
-from docyard.hosts import HostConfiguration, host_configurations
-from docyard.workflows import KINDS, REQUIREMENT, workflow, write_workflow
-from workspace.anchors import AnchorForm
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit
+from workspace.markdown.anchors import AnchorForm
 
 if TYPE_CHECKING:
-    from docyard.sites import Site
+    from docyard.cli.sites import Site
 
 SETTINGS = """\
 # Settings of this Docyard workspace, read from the commit that is served.
@@ -174,7 +175,7 @@ def command(
 
 def _site(folder: Path, branch: str | None) -> Site:
     """Return what publishes the documents of a repository: those of its work tree, else of its branch."""
-    from docyard.sites import Site, find_site
+    from docyard.cli.sites import Site, find_site
     from workspace.validation.files import UnreadableFile
     from workspace.validation.listing import of_commit, of_folder
 
@@ -226,7 +227,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     Where the repository asks for signed commits and the settings do not allow others, the file is only
     written, and the answer is None. Errors: CannotError if there is such a file, or no branch to write to.
     """
-    from workspace.config import CONFIG_PATH, WorkspaceConfig
+    from workspace.config.config import CONFIG_PATH, WorkspaceConfig
     from workspace.git import GitStore, Signature
     from workspace.publishing import Batch, publish
 

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
+from docyard.cli.followed import Followed, follow, tell_moved
 from docyard.commands import options
-from docyard.exits import Exit
-from docyard.followed import Followed, follow, tell_moved
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from index.links.backlinks import Linked
-    from workspace.document import Document
-    from workspace.links.worlds import OverlayWorld
-    from workspace.snapshot import Snapshot
+    from index.link_graph.backlinks import Linked
+    from workspace.document.document import Document
+    from workspace.links.world import OverlayWorld
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
 
 @click.command(name="links", short_help="List links from and to a document or section.")
-@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completing.addresses)
+@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.addresses)
 @click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links that stand in it.")
 @click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links that lead to it.")
 @click.option("--broken", "kind", flag_value="broken", help="Only the links in it that lead nowhere.")
@@ -71,16 +72,16 @@ def command(
 
 
 def _leads_nowhere(link: Linked) -> bool:
-    from workspace.links.resolving import Status
+    from workspace.links.resolver import Status
 
     return link.is_broken or link.status is Status.OUTSIDE
 
 
 def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Linked]:
     """The links of every document that can be read."""
-    from index.links.backlinks import outgoing
+    from index.link_graph.backlinks import outgoing
     from workspace.errors import WorkspaceError
-    from workspace.links.worlds import OverlayWorld
+    from workspace.links.world import OverlayWorld
 
     world = OverlayWorld(snapshot)
     for done, path in enumerate(snapshot.documents):
@@ -97,9 +98,9 @@ def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Link
 def _of_one(
     workspace: Workspace, snapshot: Snapshot, followed: Followed, kind: str | None
 ) -> dict[str, list[Linked]]:
-    from index.links.backlinks import outgoing
-    from workspace.addresses import resolve_section
-    from workspace.links.worlds import OverlayWorld
+    from index.link_graph.backlinks import outgoing
+    from workspace.document.addresses import resolve_section
+    from workspace.links.world import OverlayWorld
 
     world = OverlayWorld(snapshot)
     document = snapshot.document(followed.path)
@@ -121,7 +122,7 @@ def _of_one(
 def _backlinks(
     workspace: Workspace, snapshot: Snapshot, world: OverlayWorld, document: Document
 ) -> list[Linked]:
-    from index.links.backlinks import backlinks
+    from index.link_graph.backlinks import backlinks
     from index.service import SearchIndex
 
     index = SearchIndex(workspace)

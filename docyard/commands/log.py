@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
+from docyard.cli.commits import Done, Entry, show_log
+from docyard.cli.followed import Followed, follow, followed_back, tell_moved
 from docyard.commands import options
-from docyard.commits import Done, Entry, show_log
-from docyard.exits import CannotError, Exit
-from docyard.followed import Followed, follow, followed_back, tell_moved
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
-    from docyard.recent import Recent
+    from docyard.cli.recent import Recent
     from workspace.history import Change
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
 _LIMIT = 20
@@ -36,7 +37,7 @@ class Past(NamedTuple):
 
 
 @click.command(name="log", short_help="Show which commits changed a document or section.")
-@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completing.addresses)
+@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.addresses)
 @click.option("-p", "--diff", "patch", is_flag=True, help="With what each commit changed of it.")
 @click.option(
     "--limit",
@@ -97,8 +98,8 @@ def _past(
     progress: console.Progress | None,
 ) -> Past:
     """The changes of what an address names, or named once. Raises what finding it raises."""
-    from workspace.addresses import SectionNotFound
-    from workspace.snapshot import DocumentNotFound
+    from workspace.document.addresses import SectionNotFound
+    from workspace.snapshot.snapshot import DocumentNotFound
 
     try:
         return _pages(workspace, snapshot, follow(workspace, snapshot, address, folder), limit, progress)
@@ -142,14 +143,14 @@ def _entry(change: Change, *, patch: bool) -> Entry:
 
 
 def _change_data(change: Change, *, patch: bool) -> dict[str, Any]:
-    from tools.history.telling import change_data
+    from tools.history.descriptions import change_data
 
     return change_data(change, None) | (_diff(change) if patch else {})
 
 
 def _diff(change: Change) -> dict[str, str]:
     """The field `diff`, or else `hint`."""
-    from tools.history.telling import diff_data
+    from tools.history.descriptions import diff_data
 
     return diff_data(change, _MOST_SHOWN)
 
@@ -160,7 +161,7 @@ def _address(path: str, fragment: str | None) -> str:
 
 def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
     """The commits that changed any document."""
-    from docyard.recent import RecentCommits
+    from docyard.cli.recent import RecentCommits
 
     if snapshot.commit is None:
         raise CannotError("the branch has no commit yet", fix="Commit a document first.")
@@ -184,7 +185,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
 
 
 def _data(item: Recent) -> dict[str, Any]:
-    from tools.history.telling import commit_data
+    from tools.history.descriptions import commit_data
 
     documents = [
         {"kind": kind, "file": path, **({} if old is None else {"old_file": old})}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from docyard import console
 from docyard.commands import options
-from docyard.exits import CannotError, Exit
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
-    from index.metadata import Metadata, Problem
+    from index.storage.metadata import Metadata, Problem
 
 _FILE = "metadata.json"
 _MOST = 1 << 26  # bytes; what the limits of the contract allow is far below
@@ -104,16 +104,16 @@ def _read(file: Path) -> bytes:
 
 
 def _look(data: bytes) -> _Look:
-    from index.metadata import parse_metadata, problems
+    from index.storage.metadata import parse_metadata, problems
 
     found = problems(data)
     return _Look(None if found else parse_metadata(data), found)
 
 
 def _look_at_artifact(folder: Path, key_file: Path | None) -> _Look:
-    from index.artifacts.key_file import read_key
-    from index.artifacts.opening import problems
-    from index.metadata import Problem
+    from index.artifacts.artifact import problems
+    from index.storage.key_file import read_key
+    from index.storage.metadata import Problem
 
     key = read_key(options.folder(key_file)) if key_file else None
     look = _look(_read(folder / _FILE))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from docyard import completing, environment
-from docyard.exits import CannotError
+from docyard import environment
+from docyard.cli import completion
+from docyard.terminal.exits import CannotError
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -57,7 +58,7 @@ def branch(command: F) -> F:
     return click.option(
         "--branch",
         metavar="NAME",
-        shell_complete=completing.branches,
+        shell_complete=completion.branches,
         envvar=environment.BRANCH,
         show_envvar=True,
         help="The branch to read and write. [default: the one checked out]",
@@ -66,7 +67,7 @@ def branch(command: F) -> F:
 
 def ref(purpose: str) -> Callable[[F], F]:
     """`--ref REF`: the parameter `ref`, None for the branch's tip; `purpose` is what its help says."""
-    return click.option("--ref", metavar="REF", shell_complete=completing.refs, help=purpose)
+    return click.option("--ref", metavar="REF", shell_complete=completion.refs, help=purpose)
 
 
 def as_json(command: F) -> F:
@@ -103,9 +104,9 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     for name, flag in (("repo", "-C"), ("branch", "--branch")):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
+    from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex
-    from index.artifacts.key_file import read_key
-    from index.artifacts.opening import open_artifact
+    from index.storage.key_file import read_key
 
     found = open_artifact(folder(artifact), read_key(folder(key)) if key else None)
     if found.problem is not None:

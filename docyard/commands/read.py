@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
+from docyard.cli.followed import placed, tell_moved
 from docyard.commands import options
 from docyard.environment import is_terminal
-from docyard.exits import Exit
-from docyard.followed import placed, tell_moved
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.texts.text_file import TextFile
     from workspace.workspace import Workspace
 
@@ -30,7 +31,7 @@ class Place(NamedTuple):
 
 
 @click.command(name="read", short_help="Read a document, a section or a task.")
-@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completing.addresses)
+@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @click.option("--raw", is_flag=True, help="The source as it is, byte by byte, on a terminal too.")
 @click.option("--summary", "form", flag_value="summary", help="A summary of the file.")
@@ -77,7 +78,7 @@ def command(
         sys.stdout.buffer.write(place.text.data[place.start : place.end])
         sys.stdout.buffer.flush()
     else:
-        from docyard.terminal import show
+        from docyard.terminal.terminal import show
 
         show(place.text, place.start, place.end, pager=pager)
     return Exit.DONE
@@ -85,8 +86,8 @@ def command(
 
 def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
     """The bytes that an address names: of a section with its subsections, of the preamble its own."""
-    from tools.reading.opening import open_text
-    from workspace.addresses import read_fragment, resolve_task, split_address
+    from tools.reading.texts import open_text
+    from workspace.document.addresses import read_fragment, resolve_task, split_address
     from workspace.texts.files import Files
 
     path, fragment = split_address(address, Files(snapshot))
@@ -110,7 +111,7 @@ def _ask(
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from tools.toolsets import all_tools
-    from workspace.addresses import read_fragment, split_address
+    from workspace.document.addresses import read_fragment, split_address
     from workspace.texts.files import Files
 
     path, fragment = split_address(address, Files(snapshot))
@@ -155,7 +156,7 @@ def _show_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pag
         ]
         console.table(("section", "title", "lines", "tokens"), rows)
     elif is_terminal(sys.stdout):
-        from docyard.terminal import show_markdown
+        from docyard.terminal.terminal import show_markdown
 
         show_markdown(answer["content"], pager=pager)
     else:

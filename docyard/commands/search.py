@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
 from docyard.commands import options
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from index.hints import Hint
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="How many hits at most."
 )
 @click.option(
-    "--type", "doc_type", metavar="TYPE", shell_complete=completing.types, help="Only documents of this type."
+    "--type", "doc_type", metavar="TYPE", shell_complete=completion.types, help="Only documents of this type."
 )
 @click.option("--tag", metavar="TAG", help="Only documents with this tag.")
 @click.option(
@@ -90,7 +91,7 @@ def command(
         ]
         console.table(("address", "section", "text"), rows)
     else:
-        from tools.answers import visible
+        from tools.errors import visible
 
         for line in _advice(page.hint):
             click.echo(visible(line), err=True)

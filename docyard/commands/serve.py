@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import __version__, completing, environment
+from docyard import __version__, environment
+from docyard.cli import completion
 from docyard.commands import options
 from docyard.environment import is_terminal
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
-    from docyard.serving import Served
+    from docyard.service import Served
 
 
 _OF_HTTP = {
@@ -41,7 +42,7 @@ _OF_HTTP = {
 @click.option(
     "--toolsets",
     metavar="A,B",
-    shell_complete=completing.toolsets,
+    shell_complete=completion.toolsets,
     envvar=environment.TOOLSETS,
     show_envvar=True,
     help="Which tools to offer. [default: documents,tasks,search, and proposals where docyard.toml protects "
@@ -154,7 +155,7 @@ def command(
     except ToolsetUnknown as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     settings = _http_settings(context)
-    from docyard.serving import of_artifact, of_repository
+    from docyard.service import of_artifact, of_repository
 
     if artifact is not None:
         key = options.folder(key) if key else None
@@ -228,7 +229,7 @@ def _over_http(served: Served, settings: HttpSettings, mermaid: Path | None, *, 
 
 
 def _over_stdio(served: Served) -> None:
-    from docyard.protocol.server import run_stdio
+    from docyard.mcp_server.server import run_stdio
 
     if is_terminal(sys.stdin):
         click.echo(

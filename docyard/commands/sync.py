@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console, environment
+from docyard import environment
+from docyard.cli.sync_report import needs_someone, print_synced, synced_data
 from docyard.commands import options
-from docyard.exits import Exit
-from docyard.synced import needs_someone, print_synced, synced_data
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.merging.trees import FileConflict, Resolutions
-    from workspace.remotes.joining import Choose
+    from workspace.merge.trees_package import FileConflict, Resolutions
+    from workspace.sync.joining import Choose
 
 
 @click.command(name="sync", short_help="Fetch the branch and the proposals from a remote, and push them.")
@@ -75,8 +76,8 @@ def command(
     """
     from docyard.forges.rounds import ForgeRounds
     from docyard.forges.telling import followed_data, followed_lines
-    from tools.answers import visible
-    from workspace.remotes.syncing import sync
+    from tools.errors import visible
+    from workspace.sync.sync import sync
 
     if push and not fetch and (ours or theirs or resolve):
         raise click.UsageError("--push fetches nothing, so there is nothing to decide")
@@ -112,8 +113,8 @@ def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
     """What decides conflicts as the options say; None without them. Raises CannotError for a file."""
     if not (ours or theirs or resolve):
         return None
-    from docyard.proposals.deciding import check_versions, decided, read_decisions
-    from docyard.proposals.speaking import text_of
+    from docyard.cli.proposals.deciding import check_versions, decided, read_decisions
+    from docyard.cli.proposals.speaking import text_of
 
     text = text_of(resolve) if resolve else None
     given = read_decisions(text) if text is not None else {}

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console, environment
+from docyard import environment
+from docyard.cli.authors import secret_of_caller
+from docyard.cli.groups import NearestGroup
 from docyard.commands import options
-from docyard.exits import CannotError, Exit
-from docyard.groups import NearestGroup
-from docyard.people import secret_of_caller
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
-    from workspace.policy.people import Person, Tokens
+    from workspace.policy.tokens import Person, Tokens
     from workspace.workspace import Workspace
 
 
@@ -158,7 +159,7 @@ def trust(
 
 
 def _tokens(workspace: Workspace) -> Tokens:
-    from workspace.policy.people import Tokens
+    from workspace.policy.tokens import Tokens
 
     return Tokens(workspace.git.common_dir)
 
@@ -184,7 +185,7 @@ def _shown(person: Person) -> str:
 
 
 def _say(*lines: str) -> None:
-    from tools.answers import visible
+    from tools.errors import visible
 
     for line in lines:
         click.echo(visible(line))

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import completing, console
+from docyard.cli import completion
 from docyard.commands import options
-from docyard.exits import CannotError, Exit
-from workspace.links.rules import Dialect
-from workspace.validation.settings import NAMES
+from docyard.terminal import console
+from docyard.terminal.exits import CannotError, Exit
+from workspace.config.tables import Dialect
+from workspace.config.validation_settings import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from docyard.reporting.report import Report
-    from docyard.validation.gathering import Gathered
+    from docyard.cli.reports.formats import Report
+    from docyard.cli.validate_sources import Gathered
     from workspace.validation.finding import Finding
     from workspace.validation.run import Validator
 
@@ -33,7 +34,7 @@ FORMATS = ("text", "json", "sarif", "github")
 @click.option(
     "--since",
     metavar="REF",
-    shell_complete=completing.refs,
+    shell_complete=completion.refs,
     help="Tell only of what is new since the history of REF was left.",
 )
 @click.option(
@@ -95,8 +96,8 @@ def command(
         raise click.UsageError("--ref and --staged exclude each other")
     if as_json and form not in (None, "json"):
         raise click.UsageError("--json and --format exclude each other")
-    from docyard.reporting.report import Report
-    from docyard.validation.gathering import chosen, gather
+    from docyard.cli.reports.formats import Report
+    from docyard.cli.validate_sources import chosen, gather
 
     folder = options.folder(repo)
     gathered = gather(folder, ref, staged)
@@ -126,7 +127,7 @@ def _validator(gathered: Gathered, dialect: str | None, only: Sequence[str], off
 def _findings(
     validator: Validator, documents: Sequence[str], jobs: int | None, *, manifests: bool
 ) -> list[Finding]:
-    from docyard.validation.processes import findings
+    from docyard.cli.processes import findings
 
     with console.progress("Validating documents") as progress:
         found = findings(validator, documents, jobs, progress)
@@ -137,7 +138,7 @@ def _findings(
 
 def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
     """What was found and was not there before: documents without findings are not looked at again."""
-    from docyard.validation.gathering import beginning
+    from docyard.cli.validate_sources import beginning
     from workspace.validation.files import BlobReader
     from workspace.validation.listing import of_commit
     from workspace.validation.run import Validator
@@ -164,18 +165,18 @@ def _mending(gathered: Gathered, ref: str | None, staged: bool) -> str | None:
 def _written(report: Report, form: str) -> str:
     match form:
         case "json":
-            from docyard.reporting.data import as_json
+            from docyard.cli.reports.data import as_json
 
             return as_json(report)
         case "sarif":
-            from docyard.reporting.sarif import as_sarif
+            from docyard.cli.reports.sarif import as_sarif
 
             return as_sarif(report)
         case "github":
-            from docyard.reporting.github import as_annotations
+            from docyard.cli.reports.github import as_annotations
 
             return as_annotations(report)
         case _:
-            from docyard.reporting.plain import as_text
+            from docyard.cli.reports.plain import as_text
 
             return as_text(report)

@@ -65,7 +65,7 @@ def _commit_without_git(folder: Path, file: str, text: str) -> None:
 
 
 def _history_without_git(folder: Path) -> str:
-    from workspace import trees
+    from workspace.git import trees
     from workspace.git.ancestry import first_parents
     from workspace.workspace import Workspace
 

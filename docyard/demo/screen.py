@@ -9,7 +9,7 @@ from typing import Any
 from rich.rule import Rule
 from rich.text import Text
 
-from docyard.console import console
+from docyard.terminal.console import console
 
 _LINES = 24
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workspace.proposals.ids import id_for
+from workspace.proposal_ids import id_for
 
 Data = Mapping[str, Any]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.differing import as_markdown
+from workspace.diff import as_markdown
 
 if TYPE_CHECKING:
     from workspace.proposals import Proposal
-    from workspace.reviewing import Changes
+    from workspace.proposals.review import Changes
 
 MOST = 65_536
 """Characters of a description: GitHub's limit; the others take more."""

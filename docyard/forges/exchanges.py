@@ -15,10 +15,10 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.asked import Asked
-    from docyard.forges.following import Followed
+    from docyard.forges.pull_request_sync import Followed
     from docyard.forges.rounds import ForgeRounds
-    from workspace.remotes.credentials import Access
-    from workspace.remotes.syncing import Synced
+    from workspace.git.remotes.credentials import Access
+    from workspace.sync.sync import Synced
     from workspace.workspace import Workspace
 
 log = logging.getLogger("docyard")
@@ -34,7 +34,7 @@ class Exchanged(NamedTuple):
     @property
     def is_applied(self) -> bool:
         """Whether the served branch holds what the remote has, and pull requests were followed."""
-        from workspace.remotes.states import State
+        from workspace.sync.states import State
 
         if self.error is not None or self.synced is None:
             return False
@@ -95,7 +95,7 @@ class Exchanges:
             waiting.future.set_result(self._exchanged(waiting))
 
     def _exchanged(self, waiting: _Waiting) -> Exchanged:
-        from workspace.remotes.syncing import sync
+        from workspace.sync.sync import sync
 
         try:
             synced = sync(self._workspace, self._access(), fetch=True, push=False)

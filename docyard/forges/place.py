@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from docyard.forges.errors import NoForgeToken, NotAForge
-from workspace.remotes.addresses import Address, Transport, UnsupportedRemote, parse_address
+from workspace.git.remotes.url import Address, Transport, UnsupportedRemote, parse_address
 
 KNOWN: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
 """Forges that are known by their hosts."""

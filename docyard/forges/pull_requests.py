@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.forges import hearing
+from docyard.forges import relay
 from docyard.forges.describing import described, title_of
 from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnclear, ForgeUnreachable
 from docyard.forges.port import NewPullRequest, PullRequest
 from workspace.errors import WorkspaceError
-from workspace.proposals.words import one_line, plain
-from workspace.remotes.sending import send
+from workspace.proposals.events import one_line, plain
+from workspace.sync.push import send
 
 if TYPE_CHECKING:
     from docyard.forges.port import Forge
+    from workspace.git.remotes.credentials import Access
     from workspace.proposals import Proposal
-    from workspace.remotes.credentials import Access
     from workspace.workspace import Workspace
 
 
@@ -49,7 +49,7 @@ def open_pull_request(
         return OpenedPullRequest(found, False, unsent)
     done = _done(forge, found, new)
     if not done.pull_request.is_of(new.head_branch, new.target):
-        raise ForgeUnclear(hearing.title_of(forge.name), "it is of another pull request")
+        raise ForgeUnclear(relay.title_of(forge.name), "it is of another pull request")
     done = done._replace(pull_request=_up_to_date(workspace, proposal, forge, done.pull_request, new))
     return done._replace(unsent=_said(workspace, proposal, forge, done._replace(unsent=unsent), access))
 
@@ -100,7 +100,7 @@ def _said(
     if not found.url:
         return done.unsent
     try:
-        new = workspace.proposing().relay(proposal.id, [hearing.opened(forge.name, found, proposal)])
+        new = workspace.proposing().relay(proposal.id, [relay.opened(forge.name, found, proposal)])
         return send(workspace, access, proposal.words.branch) if new else done.unsent
     except WorkspaceError as error:
         return error

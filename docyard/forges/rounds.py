@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.following import Followed, Follower
     from docyard.forges.place import ForgeAccess
-    from workspace.remotes.syncing import Synced
+    from docyard.forges.pull_request_sync import Followed, Follower
+    from workspace.sync.sync import Synced
     from workspace.workspace import Workspace
 
 
@@ -59,9 +59,9 @@ class ForgeRounds:
     def _followed(
         self, synced: Synced, branches: Collection[str] | None, numbers: Collection[int]
     ) -> Followed | None:
-        from docyard.forges.choosing import forge_of
+        from docyard.forges.choice import forge_of
         from docyard.forges.errors import ForgeLimited
-        from docyard.forges.following import Followed, Follower
+        from docyard.forges.pull_request_sync import Followed, Follower
 
         try:
             forge = forge_of(self.workspace, self._access())

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from docyard.forges.errors import ForgeUnclear
-from workspace.proposals.words import MAX_TEXT, one_line, plain
+from workspace.proposals.events import MAX_TEXT, one_line, plain
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.forges.hearing import title_of
+from docyard.forges.relay import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from docyard.forges.following import Followed, FollowedPullRequest
+    from docyard.forges.pull_request_sync import Followed, FollowedPullRequest
 
 _DONE = {
     "closed": "closed, as it was there",

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from docyard.forges.asked import PING, asked_of, event_of, repository_of
-from docyard.forges.choosing import forge_place
+from docyard.forges.choice import forge_place
 from docyard.forges.deliveries import Deliveries
 from docyard.forges.errors import ForgeError
 from docyard.forges.signatures import is_signed

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from workspace.policy.people import Tokens
     from workspace.policy.person import Person
+    from workspace.policy.tokens import Tokens
 
 log = logging.getLogger("docyard")
 
@@ -56,7 +56,7 @@ class Proving:
         return Proof(known.person, known.key)
 
     def _person(self, people: Tokens, secret: str) -> Proof | None:
-        from workspace.policy.people import InvalidToken
+        from workspace.policy.tokens import InvalidToken
 
         try:
             person = people.person(secret)

@@ -12,7 +12,7 @@ import anyio
 import uvicorn
 
 from docyard.http.stopping import Stopping
-from docyard.http.waiting import BACKLOG, MOST, Waiting
+from docyard.http.timeouts import BACKLOG, MOST, Waiting
 
 _GRACE = 20  # seconds for what writes; nothing else is waited for
 _LOOK = 0.1  # seconds between two looks at who is still connected

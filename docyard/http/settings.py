@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from docyard.exits import CannotError
+from docyard.cli.authors import secret_of_caller
 from docyard.http.authorities import LOOPBACK_NAMES, Admitted, Authority, parse_authority
 from docyard.http.binding import Address, parse_address
-from docyard.people import secret_of_caller
+from docyard.terminal.exits import CannotError
 
 _RANDOM = 32  # bytes of a token that is made for one run
 _SHORTEST = 32  # characters of a token in a file

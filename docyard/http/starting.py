@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard import __version__, environment
-from docyard.exits import CannotError
-from docyard.http.app import Parts, build_app
 from docyard.http.binding import listening
 from docyard.http.running import run
-from docyard.protocol.http import serve_http
+from docyard.http.server import Parts, build_app
+from docyard.mcp_server.http import serve_http
+from docyard.terminal.exits import CannotError
 from docyard.web.site import Site
 
 if TYPE_CHECKING:
     from starlette.routing import Route
 
     from docyard.http.settings import HttpSettings
-    from docyard.serving import Served
+    from docyard.service import Served
 
 log = logging.getLogger("docyard")
 
@@ -90,7 +90,7 @@ def _check_math() -> None:
     from workspace.rendering.math import is_installed
 
     if not is_installed():
-        from docyard.installation import extra_command
+        from docyard.doctor.installation import extra_command
 
         raise CannotError(
             "--math sets formulas with latex2mathml, which is not installed",

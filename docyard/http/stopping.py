@@ -7,8 +7,8 @@ from collections.abc import Callable
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from docyard.http.headers import SafeHeaders
-from docyard.http.refusing import refusal
+from docyard.http.refusals import refusal
+from docyard.web.headers import SafeHeaders
 
 _FAREWELL = 0.6  # seconds in which an answer that is being made is still sent
 _LAST = 0.2  # seconds in which a stream that was hung up on ends by itself

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from docyard.web.templating import STATIC
+from docyard.web.templates import STATIC
 
 if TYPE_CHECKING:
     from starlette.requests import Request

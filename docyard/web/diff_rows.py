@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.differing.edits import steps
-from workspace.differing.telling import shown
+from workspace.diff.descriptions import shown
+from workspace.diff.text import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workspace.differing.edits import Step
+    from workspace.diff.text import Step
 
 MOST = 40_000
 """Characters that the rows of one change hold of what differs, in both texts, and again of what does not."""

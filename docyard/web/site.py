@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from docyard.web.documents.reading_on import ReadingOn
+from docyard.web.documents.background import ReadingOn
 from docyard.web.library.changed import LastChanges
 from docyard.web.library.summaries import Summaries
 from docyard.web.live import Live
@@ -14,10 +14,10 @@ from docyard.web.versions import Versions
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from docyard.http.caller import Caller
+    from docyard.caller import Caller
     from index.service import SearchIndex
     from workspace.proposals import Proposal
-    from workspace.proposing import Actor
+    from workspace.proposals.actions import Actor
     from workspace.workspace import Workspace
 
 TOOL, CLIENT = "page", "page"
@@ -71,7 +71,7 @@ class Site:
     def actor(self, workspace: Workspace, caller: Caller) -> Actor:
         """Who acts: the person whose token was shown, else whoever Git's settings name, as at a shell."""
         from workspace.proposals import Author, KnownBy
-        from workspace.proposing import Actor
+        from workspace.proposals.actions import Actor
 
         person = caller.person
         if person is None:

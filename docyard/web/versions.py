@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
-from workspace.proposals.ids import BRANCHES, DISCUSSION
+from workspace.proposal_ids import BRANCHES, DISCUSSION
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

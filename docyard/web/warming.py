@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from docyard.web.templating import compiled
+from docyard.web.templates import compiled
 
 _MODULES = (
-    "docyard.web.documents.document_page",
-    "docyard.web.library.pages",
-    "docyard.web.library.searching",
+    "docyard.web.documents.document",
+    "docyard.web.library.library",
+    "docyard.web.library.search",
     "workspace.history",
     "workspace.rendering",
 )

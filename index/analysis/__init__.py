@@ -21,7 +21,7 @@ from index.analysis.words import TOKEN, normalised
 
 if TYPE_CHECKING:
     from index.page import Page
-    from workspace.document import Section
+    from workspace.document.document import Section
 
 __all__ = [
     "BREAK",

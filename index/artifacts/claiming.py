@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from index.artifacts.manifest import INDEX, ArtifactManifest, manifest_name, read_file
 from index.artifacts.objects import PACKS
-from index.files import IndexUnwritable, remove
-from index.location import METADATA
-from index.locking import IndexBusy, locked
+from index.storage.files import IndexUnwritable, remove
+from index.storage.location import METADATA
+from index.storage.locking import IndexBusy, locked
 from workspace.errors import WorkspaceError
 
 LOCK = "lock"

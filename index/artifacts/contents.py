@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from workspace.config import ANY_NAME, CONFIG_PATH, WorkspaceConfig
+from workspace.config.config import ANY_NAME, CONFIG_PATH, WorkspaceConfig
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitReader
+from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, blob_id, object_id, tree_bytes
+from workspace.git.trees import walk
 from workspace.globs import Glob
-from workspace.moves import renamed_documents
-from workspace.objects import FILE_MODE, TREE_MODE, Entry, blob_id, object_id, tree_bytes
+from workspace.history.moves import renamed_documents
 from workspace.paths import InvalidPath, check_path, written_out
-from workspace.snapshot import Snapshot
-from workspace.trees import walk
+from workspace.snapshot.snapshot import Snapshot
 
 LARGEST = 100_000_000
 """Bytes of a file that is read from a folder; one of more is left out."""

@@ -16,14 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from index.artifacts.artifact import Artifact, open_parts
 from index.artifacts.manifest import INDEX, ArtifactDamaged
-from index.artifacts.opening import Artifact, open_parts
 from index.cursors import StaleCursor
-from index.describing import facet
-from index.files import remove
 from index.live import LiveIndex
-from index.metadata import Metadata, one_line
 from index.service import SearchIndex, SearchPage
+from index.storage.describing import facet
+from index.storage.files import remove
+from index.storage.metadata import Metadata, one_line
 from workspace.archive import Archive
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from index.files import write_atomically
-from index.integrity import Stamp
-from index.location import METADATA
+from index.storage.files import write_atomically
+from index.storage.location import METADATA
+from index.storage.manifest import Stamp
 from workspace.errors import WorkspaceError
 
 FORMAT = 1

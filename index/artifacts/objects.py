@@ -7,9 +7,9 @@ from pathlib import Path
 
 from index.artifacts.contents import Contents, Tree, UnreadableFolder
 from index.port import Progress
-from workspace.config import CONFIG_PATH
-from workspace.git.packing import ObjectChanged, Packed, packed_ids, write_pack
-from workspace.objects import blob_id
+from workspace.config.config import CONFIG_PATH
+from workspace.git.objects import blob_id
+from workspace.git.packs import ObjectChanged, Packed, packed_ids, write_pack
 
 PACKS = "objects/pack"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from index.describing import corpus_description
-from workspace.config import CONFIG_PATH, Limits, WorkspaceConfig
+from index.storage.describing import corpus_description
+from workspace.config.config import CONFIG_PATH, Limits, WorkspaceConfig
 
 
 def effective(

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from index.building.processes import Built, build, build_segments
+from index.building.build import Built, build, build_segments
 from index.page import Page, Unreadable
 from index.port import Progress, Source, State
 from index.segments.generation import Generation, Part
-from index.segments.merging import compact
+from index.segments.merge import compact
 
 Change = tuple[Sequence[Part], State]
 """The parts of an index, and its state."""

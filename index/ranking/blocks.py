@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from index.ranking.bm25 import BONUS_SHARE
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import WHOLE, Found, Mask
-from index.ranking.formula import BONUS_SHARE
 from index.ranking.postings import Postings, postings, ready
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.ranking.formula import impacts
+from index.ranking.bm25 import impacts
 from index.segments.terms import TEXT, term_key
 
 if TYPE_CHECKING:

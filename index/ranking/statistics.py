@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from index.ranking.blocks import alive, blocks_of
+from index.ranking.bm25 import average
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import Mask
-from index.ranking.formula import average
 from index.ranking.postings import Postings
 from workspace.lru_cache import LRUCache
 

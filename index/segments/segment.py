@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.files import writing
-from index.integrity import IndexDamaged, Stamp, Sum
 from index.page import Record
-from index.segments.flat import Arrays, Flat, map_flat, write_flat
+from index.segments.arrays import Arrays, Flat, map_flat, write_flat
 from index.segments.strings import Pool, decoded, encoded, offsets
 from index.segments.tables import COLUMNS, SHORTENED
 from index.segments.terms import term_key
-from workspace.sections import PREAMBLE, untitled
+from index.storage.files import writing
+from index.storage.manifest import IndexDamaged, Stamp, Sum
+from workspace.document.sections import PREAMBLE, untitled
 
 if TYPE_CHECKING:
     from index.building.inversion import Inverted

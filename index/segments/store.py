@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from index.files import write_file, writing
-from index.integrity import IndexDamaged, Manifest, Sum, newest_manifest, read_manifest, write_manifest
 from index.port import State
 from index.segments.generation import Generation, Part
 from index.segments.segment import Segment, file_name
+from index.storage.files import write_file, writing
+from index.storage.manifest import IndexDamaged, Manifest, Sum, newest_manifest, read_manifest, write_manifest
 
 
 class Store:
@@ -63,7 +63,9 @@ class Store:
         if self.folder is None:
             self._held = Generation(number, state, tuple(parts))
             return self._held
-        from index.engine.toc import write_toc  # Whoosh takes long to import, and is not needed to read
+        from index.whoosh_engine.toc import (  # Whoosh takes long to import, and is not needed to read
+            write_toc,
+        )
 
         parts = tuple(_saved(part, self.folder, self._durable) for part in parts)
         contents = write_toc(number, parts)

@@ -14,9 +14,9 @@ from tests.repositories import NAME
 from workspace.errors import WorkspaceError
 from workspace.policy.person import Person
 from workspace.proposals import Author, KnownBy, Verdict
+from workspace.proposals.actions import Actor
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.words import Opened, Reviewed
-from workspace.proposing import Actor
+from workspace.proposals.events import Opened, Reviewed
 from workspace.workspace import Workspace
 
 ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.acceptance.gate_world import LAX, NONE
 from workspace.proposals import Author, KnownBy, Verdict
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.words import Reviewed
+from workspace.proposals.events import Reviewed
 
 if TYPE_CHECKING:
     from tests.acceptance.gate import Walk

@@ -18,20 +18,20 @@ from typing import Any
 from index.service import SearchIndex
 from tests import repositories
 from tests.repositories import Repo
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.errors import WorkspaceError
-from workspace.merging.conflict import Choice, Resolution, UnitId
-from workspace.merging.trees import FileConflict, Resolutions
-from workspace.policy.people import Tokens
+from workspace.git.remotes.credentials import Access
+from workspace.merge.conflict import Choice, Resolution, UnitId
+from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.policy.tokens import Tokens
 from workspace.proposals import Author, KnownBy, Proposal, State, Verdict
-from workspace.proposing import Actor
-from workspace.remotes.credentials import Access
-from workspace.remotes.syncing import sync
-from workspace.sight import Sight
-from workspace.snapshot import Snapshot
+from workspace.proposals.actions import Actor
+from workspace.snapshot.snapshot import Snapshot
+from workspace.sync.sync import sync
 from workspace.workspace import Workspace
+from workspace.writing.sight import Sight
 
 RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from docyard.exits import Exit
+from docyard.cli.main import main
+from docyard.terminal.exits import Exit
 from index.service import SearchIndex
 from tests.acceptance.gate_model import Model
 from tests.repositories import Repo, normal
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.proposals import Proposal, State
-from workspace.sight import Sight
 from workspace.workspace import Workspace
+from workspace.writing.sight import Sight
 
 RULES = """overwrite = "any"
 [[protect]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from docyard.cli import main
+from docyard.cli.main import main
 from workspace.publishing import locks
 
 locks.WAIT_FOR_GIT = 60.0

@@ -12,7 +12,7 @@ from tests.acceptance.clients import connected
 from tests.acceptance.server import Era
 from tests.acceptance.test_resources import build
 from tests.repositories import Repo, normal
-from tools.resources.listing import DOCUMENT, SECTION, SECTION_AT
+from tools.resources.list import DOCUMENT, SECTION, SECTION_AT
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from index.artifacts.manifest import read, write
-from index.metadata import parse_metadata
+from index.storage.metadata import parse_metadata
 from tests import warm
 from tests.acceptance.server import Server, serving_artifact, surroundings
 from tests.loops import loop_over

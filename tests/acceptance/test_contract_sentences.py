@@ -345,4 +345,4 @@ def test_what_writes_documents_reads_no_metadata() -> None:
                     if isinstance(node, ast.Import)
                     else []
                 )
-                assert not any(name.startswith("index.metadata") for name in names), path
+                assert not any(name.startswith("index.storage.metadata") for name in names), path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from index.keys import user_key
+from index.storage.keys import user_key
 from tests.acceptance.gate_clones import Clones
 
 

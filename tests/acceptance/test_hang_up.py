@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from index.locking import locked
+from index.storage.locking import locked
 from tests.acceptance.clients import patient, patient_command, until
 from tests.acceptance.server import surroundings
 from tests.repositories import Repo, normal

@@ -20,15 +20,15 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
-from docyard.cli import main
-from docyard.exits import Exit
-from docyard.http.waiting import BACKLOG, MOST
+from docyard.cli.main import main
+from docyard.http.timeouts import BACKLOG, MOST
+from docyard.terminal.exits import Exit
 from tests.acceptance.clients import Heard, until, watching
 from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
 from tests.acceptance.server import CLIENT, Era
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.publishing.locks import docyard_lock
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are sent signals of POSIX")

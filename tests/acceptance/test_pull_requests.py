@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from docyard.cli import main
-from docyard.forges.hearing import title_of
+from docyard.cli.main import main
+from docyard.forges.relay import title_of
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
-from tests.workspace.proposing.scene import AGENT
+from tests.workspace.proposals.actions.scene import AGENT
 from workspace.proposals import State
 
 Run = Callable[..., dict[str, Any]]

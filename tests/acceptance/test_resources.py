@@ -16,7 +16,7 @@ from tests.acceptance.clients import LIST, Heard, connected, patient, watching
 from tests.acceptance.server import Era, surroundings
 from tests.repositories import Repo, normal
 from tests.stdio_client import line_of
-from tools.resources.listing import PAGE, TEMPLATES
+from tools.resources.list import PAGE, TEMPLATES
 
 pytestmark = [
     pytest.mark.anyio,

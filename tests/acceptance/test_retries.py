@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from index.locking import locked
+from index.storage.locking import locked
 from tests.acceptance.server import CLIENT, Reply, Server, serving, surroundings
 from tests.repositories import Repo, normal
 from tests.stdio_client import connect

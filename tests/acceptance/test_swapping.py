@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from docyard.exits import Exit
+from docyard.cli.main import main
+from docyard.terminal.exits import Exit
 from tests.acceptance.server import Server, serving_artifact
 
 BUILDS = 12

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.census import marked
 from benchmarks.check_moves import check, compare
 from benchmarks.check_report import CheckReport
-from workspace.document import Document
+from workspace.document.document import Document
 
 DOCUMENTS = 24
 WORDS = ("Setup", "Errors", "Syntax", "Remarks", "See also", "Naïve café", "`code` and *more*")

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.browser.chart import chart
 from tests.browser.served import Served, serving
 from tests.repositories import Repo, unborn
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.proposals import Author, KnownBy, Verdict
-from workspace.proposing import Actor
+from workspace.proposals.actions import Actor
 from workspace.workspace import Workspace
 
 DOCUMENTS = Path(__file__).with_name("workspace")

@@ -13,7 +13,7 @@ from tests.browser.conftest import context_of
 from tests.browser.hostile_documents import hostile_documents
 from tests.browser.served import Served, serving
 from tests.repositories import normal
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from docyard.protocol.server import run_stdio
-from tools.answers import Answer
+from docyard.mcp_server.server import run_stdio
+from tools.errors import Answer
 from tools.registry import UnknownTool
 
 FOLDER = Path(sys.argv[1])

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from docyard.cli import main
-from docyard.protocol import calls
-from docyard.protocol.calls import Calls
-from docyard.protocol.workers import Workers
-from docyard.web.answering import Asked
-from docyard.web.proposals import acting
+from docyard.cli.main import main
+from docyard.mcp_server import calls
+from docyard.mcp_server.calls import Calls
+from docyard.mcp_server.workers import Workers
+from docyard.web.proposals import actions
+from docyard.web.request import Asked
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import pages
 from tests.stdio_client import ByHand
 from tools.registry import Toolbox
-from workspace.proposing.register import Register
+from workspace.proposals.actions.register import Register
 from workspace.workspace import Workspace
 
 FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
@@ -114,7 +114,7 @@ def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     key = "0" * 32
     before = len(site.scene.proposing.said(one))
     if name == "_heard":
-        monkeypatch.setattr(acting, name, full)
+        monkeypatch.setattr(actions, name, full)
     else:
         monkeypatch.setattr(Register, name, full)
     response = site.post(one, "comment", key=key, text="Why?")
@@ -132,7 +132,7 @@ def test_a_page_whose_second_page_fails_too_says_so_in_plain_text(
 ) -> None:
     site = pages(tmp_path)
     one = site.scene.proposed()
-    monkeypatch.setattr(acting, "_heard", full)
+    monkeypatch.setattr(actions, "_heard", full)
     monkeypatch.setattr(Asked, "page", full)
     response = site.post(one, "comment", key="0" * 32, text="Why?")
     assert response.status_code == 200
@@ -166,7 +166,7 @@ def test_a_remark_whose_command_fails_after_it_was_kept_is_kept_once(
     made = Workspace.open(repo).proposing()
     assert main(["proposals", "create", "Say more", "-C", str(repo)]) == 0
     [one] = made.all()
-    monkeypatch.setattr("docyard.proposals.acting.show_acted", full)
+    monkeypatch.setattr("docyard.cli.proposals.actions.show_acted", full)
     assert main(["proposals", "comment", one.id, "-m", "Why?", "-C", str(repo)]) == 0
     assert "note: Committed as " in capsys.readouterr().err
     assert len(made.one(one.id).words.threads) == 1

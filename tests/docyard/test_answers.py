@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from docyard.protocol.answers import compact, result_of
+from docyard.mcp_server.answers import compact, result_of
 from tests.examples import examples
 from tests.loops import loop_over
-from tools.answers import Answer
+from tools.errors import Answer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False)

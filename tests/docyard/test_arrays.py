@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from docyard.protocol.arrays import unwrap_array, wrap_array
+from docyard.mcp_server.arrays import unwrap_array, wrap_array
 
 
 @pytest.mark.parametrize("array", [[], [{"operation": "add_task", "n": 10**30}], ["é"]])

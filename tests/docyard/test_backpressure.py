@@ -22,8 +22,8 @@ import anyio
 import pytest
 from mcp_types import CONNECTION_CLOSED
 
-from docyard.protocol.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
-from docyard.stdin import INVALID_REQUEST, LINE_LIMIT
+from docyard.mcp_server.input import INVALID_REQUEST, LINE_LIMIT
+from docyard.mcp_server.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
 from tests import warm
 from tests.docyard.conftest import Git
 from tests.stdio_client import (

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from index.artifacts import claiming
-from index.locking import locked
+from index.storage.locking import locked
 from tests import warm
 from tests.docyard.conftest import Git
 from tests.loops import loop_over

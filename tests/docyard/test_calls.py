@@ -10,9 +10,9 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from docyard.protocol.calls import Calls
-from docyard.protocol.workers import Workers
-from tools.answers import Answer
+from docyard.mcp_server.calls import Calls
+from docyard.mcp_server.workers import Workers
+from tools.errors import Answer
 from tools.registry import Toolbox
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from docyard.demo import person
 from docyard.demo.story import DOCUMENT, STORY, PersonCommits
 from tests import warm

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo

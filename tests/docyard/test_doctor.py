@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.checkup.finding import Finding, Severity
-from docyard.checkup.surroundings import check_libraries, check_surroundings
-from docyard.cli import main
+from docyard.cli.main import main
 from docyard.commands.doctor import check
-from docyard.installation import Installation, Installer, parse_requirements
+from docyard.doctor.environment import check_libraries, check_surroundings
+from docyard.doctor.finding import Finding, Severity
+from docyard.doctor.installation import Installation, Installer, parse_requirements
 from tests.docyard.conftest import Git
 
 

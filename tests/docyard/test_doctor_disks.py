@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from docyard.checkup.disks import FULL, NEARLY_FULL, check_disks, room
-from docyard.checkup.finding import Severity
-from docyard.cli import main
+from docyard.cli.main import main
+from docyard.doctor.disks import FULL, NEARLY_FULL, check_disks, room
+from docyard.doctor.finding import Severity
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.process

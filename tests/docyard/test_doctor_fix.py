@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.repositories import all_but_objects
 from tests.workspace.test_leftovers import DYING

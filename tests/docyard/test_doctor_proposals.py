@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from docyard.commands.doctor import check
 from tests.docyard.conftest import Git
 from workspace.policy.keeping import FILE
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 
 
 def words(folder: Path) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests.repositories import Repo
-from tests.workspace.proposing.scene import ADA, Scene, write
+from tests.workspace.proposals.actions.scene import ADA, Scene, write
 from workspace.git.loose import unpack_loose
 from workspace.workspace import Workspace
 

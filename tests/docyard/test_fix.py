@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from docyard.commands.fix import RULES
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from workspace.fixing.fixers import MENDED
+from workspace.validation.fixes.fixers import MENDED
 
 WRONG = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
 

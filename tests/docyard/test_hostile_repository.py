@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests import repositories
 from tests.acceptance.server import serving
 from tests.repositories import Repo, all_but_objects
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 FILES = {
     "README.md": "# Example\n\nText.\n\n## Tasks\n\n- [ ] One\n",

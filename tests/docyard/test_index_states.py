@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.checkup.finding import Finding, Severity
-from docyard.checkup.index import check_index
-from docyard.cli import main
-from index.keys import user_key
-from index.locking import locked
+from docyard.cli.main import main
+from docyard.doctor.finding import Finding, Severity
+from docyard.doctor.index import check_index
+from index.storage.keys import user_key
+from index.storage.locking import locked
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace
 

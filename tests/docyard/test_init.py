@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.hosts import HostConfiguration, host_configurations
+from docyard.cli.main import main
 from docyard.commands.init import SETTINGS
-from docyard.hosts import HostConfiguration, host_configurations
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from workspace.config import WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 
 COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from docyard.commands.proposals import COMMANDS
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 
 Capture = pytest.CaptureFixture[str]
 Run = Callable[..., str]
@@ -220,7 +220,7 @@ def test_a_text_is_piped_in_or_written_in_the_editor(
     )
     editor.chmod(0o755)
     monkeypatch.setenv("GIT_EDITOR", str(editor))
-    monkeypatch.setattr("docyard.proposals.speaking.is_terminal", lambda stream: True)
+    monkeypatch.setattr("docyard.cli.proposals.speaking.is_terminal", lambda stream: True)
     run("comment", proposed)
     texts = [thread["text"] for thread in data("show", proposed)["threads"]]
     assert texts == ["Two lines,\nthe second: ü.", "# Heading\n\nTyped."]
@@ -308,7 +308,7 @@ def test_overlaps_name_the_other_proposal(repo: Path, git: Git, proposed: str, r
 def test_ids_and_addresses_are_completed(repo: Path, proposed: str, data: Data) -> None:
     from click.shell_completion import ShellComplete
 
-    from docyard.cli import docyard
+    from docyard.cli.main import docyard
 
     closed = data("create", "Closed")["proposal"]
     assert main(["proposals", "close", closed, "-C", str(repo)]) == 0

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docyard.cli import main
-from docyard.exits import CannotError
-from docyard.proposals.conflicts import conflict_data, conflict_name
-from docyard.proposals.deciding import check_versions, decided, read_decisions
+from docyard.cli.main import main
+from docyard.cli.proposals.conflicts import conflict_data, conflict_name
+from docyard.cli.proposals.deciding import check_versions, decided, read_decisions
+from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from tools.answers import visible
-from workspace.merging.conflict import Choice, Conflict, Resolution, UnitId, UnitKind
-from workspace.merging.trees import FileConflict
+from tools.errors import visible
+from workspace.merge.conflict import Choice, Conflict, Resolution, UnitId, UnitKind
+from workspace.merge.trees_package import FileConflict
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]

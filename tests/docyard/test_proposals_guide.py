@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from index.service import SearchIndex
 from tests import warm
 from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
-from workspace.sight import Sight
 from workspace.workspace import Workspace
+from workspace.writing.sight import Sight
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "proposals.md").read_text(encoding="utf-8")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from tests.docyard.test_syncing import Server, until
-from tests.workspace.remotes.conftest import Site, site
-from tests.workspace.remotes.proxy import Proxy
-from tests.workspace.remotes.servers import TOKEN
+from docyard.cli.main import main
+from tests.docyard.test_sync import Server, until
+from tests.workspace.sync.conftest import Site, site
+from tests.workspace.sync.proxy import Proxy
+from tests.workspace.sync.servers import TOKEN
 
 pytestmark = pytest.mark.process
 

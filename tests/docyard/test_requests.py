@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from mcp import MCPError
 
-from docyard.protocol.requests import Requests
-from docyard.protocol.workers import Workers
+from docyard.mcp_server.requests import Requests
+from docyard.mcp_server.workers import Workers
 from index.service import SearchIndex
 from tools.arguments import InvalidArguments
 from tools.context import Context

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from docyard.exits import Exit
+from docyard.cli.main import main
+from docyard.terminal.exits import Exit
 from index.artifacts.manifest import manifest_name
 from tests import warm
 from tests.docyard.conftest import Git

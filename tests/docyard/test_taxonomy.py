@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from index.keys import user_key
+from docyard.cli.main import main
+from index.storage.keys import user_key
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from docyard import environment
-from docyard.cli import main
-from docyard.exits import CannotError
-from docyard.people import person_of_caller
+from docyard.cli.authors import person_of_caller
+from docyard.cli.main import main
+from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
-from workspace.policy.people import InvalidToken, Person, Tokens
+from workspace.policy.tokens import InvalidToken, Person, Tokens
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]

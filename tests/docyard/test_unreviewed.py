@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
+from docyard.cli.sync_report import needs_someone
 from docyard.commands.doctor import check
-from docyard.synced import needs_someone
-from docyard.syncing import Syncing
+from docyard.sync import Syncing
 from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.web.proposals.pages import Pages, text_of
 from tests.repositories import Repo
-from tests.workspace.proposing.scene import AGENT, Scene
+from tests.workspace.proposals.actions.scene import AGENT, Scene
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.edits import MoveDocument
-from workspace.plan import Mode
+from workspace.git.remotes.credentials import Access
 from workspace.proposals import Proposal
-from workspace.remotes.credentials import Access
-from workspace.remotes.syncing import sync
+from workspace.sync.sync import sync
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 RULES = '[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
 

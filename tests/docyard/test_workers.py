@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from docyard.protocol.workers import NotBegun, Workers
+from docyard.mcp_server.workers import NotBegun, Workers
 
 pytestmark = pytest.mark.anyio
 

@@ -14,9 +14,9 @@ from tests.faults.saying import say
 from tests.faults.syncing import apart, sync
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode
-from workspace.requests import Request
 from workspace.workspace import Workspace
+from workspace.writing.idempotency import Request
+from workspace.writing.plan import Mode
 
 OLD_WORDS, NEW_WORDS = "The old words.", "The new words."
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.repositories import Repo
-from tests.workspace.proposing.scene import ADA, AGENT, RULE, Scene, append
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
+from workspace.proposal_ids import id_for
 from workspace.proposals import Verdict
-from workspace.proposals.ids import id_for
-from workspace.proposing import Actor, Proposing
-from workspace.requests import Request, digest_of
+from workspace.proposals.actions import Actor, Proposing
 from workspace.workspace import Workspace
+from workspace.writing.idempotency import Request, digest_of
+from workspace.writing.plan import Mode
 
 ID = id_for("opening")
 KEY = "the-act"

@@ -9,7 +9,7 @@ from pathlib import Path
 from workspace.errors import WorkspaceError
 from workspace.git import GitStore
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.words import Author, Commented, KnownBy, Opened
+from workspace.proposals.events import Author, Commented, KnownBy, Opened
 
 ID = "k7m2q9xa"
 SAID = "Why?"

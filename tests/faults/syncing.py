@@ -12,14 +12,14 @@ from tests import repositories
 from tests.faults.merging import diverge
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore, remote_process
-from workspace.git.remote_calls import Peer, Progress
-from workspace.git.remote_process import RemoteProcess
+from workspace.git import GitStore
+from workspace.git.remotes.credentials import Access
+from workspace.git.remotes.exchange import Peer, Progress
+from workspace.git.remotes.process import RemoteProcess
 from workspace.proposals import Author, EventLog, KnownBy, branch_name
 from workspace.proposals.discussion import BRANCH as DISCUSSION
-from workspace.proposals.words import Commented, Opened
-from workspace.remotes.credentials import Access
-from workspace.remotes.syncing import sync as synchronise
+from workspace.proposals.events import Commented, Opened
+from workspace.sync.sync import sync as synchronise
 from workspace.workspace import Workspace
 
 ID = "k7m2q9xa"
@@ -72,8 +72,8 @@ def sync(
 
 def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
     """What `RemoteProcess.run` does, in this process, so that the calls of the exchange are struck too."""
-    ended = remote_process._carried_out(process._repository, peer, call, partial(_silent))
-    if isinstance(ended, remote_process._Failed):
+    ended = process._carried_out(process._repository, peer, call, partial(_silent))
+    if isinstance(ended, process._Failed):
         raise ended.error
     return ended.result
 

@@ -18,7 +18,7 @@ from tests.repositories import Repo
 from workspace.git import GitReader
 from workspace.proposals.discussion import BRANCH
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.words import Commented, Opened
+from workspace.proposals.events import Commented, Opened
 
 
 def first_words(place: Path) -> Repo:

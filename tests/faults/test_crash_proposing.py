@@ -14,8 +14,8 @@ from tests.faults.proposing import ACTS, ID, KEY, prepare
 from tests.faults.scene import check_nothing_left
 from tests.repositories import Repo
 from workspace.git import GitReader
+from workspace.proposal_ids import id_for
 from workspace.proposals import EventLog
-from workspace.proposals.ids import id_for
 from workspace.workspace import Workspace
 
 

@@ -15,7 +15,7 @@ from tests.faults.syncing import BRANCHES, ID, apart
 from tests.repositories import Repo
 from workspace.git import GitReader
 from workspace.proposals import EventLog
-from workspace.proposals.words import Commented
+from workspace.proposals.events import Commented
 
 
 def check_sound(folder: Path) -> None:

@@ -12,9 +12,9 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode
 from workspace.publishing import locks
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
 EDIT = AppendContent(file="README.md", slug="_preamble", content="More.")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from index.keys import user_key
 from index.service import SearchIndex
+from index.storage.keys import user_key
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 

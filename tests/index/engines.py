@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from index.home import Home
 from index.page import Page, Record, Unreadable
 from index.port import Engine, Query, Results, State
 from index.query import parse
-from index.whoosh_engine import WhooshEngine
+from index.storage.home import Home
+from index.whoosh_engine.engine import WhooshEngine
 from tests.index.plain import PlainEngine
 
 Read = Callable[[Record], bytes]

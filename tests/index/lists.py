@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from index.integrity import read_manifest
-from index.locking import locked
 from index.service import SearchIndex
+from index.storage.locking import locked
+from index.storage.manifest import read_manifest
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 

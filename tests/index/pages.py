@@ -11,11 +11,11 @@ from index.building.inversion import Inversion
 from index.page import Page
 from index.port import Query
 from index.segments.generation import Part
-from index.segments.merging import merge
+from index.segments.merge import merge
 from index.segments.segment import Segment
 from index.segments.tables import Tables
-from workspace.document import Document
-from workspace.taxonomy import BUILT_IN, Taxonomy
+from workspace.config.taxonomy import BUILT_IN, Taxonomy
+from workspace.document.document import Document
 
 WORDS = ("alpha", "beta", "gamma", "delta", "omega", "RateLimitError", "snake_case", "the")
 PATHS = ("a.md", "b.md", "docs/a.md", "docs/b.md", "docs/deep/a.md", "docs-b.md", "docs0.md", "é/[x].md")

@@ -28,9 +28,9 @@ from index.port import (
     Source,
     State,
 )
-from index.ranking import formula
+from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
-from workspace.document import Section
+from workspace.document.document import Section
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
     They were if the first `depth` of the list were found among the 500 candidates that may be asked about.
     """
     number = len(entries)
-    average = formula.average(sum(entry.length for entry in entries), number)
+    average = bm25.average(sum(entry.length for entry in entries), number)
     df = Counter(term for entry in entries for term in entry.terms)
     required = {term for phrase in query.phrases for term in required_terms(phrase)}
 
     def score(entry: Entry) -> float:
         points = sum(
-            formula.weight(count, df[term], number) * formula.impact(entry.terms[term], entry.length, average)
+            bm25.weight(count, df[term], number) * bm25.impact(entry.terms[term], entry.length, average)
             for term, count in query.terms.items()
             if term in entry.terms
         )

@@ -26,7 +26,7 @@ from index.analysis.words import normalised
 from index.page import Page
 from index.query import parse
 from tests.loops import loop_over
-from workspace.document import Document
+from workspace.document.document import Document
 
 JOINTS = [".", ". ", ".\n", "::", ":", "/", "'", "-", "--", "++", "#", "@", "_", "\u2019", "\0", "\u00ad"]
 WORDS = ["std", "Foo", "HTTPServer2", "the", "café", "使用", "ไทย", "हिन्दी", "שָׁלוֹם", "ﬁ", "\u0301", "C"]

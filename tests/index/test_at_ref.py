@@ -10,21 +10,19 @@ from random import Random
 
 import pytest
 
-from index import difference, overlays
+from index import difference, overlaying, overlays
+from index.artifacts.artifact import open_artifact
 from index.artifacts.frozen import FrozenIndex
-from index.artifacts.opening import open_artifact
-from index.building import overlaying
 from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
 from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
 from tests.index.lists import move
 from tests.repositories import Repo, signature
-from workspace import trees
-from workspace.config import InvalidConfig
+from workspace.config.config import InvalidConfig
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
-from workspace.refs import RefNotFound
+from workspace.git import GitStore, trees
+from workspace.revisions import RefNotFound
 from workspace.workspace import Workspace
 
 Open = Callable[[], SearchIndex]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from index.integrity import IndexDamaged
-from index.location import Location, make_private
-from index.metadata import read_metadata
 from index.segments.store import Store
 from index.service import SearchIndex
+from index.storage.location import Location, make_private
+from index.storage.manifest import IndexDamaged
+from index.storage.metadata import read_metadata
 from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo

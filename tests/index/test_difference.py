@@ -11,7 +11,7 @@ from index.difference import Difference, difference
 from index.service import SearchIndex
 from tests.repositories import Repo
 from workspace.git import GitReader
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 DECLARED = "[taxonomy.language]\n[taxonomy.scope]\n"

@@ -11,7 +11,7 @@ import pytest
 from index.page import Unreadable
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse
-from index.ranking.lists import MOST_VERIFIED
+from index.ranking.results import MOST_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.pages import PATHS, page, random_page, random_query
 from tests.index.plain import entries_of

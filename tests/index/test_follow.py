@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from index.integrity import IndexDamaged
-from index.keys import user_key
-from index.location import index_name
-from index.locking import locked
 from index.segments.store import Store
 from index.service import SearchIndex
+from index.storage.keys import user_key
+from index.storage.location import index_name
+from index.storage.locking import locked
+from index.storage.manifest import IndexDamaged
 from tests.index.harm import put
 from tests.index.lists import built, home
 from tests.loops import loop_over
@@ -289,7 +289,7 @@ def test_without_any_folder_the_index_lives_in_memory(repo: Repo, tmp_path: Path
 def test_a_busy_index_serves_the_old_commit_and_says_so(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
     old = index.follow()
     with locked(home(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})

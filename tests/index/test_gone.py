@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from index.location import candidates
 from index.service import SearchIndex
+from index.storage.location import candidates
 from tests.repositories import Repo
-from workspace.presence import BranchNotFound, RepositoryGone
+from workspace.branch import BranchNotFound, RepositoryGone
 from workspace.workspace import Workspace
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from index import answering
-from index.home import Home
+from index import search
 from index.live import LiveIndex
-from index.metadata import Metadata
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.telling import Telling
+from index.storage.home import Home
+from index.storage.metadata import Metadata
+from index.storage.metadata_file import Telling
 from tests.repositories import Repo
 
 Open = Callable[[], SearchIndex]
@@ -100,7 +100,7 @@ def test_an_index_that_is_gone_since_it_was_followed_is_made_again(
         shutil.rmtree(location.folder)
         assert engine_of(index).state() is None
 
-    owner, name = (LiveIndex, "search") if path is None else (answering, "_explained")
+    owner, name = (LiveIndex, "search") if path is None else (search, "_explained")
     before(monkeypatch, owner, name, act)
     page = index.search("errors", path=path)
     assert (bool(page.hits), page.commit) == (path is None, repo.head())

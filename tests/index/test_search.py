@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from index.cursors import InvalidCursor, StaleCursor, seal, search_digest, write_cursor
 from index.filters import UnknownFilter, UnknownFilterValue
-from index.keys import user_key
-from index.location import SCHEMA
 from index.query import EmptyQuery
 from index.service import SearchIndex, SearchPage
+from index.storage.keys import user_key
+from index.storage.location import SCHEMA
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.repositories import Repo

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from index import files
 from index.cursors import StaleCursor
-from index.locking import IndexBusy, is_locked, locked
-from index.metadata import read_metadata
 from index.segments.store import Store
 from index.service import SearchIndex
+from index.storage import files
+from index.storage.locking import IndexBusy, is_locked, locked
+from index.storage.metadata import read_metadata
 from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
 from tests.repositories import Repo
@@ -82,7 +82,7 @@ def test_a_reader_keeps_answering_while_another_writes_and_rebuilds(open_index: 
 def test_without_the_lock_the_old_index_answers_and_says_that_it_is_stale(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
     old = open_index().follow()
     with locked(home(repo) / "lock", 0):
         assert is_locked(home(repo) / "lock")
@@ -100,7 +100,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever cannot trust the old one waits, and is told so; the error comes only after long patience."""
-    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
     open_index().follow()
     for file in built(repo).glob("*.flat"):
         put(file, file.read_bytes()[:-1])
@@ -128,7 +128,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
 
     for file in built(repo).glob("*.flat"):
         put(file, b"")
-    monkeypatch.setattr("index.turns.FIRST_PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.FIRST_PATIENCE", 0.05)
     with locked(home(repo) / "lock", 0), pytest.raises(IndexBusy):
         open_index().search("jitter")
 
@@ -136,7 +136,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
 def test_threads_are_answered_while_one_of_them_indexes(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
     old = index.follow()
     repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
     reached, go_on = threading.Event(), threading.Event()
@@ -246,7 +246,7 @@ def test_metadata_of_two_writers_is_never_mixed(
         if file.name == "metadata.sum":
             seen.append(read_metadata(home(repo) / "metadata.json"))
 
-    monkeypatch.setattr("index.metadata.write_atomically", paused)
+    monkeypatch.setattr("index.storage.metadata.write_atomically", paused)
     first = threading.Thread(target=slow.close)
     first.start()
     assert reached.wait(60)
@@ -333,7 +333,7 @@ def test_a_place_that_refused_is_tried_again_later(
     assert len(index.search("quagga").hits) == 1
     assert index.status().folder == elsewhere
 
-    monkeypatch.setattr("index.home.REFUSED_FOR", 0.0)
+    monkeypatch.setattr("index.storage.home.REFUSED_FOR", 0.0)
     other = SearchIndex(Workspace.open(repo.path))
     (own / "lock").mkdir()
     assert len(other.search("quagga").hits) == 1

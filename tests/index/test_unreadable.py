@@ -11,7 +11,7 @@ from index.cursors import StaleCursor
 from index.service import SearchIndex
 from tests.index.lists import is_true
 from tests.repositories import Repo
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 Open = Callable[[], SearchIndex]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from docyard.protocol.server import run_stdio
+from docyard.mcp_server.server import run_stdio
 
 
 class FaultyToolbox:

@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.server import ROOT, surroundings
 from tests.repositories import Repo, normal
 from tools.prompts import FAMILY as PROMPTS
-from tools.resources.listing import TEMPLATES
+from tools.resources.list import TEMPLATES
 from tools.toolsets import TOOLSETS, all_tools
 
 pytestmark = pytest.mark.inspector

@@ -11,7 +11,7 @@ from templates import builtin_types
 from tests.soak.model import Page, Pages
 from workspace import edits
 from workspace.edits import Operation
-from workspace.plan import Mode
+from workspace.writing.plan import Mode
 
 FILES = {
     "page-one.md": "# Page one\n\nOne.\n\n## Alpha\n\n- [ ] First\n- [x] Second\n\n## Beta {#beta}\n\nText.\n"

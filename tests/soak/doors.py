@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from templates import builtin_types
 from tests.acceptance.server import Server, serving
-from workspace.addresses import resolve_section
+from workspace.document.addresses import resolve_section
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -23,9 +23,9 @@ from workspace.edits import (
     UpdateContent,
 )
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode
-from workspace.requests import Request
 from workspace.workspace import Workspace
+from workspace.writing.idempotency import Request
+from workspace.writing.plan import Mode
 
 # What a writer may be answered when others are in its way; it tries again.
 REFUSALS = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})

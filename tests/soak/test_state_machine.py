@@ -28,10 +28,10 @@ from tests.soak import inspection, model
 from tests.soak.batches import FILES, TITLES, Work, aimed, batches, modes, works
 from tests.soak.crash import End, fork_and_kill
 from workspace.edits import Operation
-from workspace.plan import Mode, Status
 from workspace.publishing import WorktreeConflict
 from workspace.workspace import Workspace
-from workspace.writing import Written
+from workspace.writing.plan import Mode, Status
+from workspace.writing.write import Written
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tests.soak import inspection
 from tests.soak.doors import Refused, open_door
 from tests.soak.ledger import MARK, Answered, Asked, Call, Ledger
 from tests.soak.processes import CONTEXT, running, wait
-from workspace.document import Document
+from workspace.document.document import Document
 
 FILE = "page.md"
 PAGE = (

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from index.keys import user_key
 from index.service import SearchIndex
+from index.storage.keys import user_key
 from tests.repositories import Repo, normal
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
-from workspace.sight import Sight
 from workspace.workspace import Workspace
+from workspace.writing.sight import Sight
 
 API = """---
 type: api_spec

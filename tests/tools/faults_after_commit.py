@@ -11,12 +11,12 @@ from types import CodeType, FrameType
 from typing import Any
 
 import workspace
-from workspace.after_commit import has_committed
+from workspace.publishing.after_commit import has_committed
 
 _ROOT = Path(workspace.__file__).parents[1]
 _PACKAGES = tuple(str(_ROOT / name) for name in ("docyard", "tools", "index", "workspace"))
 # The rule itself, and what frees a lock: a fault there is a crash, which tests/faults shows.
-_SPARED = ("workspace/after_commit.py", "tools/after_commit.py", "workspace/publishing/locks.py")
+_SPARED = ("workspace/publishing/after_commit.py", "tools/after_commit.py", "workspace/publishing/locks.py")
 _SPARED_NAMES = ("__exit__", "__enter__", "_release", "release", "_unlock_worktree", "locked", "exclusive")
 
 FAULTS: tuple[Callable[[], Exception], ...] = (

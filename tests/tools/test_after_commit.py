@@ -14,12 +14,12 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.faults_after_commit import FAULTS, fault_at, steps_recorded
 from tests.tools.proposals.conftest import FILES
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
-from workspace.sight import Sight
 from workspace.workspace import Workspace
-from workspace.writing import Written
+from workspace.writing.sight import Sight
+from workspace.writing.write import Written
 
 _SAMPLE = 9  # steps of each call that the quick tests strike at
 

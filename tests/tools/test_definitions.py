@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from index.metadata import MAX_KEYS, MAX_VALUES, Facet, Metadata
 from index.service import SearchIndex
+from index.storage.metadata import MAX_KEYS, MAX_VALUES, Facet, Metadata
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tools.registry import Toolbox

@@ -14,7 +14,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tools.arguments import InvalidArguments
-from tools.documents import operations
+from tools.documents import edit_operations
 from tools.registry import Toolbox
 from workspace.edits import EDIT_OPERATIONS
 
@@ -44,10 +44,10 @@ MEANT = [
 def test_fields_decide_for_an_operation(fields: dict[str, object], names: list[str]) -> None:
     item = {"file": "api.md", **fields}
     if len(names) == 1:
-        assert operations.meant(item) == names[0]
+        assert edit_operations.meant(item) == names[0]
         return
     with pytest.raises(InvalidArguments) as caught:
-        operations.meant(item)
+        edit_operations.meant(item)
     assert caught.value.message == f"this could be {' or '.join(names)}"
 
 
@@ -68,17 +68,17 @@ def declared(operation: Any) -> list[tuple[str, str]]:
 
 
 def test_what_a_client_is_told_is_what_the_classes_declare() -> None:
-    told = [(name, list(specified.items())) for name, specified in operations.SPECIFICATIONS.items()]
+    told = [(name, list(specified.items())) for name, specified in edit_operations.SPECIFICATIONS.items()]
     assert told == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
 
 
 @loop_over("slug", ["tasks", "tasks[0]"])
 def test_a_name_alone_removes_and_moves_nothing(slug: str) -> None:
     with pytest.raises(InvalidArguments, match="'operation' is missing"):
-        operations.meant({"file": "api.md", "slug": slug})
+        edit_operations.meant({"file": "api.md", "slug": slug})
 
 
-@pytest.mark.parametrize("name", list(operations.SPECIFICATIONS))
+@pytest.mark.parametrize("name", list(edit_operations.SPECIFICATIONS))
 def test_the_example_of_an_operation_has_what_it_needs(ask: Ask, repo: Repo, name: str) -> None:
     repo.commit({"api.md": "# API\n\nv1\n\n## Endpoints\n\nText.\n\n## Errors\n\n## Tasks\n\n- [ ] One\n"})
     ask("view_document", operations=[{"file": "api.md", "slug": slug} for slug in ("endpoints", "tasks")])

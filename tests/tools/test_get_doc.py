@@ -10,7 +10,7 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of, next_call
 from tools.registry import Toolbox
-from workspace.config import Limits
+from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
 

@@ -15,7 +15,7 @@ from index.service import SearchIndex
 from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.schema import input_schema
 from tools.tool import Tool

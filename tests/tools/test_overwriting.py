@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
 from tools.registry import Toolbox
-from workspace.config import Limits
+from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 
 pytestmark = pytest.mark.smoke

@@ -11,7 +11,7 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of, next_call
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from index.locking import locked
 from index.service import SearchPage
+from index.storage.locking import locked
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tools.answers import Data
+from tools.errors import Data
 from tools.registry import Toolbox
 from tools.reservations import reservations
 
@@ -31,7 +31,7 @@ def lock_of(repo: Repo) -> Path:
 def test_an_answer_behind_the_branch_is_stale_and_names_its_commit(
     toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
     old = repo.head()
     fresh = toolbox.call(tool, ALL, client="tests").data
     assert "stale" not in fresh
@@ -63,7 +63,7 @@ def test_documents_that_were_left_out_are_named(toolbox: Toolbox, repo: Repo, to
 def test_a_write_that_cannot_be_found_yet_says_so(
     toolbox: Toolbox, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.turns.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
     toolbox.call("search_docs", {"query": "search"}, client="tests")
     with locked(lock_of(repo), 0):
         data = toolbox.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data

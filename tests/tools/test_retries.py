@@ -12,11 +12,11 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
-from workspace.requests import MAX_RESULT
 from workspace.workspace import Workspace
+from workspace.writing.idempotency import MAX_RESULT
 
 pytestmark = pytest.mark.smoke
 

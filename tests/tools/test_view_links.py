@@ -103,7 +103,7 @@ def test_where_nobody_knows_yet_who_links_there_the_answer_says_so(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.links._PATIENCE", 0.0)
-    monkeypatch.setattr("index.links.graph.LinkGraph.follow", lambda *_, **__: None)
+    monkeypatch.setattr("index.link_graph.graph.LinkGraph.follow", lambda *_, **__: None)
     data = ask("view_document", file="api.md").data
     assert "backlinks" not in data["links"]
     assert any("still being looked for" in hint for hint in data["hints"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from workspace.anchors import AnchorForm
-from workspace.document import Document
+from workspace.document.document import Document
+from workspace.document.splices import Style
 from workspace.edits import DocumentOperation
-from workspace.edits.edit import Style
+from workspace.markdown.anchors import AnchorForm
 
 FILE = "doc.md"
 STYLE = Style(AnchorForm.BRACES, "2000-01-02")

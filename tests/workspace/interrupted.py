@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from workspace.edits.edit import Style
+from workspace.document.splices import Style
 from workspace.edits.operation import Operation, Outcome
-from workspace.overlay import Overlay
+from workspace.snapshot.overlay import Overlay
 
 
 class Interrupted(Operation):

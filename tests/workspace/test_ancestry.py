@@ -20,7 +20,7 @@ from workspace.git.ancestry import (
     parse_node,
     route_of,
 )
-from workspace.objects import FILE_MODE, TREE_MODE, commit_bytes, parse_tree, tree_bytes
+from workspace.git.objects import FILE_MODE, TREE_MODE, commit_bytes, parse_tree, tree_bytes
 
 IDS = st.binary(min_size=20, max_size=20).map(bytes.hex)
 NAMES = st.text(st.sampled_from("ab 1064.\u00e9"), min_size=1, max_size=12).filter(

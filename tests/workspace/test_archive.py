@@ -12,9 +12,9 @@ from tests.repositories import FILES, Repo, normal
 from workspace.archive import Archive
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitReader
-from workspace.git.packed import PackedReader
-from workspace.refs import RefNotFound
-from workspace.snapshot import DocumentNotFound, Snapshot
+from workspace.git.pack_reader import PackedReader
+from workspace.revisions import RefNotFound
+from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
 
 

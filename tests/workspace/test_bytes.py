@@ -13,8 +13,8 @@ from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import ODD, STYLE, documents, revised
-from workspace.addresses import PREAMBLE, AmbiguousAddress, resolve_section, split_address
-from workspace.document import Document, Section
+from workspace.document.addresses import PREAMBLE, AmbiguousAddress, resolve_section, split_address
+from workspace.document.document import Document, Section
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -29,8 +29,8 @@ from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Operation
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
-from workspace.overlay import Overlay
-from workspace.snapshot import Snapshot
+from workspace.snapshot.overlay import Overlay
+from workspace.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.smoke
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.git import comparing
-from workspace.git.comparing import TreeComparison
-from workspace.objects import FILE_MODE, TREE_MODE, Entry, object_id, parse_tree, tree_bytes
+from workspace.git import tree_comparison
+from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, object_id, parse_tree, tree_bytes
+from workspace.git.tree_comparison import TreeComparison
 
 NAMES = st.text(st.sampled_from("ab.é\n"), min_size=1, max_size=3).filter(
     lambda name: name not in {".", ".."}
@@ -42,7 +42,7 @@ def test_it_says_what_reading_both_says(trees: list[bytes]) -> None:
 
 
 def test_a_tree_is_read_once_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "KEPT", 25)
+    monkeypatch.setattr(tree_comparison, "KEPT", 25)
     known = {
         str(number): tree_bytes([Entry(f"{number}-{name}", "1" * 40, FILE_MODE) for name in range(10)])
         for number in range(4)

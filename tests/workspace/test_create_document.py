@@ -8,12 +8,12 @@ from templates import builtin_types, parse_type
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
-from workspace.document import Document
+from workspace.document.document import Document
 from workspace.edits import CreateDocument
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
-from workspace.overlay import Overlay
-from workspace.snapshot import Snapshot
+from workspace.snapshot.overlay import Overlay
+from workspace.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.smoke
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
-from workspace.anchors import AnchorForm
-from workspace.document import Document
+from workspace.document.document import Document
+from workspace.document.splices import Style
 from workspace.edits import (
     EDIT_OPERATIONS,
     CompleteTask,
@@ -19,8 +19,8 @@ from workspace.edits import (
     ReopenTask,
     TagDocument,
 )
-from workspace.edits.edit import Style
 from workspace.errors import WorkspaceError
+from workspace.markdown.anchors import AnchorForm
 
 pytestmark = pytest.mark.smoke
 

@@ -12,13 +12,13 @@ from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, linked, normal, unborn
 from tests.workspace.interrupted import Interrupted
+from workspace.branch import BranchNotFound, RepositoryGone
 from workspace.edits import AppendContent, CreateDocument
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode
-from workspace.presence import BranchNotFound, RepositoryGone
 from workspace.workspace import Workspace
-from workspace.writing import Written
+from workspace.writing.plan import Mode
+from workspace.writing.write import Written
 
 pytestmark = pytest.mark.smoke
 

@@ -18,16 +18,16 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader, GitStore, packing
+from workspace.git import GitReader, GitStore, packs
 from workspace.git.housekeeping import keep_objects, running_gc
 from workspace.git.loose import is_loose, loose_file, loose_path, pack_loose, unpack_loose, write_loose
-from workspace.plan import Mode
 from workspace.publishing import Batch, mend_pruned, publish, recover, refs
 from workspace.publishing.batch_objects import MAX_COPIES, RECENT, copied_objects
 from workspace.publishing.checkout import Checkout
 from workspace.publishing.journal import Journal
 from workspace.publishing.prepared import Prepared
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 WHO = repositories.signature()
 REMOVING = """
@@ -427,7 +427,7 @@ def test_keep_file_that_a_full_disk_cuts_off_is_not_left_behind(
 ) -> None:
     folder = git_dir(repo) / "objects" / "pack"
     before = sorted(folder.iterdir())
-    write = packing._write
+    write = packs._write
 
     def fail(file: Path, data: bytes, durable: bool) -> None:
         if ".keep" in file.name:
@@ -435,7 +435,7 @@ def test_keep_file_that_a_full_disk_cuts_off_is_not_left_behind(
             raise OSError(errno.ENOSPC, "disk full")
         write(file, data, durable)
 
-    monkeypatch.setattr(packing, "_write", fail)
+    monkeypatch.setattr(packs, "_write", fail)
     with pytest.raises(OSError, match="disk full"):
         keep_objects(git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
     assert sorted(folder.iterdir()) == before

@@ -14,7 +14,7 @@ from tests import repositories
 from tests.examples import examples
 from tests.repositories import Repo
 from workspace.git import IndexFile, PathTaken
-from workspace.objects import EXECUTABLE_MODE, FILE_MODE
+from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE
 
 LONG = "c" * 200
 FOLDERS = ["", "a/", "a/bb/", f"a/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/", "a.b/", "z/y/x/w/"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workspace.anchors import AnchorForm
-from workspace.document import Document
+from workspace.document.document import Document
+from workspace.document.splices import Edit, Splice, StructureChanged, Style, apply_edit
 from workspace.edits import (
     AddSection,
     AppendContent,
@@ -14,7 +14,7 @@ from workspace.edits import (
     RenameSection,
     UpdateContent,
 )
-from workspace.edits.edit import Edit, Splice, StructureChanged, Style, apply_edit
+from workspace.markdown.anchors import AnchorForm
 
 STYLE = Style(AnchorForm.BRACES, "2000-01-01")
 

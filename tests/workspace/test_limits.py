@@ -7,15 +7,16 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
-from workspace import config, frontmatter, markdown
-from workspace.config import LimitExceeded
-from workspace.document import Document
+from workspace import frontmatter, markdown
+from workspace.config import config
+from workspace.config.config import LimitExceeded
+from workspace.document.document import Document
 from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
 from workspace.edits.operation import Operation
 from workspace.git import GitReader
 from workspace.markdown import bounds
-from workspace.plan import Mode, plan
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
+from workspace.writing.plan import Mode, plan
 
 pytestmark = pytest.mark.smoke
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.document import Document
+from workspace.document.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
 from workspace.frontmatter import (

@@ -15,11 +15,11 @@ from workspace.edits import AppendContent, MoveDocument, Operation, UpdateConten
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.paths import InvalidPath
-from workspace.plan import Mode, Plan, Status, plan
-from workspace.proof import Proof
-from workspace.sight import Sight, digest
-from workspace.snapshot import DocumentNotFound, Snapshot
+from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode, Plan, Status, plan
+from workspace.writing.read_before_write import Proof
+from workspace.writing.sight import Sight, digest
 
 pytestmark = pytest.mark.smoke
 

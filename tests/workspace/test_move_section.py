@@ -17,20 +17,20 @@ from tests.repositories import Repo
 from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import STYLE, files_of, planned
-from workspace.anchors import AnchorForm
-from workspace.document import Document, Section
+from workspace.config.tables import LinkRules
+from workspace.document.document import Document, Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
-from workspace.edits.moving.relocation import Relocated, is_in_place, relocate
-from workspace.edits.moving.section_place import InvalidMove, Place, find_place
+from workspace.edits.section_place import InvalidMove, Place, find_place
+from workspace.edits.transplant import Relocated, is_in_place, relocate
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.links.link import LinkKind
-from workspace.links.reading import links_of
-from workspace.links.rules import LinkRules
-from workspace.plan import Mode, Status, plan
-from workspace.proof import Proof
-from workspace.snapshot import Snapshot
+from workspace.links.reader import links_of
+from workspace.markdown.anchors import AnchorForm
+from workspace.snapshot.snapshot import Snapshot
+from workspace.writing.plan import Mode, Status, plan
+from workspace.writing.read_before_write import Proof
 
 pytestmark = pytest.mark.smoke
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.repositories import unborn
-from workspace.git import packing
-from workspace.git.packing import ObjectChanged, Packed, packed_ids, write_pack
-from workspace.objects import FILE_MODE, Entry, object_id, tree_bytes
+from workspace.git import packs
+from workspace.git.objects import FILE_MODE, Entry, object_id, tree_bytes
+from workspace.git.packs import ObjectChanged, Packed, packed_ids, write_pack
 
 
 def blob(data: bytes) -> Packed:
@@ -48,8 +48,8 @@ def test_every_object_is_read_back(tmp_path_factory: pytest.TempPathFactory, con
 
 
 def test_an_offset_beyond_two_gigabytes_stands_in_its_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = {bytes([byte] * 20): packing._Place(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))}
-    written = packing._index(places, bytes(20))
+    places = {bytes([byte] * 20): packs._Place(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))}
+    written = packs._index(places, bytes(20))
     assert (3 << 31).to_bytes(8, "big") + bytes(20) == written[-48:-20]
     assert (1 << 31).to_bytes(4, "big") == written[-52:-48]
 

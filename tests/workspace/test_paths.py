@@ -19,11 +19,11 @@ from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
-from workspace.overlay import Overlay, PathExists
 from workspace.paths import InvalidPath, check_new_path, check_path, twin_key
-from workspace.plan import Mode, Status
-from workspace.snapshot import NotADocument, Snapshot
+from workspace.snapshot.overlay import Overlay, PathExists
+from workspace.snapshot.snapshot import NotADocument, Snapshot
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode, Status
 
 GOOD = [
     "a.md", "a/b/c.md", "C#.md", ".docyard/templates/x.md", ".github/x.md", "größe/文.md", "a b.md",

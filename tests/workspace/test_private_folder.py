@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.checkup.surroundings import check_surroundings
+from docyard.doctor.environment import check_surroundings
 from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
@@ -24,11 +24,11 @@ from tools.registry import Toolbox
 from workspace.git import GitStore
 from workspace.git.private_folder import make_private_folder, open_lock
 from workspace.git.sharing import shares_with_group
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.publishing import Batch, publish
 from workspace.publishing.leftovers import leftovers
 from workspace.publishing.locks import LOCK, AnotherWriter, docyard_lock
-from workspace.remotes import turn as sync_lock
+from workspace.sync import turn as sync_lock
 from workspace.workspace import Workspace
 
 README = "README.md"

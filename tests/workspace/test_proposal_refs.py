@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
-from tests.workspace.reviewing.scene import Scene
 from workspace.proposal_refs import NoProposedCommit
-from workspace.proposals.words import Closed
-from workspace.refs import RefNotFound, find_ref, ref_names
+from workspace.proposals.events import Closed
+from workspace.revisions import RefNotFound, find_ref, ref_names
 
 ID = "k0000001"
 

@@ -10,10 +10,12 @@ from tests.loops import loop_over
 from tests.published import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
-from tests.workspace.fixing.mending import fixers
+from tests.workspace.validation.fixes.mending import fixers
 from workspace import markdown
-from workspace.addresses import resolve_section, sections_named
-from workspace.document import Document
+from workspace.config.tables import Dialect
+from workspace.document.addresses import resolve_section, sections_named
+from workspace.document.document import Document
+from workspace.document.slugs import heading_slug
 from workspace.edits import (
     AppendContent,
     MoveSection,
@@ -24,17 +26,15 @@ from workspace.edits import (
     RestoreSection,
     UpdateContent,
 )
-from workspace.fixing.fixing import fixed
-from workspace.fixing.kept import kept
 from workspace.git import GitReader
-from workspace.links.names import find_place, names_of
-from workspace.links.rules import Dialect
-from workspace.merging.documents import merge_documents
-from workspace.plan import Mode, plan
-from workspace.slugs import heading_slug
-from workspace.snapshot import Snapshot
+from workspace.links.fragments import find_place, names_of
+from workspace.merge.documents import merge_documents
+from workspace.snapshot.snapshot import Snapshot
+from workspace.validation.fixes.fix import fixed
+from workspace.validation.fixes.kept import kept
 from workspace.workspace import Workspace
-from workspace.writing import Written
+from workspace.writing.plan import Mode, plan
+from workspace.writing.write import Written
 
 DOCUMENTS = [Document.parse(text_of(number).encode(), path_of(number)) for number in range(COUNT)]
 
@@ -159,9 +159,9 @@ def test_move_to_where_the_id_is_taken_renames_the_id_alone() -> None:
         "b.md": text_of(0),
     }
     source, target = (Document.parse(text.encode(), path) for path, text in files.items())
-    from workspace.edits.moving.relocation import relocate
-    from workspace.edits.moving.section_place import find_place as find_section_place
-    from workspace.links.rules import LinkRules
+    from workspace.config.tables import LinkRules
+    from workspace.edits.section_place import find_place as find_section_place
+    from workspace.edits.transplant import relocate
 
     for slug, line in (
         ("options", "## X\n{: .wide #options-1 }"),

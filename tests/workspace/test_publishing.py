@@ -15,6 +15,7 @@ from tests import meanwhile, repositories
 from tests.loops import loop_over
 from tests.repositories import FILES, Repo
 from workspace.git import GitReader, GitStore
+from workspace.git.trees import PathBlocked, walk
 from workspace.paths import InvalidPath
 from workspace.publishing import (
     Batch,
@@ -33,7 +34,6 @@ from workspace.publishing import (
     publish,
     refs,
 )
-from workspace.trees import PathBlocked, walk
 
 WHO = repositories.signature()
 NEW = b"# Changed\n"

@@ -18,9 +18,9 @@ from tests import repositories
 from tests.repositories import Repo, all_but_objects
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument
 from workspace.errors import WorkspaceError
-from workspace.plan import Mode, Status
-from workspace.snapshot import DocumentNotFound
+from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode, Status
 
 FILES = {
     "README.md": "# Example\n\nText.\n",

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.document import Document
+from workspace.document.document import Document
+from workspace.document.splices import StructureChanged
 from workspace.edits import ReplaceText
 from workspace.edits.content import InvalidContent
-from workspace.edits.edit import StructureChanged
 from workspace.edits.replace_text import MatchCount
 
 pytestmark = pytest.mark.smoke

@@ -11,10 +11,10 @@ from tests.repositories import Repo, bare, normal
 from tests.workspace.interrupted import Interrupted
 from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
 from workspace.edits.operation import Operation
-from workspace.plan import Mode
-from workspace.sight import Sight, digest
 from workspace.workspace import Workspace
-from workspace.writing import Written
+from workspace.writing.plan import Mode
+from workspace.writing.sight import Sight, digest
+from workspace.writing.write import Written
 
 pytestmark = pytest.mark.smoke
 

@@ -12,9 +12,9 @@ from tests.repositories import Repo, normal, unborn
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.interrupted import Interrupted
 from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
-from workspace.plan import Mode, Step
-from workspace.sight import Sight, digest
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode, Step
+from workspace.writing.sight import Sight, digest
 
 pytestmark = pytest.mark.smoke
 

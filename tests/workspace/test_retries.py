@@ -13,16 +13,16 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
+from workspace.document.splices import Style
 from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
-from workspace.edits.edit import Style
 from workspace.edits.operation import Operation, Outcome
 from workspace.git import GitStore
-from workspace.overlay import Overlay
-from workspace.plan import Mode, Plan, Status
-from workspace.requests import KEPT, KeyReused, Request, digest_of
-from workspace.types import document_type
+from workspace.snapshot.document_types import document_type
+from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing import Written
+from workspace.writing.idempotency import KEPT, KeyReused, Request, digest_of
+from workspace.writing.plan import Mode, Plan, Status
+from workspace.writing.write import Written
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
 TASK = AddTask(file="tasks.md", slug="tasks", title="Once")

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.carry import Conflict
-from workspace.document import Document
+from workspace.diff.section_mapping import Conflict
+from workspace.document.document import Document
+from workspace.document.splices import StructureChanged
 from workspace.edits import RewriteText
 from workspace.edits.content import InvalidContent, strip_blank_lines
-from workspace.edits.edit import StructureChanged
 from workspace.edits.rewrite_text import editable_text
 
 pytestmark = pytest.mark.smoke

@@ -19,8 +19,8 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.shapes import FILES, SERVED, Shape, another_file_system, configured, plain
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
-from workspace.plan import Mode
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.addresses import InvalidAddress, resolve_task, task_address
-from workspace.document import Document, Task
+from workspace.document.addresses import InvalidAddress, resolve_task, task_address
+from workspace.document.document import Document, Task
+from workspace.document.splices import StructureChanged
 from workspace.edits import AddTask, MoveTask, RemoveTask, UpdateTask
-from workspace.edits.edit import StructureChanged
 from workspace.errors import WorkspaceError
-from workspace.lines import BOM
+from workspace.markdown.lines import BOM
 
 pytestmark = pytest.mark.smoke
 

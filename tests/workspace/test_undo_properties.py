@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.examples import examples
 from tests.repositories import normal
-from workspace import trees
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -32,8 +31,9 @@ from workspace.edits import (
     Undo,
     UpdateContent,
 )
-from workspace.plan import Mode
+from workspace.git import trees
 from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
 
 A, B, C = "a.md", "notes/b.md", "c.md"
 FILES = {

@@ -12,7 +12,9 @@ import pytest
 from templates import builtin_types
 from tests import repositories
 from tests.repositories import Repo
-from workspace.config import InvalidConfig
+from workspace.branch import BranchNotFound
+from workspace.config.config import InvalidConfig
+from workspace.document.splices import Style
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -22,16 +24,14 @@ from workspace.edits import (
     RemoveDocument,
     UpdateContent,
 )
-from workspace.edits.edit import Style
 from workspace.edits.operation import Operation, Outcome, Taken
 from workspace.errors import WorkspaceError
 from workspace.git import ReadOnly
-from workspace.overlay import Overlay
-from workspace.plan import Mode, Status
-from workspace.presence import BranchNotFound
 from workspace.publishing import locks
+from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing import DetachedHead, SigningRequired, Written
+from workspace.writing.plan import Mode, Status
+from workspace.writing.write import DetachedHead, SigningRequired, Written
 
 pytestmark = pytest.mark.smoke
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, NextStep, call
 from tools.arguments import InvalidArguments, asked_of, read
+from tools.errors import Answer, NextStep, call
 from tools.tool import Tool
-from tools.writing import WriteFields, Writer, arguments_of
-from workspace.section_text import whole_text
+from tools.writer import WriteFields, Writer, arguments_of
+from workspace.document.section_text import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tools.tool import Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
-    from workspace.plan import Step
-    from workspace.snapshot import Snapshot
-    from workspace.writing import Written
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.writing.plan import Step
+    from workspace.writing.write import Written
 
 _PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
 
@@ -49,7 +49,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """An example whose path is free: the title takes a number where its file is there already."""
-    from workspace.slugs import file_slug
+    from workspace.document.slugs import file_slug
 
     folder = example.get("folder") or snapshot.config.root
     title, number = example["title"], 1
@@ -70,7 +70,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 def _discovery(context: Context) -> Answer:
     from templates import DocumentType
-    from workspace.types import document_types
+    from workspace.snapshot.document_types import document_types
 
     snapshot = context.snapshot()
     types = document_types(snapshot)
@@ -90,7 +90,7 @@ def _discovery(context: Context) -> Answer:
 
 
 def _instructions(context: Context, name: str) -> Answer:
-    from workspace.types import document_type
+    from workspace.snapshot.document_types import document_type
 
     snapshot = context.snapshot()
     found = document_type(snapshot, name)
@@ -110,7 +110,7 @@ def _instructions(context: Context, name: str) -> Answer:
 
 def _build(context: Context, item: Given) -> Operation:
     from workspace.edits import CreateDocument
-    from workspace.types import document_type
+    from workspace.snapshot.document_types import document_type
 
     asked = read(CreateDocumentArguments, item)
     if asked.doc_type is None:

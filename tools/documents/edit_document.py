@@ -6,31 +6,32 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.answers import Answer, NextStep, call
 from tools.arguments import asked_of, read
-from tools.documents import operations
+from tools.documents import edit_operations
 from tools.documents.placeholders import PLACEHOLDERS, completed, with_words
+from tools.errors import Answer, NextStep, call
 from tools.targets import target
-from tools.tasks.task_fields import progress_after
+from tools.task_progress import progress_after
 from tools.tool import Tool
-from tools.writing import WriteFields, Writer, arguments_of
-from workspace.section_text import whole_text
+from tools.writer import WriteFields, Writer, arguments_of
+from workspace.document.section_text import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.answers import Data
     from tools.context import Context
+    from tools.errors import Data
     from tools.tool import Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
-    from workspace.plan import Step
-    from workspace.snapshot import Snapshot
-    from workspace.writing import Written
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.writing.plan import Step
+    from workspace.writing.write import Written
 
 _DESCRIPTIONS = {
     "operation": "; ".join(
-        f"{name}: {operations.in_brief(name).removeprefix('file, ')}" for name in operations.SPECIFICATIONS
+        f"{name}: {edit_operations.in_brief(name).removeprefix('file, ')}"
+        for name in edit_operations.SPECIFICATIONS
     ),
     "file": "Path",
     "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
@@ -59,27 +60,27 @@ EditDocumentArguments = create_model(
         "Any",
         {
             name: _described(name, kind)
-            for name, kind in {"operation": str | None, **operations.all_fields()}.items()
+            for name, kind in {"operation": str | None, **edit_operations.all_fields()}.items()
         },
     ),
 )
 
 
 def _usage(given: Given) -> Mapping[str, object]:
-    operation = operations.likely(given)
+    operation = edit_operations.likely(given)
     if operation is not None:
-        return {"operation": operation, **operations.SPECIFICATIONS[operation]}
+        return {"operation": operation, **edit_operations.SPECIFICATIONS[operation]}
     return {
         "discovery": "Call with {} to list operations and their fields",
         "single": "Call with {operation, file, ...fields}",
         "batch": "Call with {operations: [{operation, file, ...fields}, ...]}",
-        "operations": {name: operations.in_brief(name) for name in operations.SPECIFICATIONS},
+        "operations": {name: edit_operations.in_brief(name) for name in edit_operations.SPECIFICATIONS},
     }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    operation = operations.likely(given) or "add_section"
-    names = [field.name for field in operations.fields_of(operation)]
+    operation = edit_operations.likely(given) or "add_section"
+    names = [field.name for field in edit_operations.fields_of(operation)]
     return {"operation": operation, **completed(operation, arguments_of(given, names))}
 
 
@@ -88,7 +89,7 @@ def _run(context: Context, given: Given) -> Answer:
     if not asked:
         return Answer(
             {
-                "operations": operations.SPECIFICATIONS,
+                "operations": edit_operations.SPECIFICATIONS,
                 "supports_batch": True,
                 "commit": context.workspace.tip(),
                 "next_step": NextStep(
@@ -97,12 +98,12 @@ def _run(context: Context, given: Given) -> Answer:
             }
         )
     if set(asked) == {"operation"}:
-        operation = operations.meant(asked)
+        operation = edit_operations.meant(asked)
         return Answer(
             {
                 "operation": operation,
-                "fields": operations.SPECIFICATIONS[operation],
-                "about": (operations.classes()[operation].__doc__ or "").strip().split("\n")[0],
+                "fields": edit_operations.SPECIFICATIONS[operation],
+                "about": (edit_operations.classes()[operation].__doc__ or "").strip().split("\n")[0],
                 "commit": context.workspace.tip(),
                 "next_step": NextStep("Call with these fields: ", call("edit_document", **_example(asked))),
             }
@@ -112,16 +113,16 @@ def _run(context: Context, given: Given) -> Answer:
 
 def _build(context: Context, item: Given) -> Operation:
     checked = read(EditDocumentArguments, item).model_dump(exclude_unset=True)
-    operation = operations.meant(checked)
+    operation = edit_operations.meant(checked)
     values = {name: value for name, value in checked.items() if name != "operation"}
-    fields = {field.name for field in operations.fields_of(operation)}
+    fields = {field.name for field in edit_operations.fields_of(operation)}
     section = next((name for name in ("slug", "parent_slug") if name in fields), None)
     if section and isinstance(file := values.get("file"), str) and "#" in file:
         path, slug = target(context.snapshot(), file, values.get(section))
         values["file"] = path
         if slug:
             values[section] = slug
-    return operations.build(operation, values)
+    return edit_operations.build(operation, values)
 
 
 def _enrich(written: Written, step: Step) -> Data:

@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call
 from tools.arguments import REF, Arguments, Boolean, Integer, read
-from tools.bounded import page_after
 from tools.cursors import read_place, write_place
+from tools.errors import Answer, Data, NextStep, call
 from tools.examples import proposed
 from tools.moved import found as found_now
 from tools.moved import told
 from tools.outline import cut_hint, sections_in_brief
-from tools.pinned import Pinned
+from tools.pages import page_after
+from tools.read_context import Pinned
 from tools.tool import Tool
-from tools.writing import arguments_of
-from workspace.addresses import nearest
-from workspace.config import LimitExceeded
+from tools.writer import arguments_of
+from workspace.config.config import LimitExceeded
+from workspace.document.addresses import nearest
 from workspace.paths import check_path
-from workspace.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.context import Context
     from tools.tool import Given
-    from workspace.document import Document
+    from workspace.config.taxonomy import Values
+    from workspace.document.document import Document
     from workspace.errors import WorkspaceError
-    from workspace.snapshot import Snapshot
-    from workspace.taxonomy import Values
+    from workspace.snapshot.snapshot import Snapshot
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200

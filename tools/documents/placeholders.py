@@ -6,16 +6,16 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tools.documents import operations
+from tools.documents import edit_operations
 from tools.examples import with_sections, with_task
 from tools.outline import TASKS
-from workspace.config import LimitExceeded
-from workspace.sections import PREAMBLE
-from workspace.snapshot import DocumentNotFound, NotADocument
+from workspace.config.config import LimitExceeded
+from workspace.document.sections import PREAMBLE
+from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 Data = dict[str, Any]
 
@@ -57,7 +57,7 @@ _MAX_QUOTE = 200
 
 def completed(operation: str, values: Data) -> Data:
     """The fields of a call: those given, and placeholders for what it needs beside them."""
-    needed = [field.name for field in operations.fields_of(operation) if not field.is_optional]
+    needed = [field.name for field in edit_operations.fields_of(operation) if not field.is_optional]
     if operation in _MEANT and values.keys() <= set(needed):
         needed.append(_MEANT[operation])
     placeholders = {**PLACEHOLDERS, **_OWN.get(operation, {})}
@@ -67,7 +67,7 @@ def completed(operation: str, values: Data) -> Data:
 def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """An example whose document, section, task and quoted text are there."""
     operation = example["operation"]
-    if operations.classes()[operation].names_task:
+    if edit_operations.classes()[operation].names_task:
         example = with_task(example, error, snapshot)
         # The place that was named may be what is wrong; where the task stands is one.
         is_moved = operation == "move_task"
@@ -77,7 +77,7 @@ def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data
     if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(named, snapshot):
         return {"operation": "add_section", "file": named, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
-    known = {"operation", *(field.name for field in operations.fields_of(operation))}
+    known = {"operation", *(field.name for field in edit_operations.fields_of(operation))}
     example = {field: value for field, value in example.items() if field in known}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)

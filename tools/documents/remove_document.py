@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, NextStep, call
 from tools.arguments import InvalidArguments, asked_of, read
+from tools.errors import Answer, NextStep, call
 from tools.examples import with_removable
 from tools.targets import target
 from tools.tool import Tool
-from tools.writing import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
-    from workspace.plan import Step
-    from workspace.writing import Written
+    from workspace.writing.plan import Step
+    from workspace.writing.write import Written
 
 
 class RemoveDocumentArguments(WriteFields):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call, pinned
 from tools.arguments import REF, Arguments, Integer, read
+from tools.errors import Answer, Data, NextStep, call, pinned
 from tools.reservations import reservations
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, failure
 from tools.arguments import (
     OPERATIONS,
     REF,
@@ -19,16 +18,17 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
+from tools.errors import Answer, Data, NextStep, failure
 from tools.examples import with_sections, with_task
 from tools.links import links_data
 from tools.moved import found, told
 from tools.outline import MAX_SHOWN, cut_hint, first_with_text, sections_in_full, task_data, telling_titles
 from tools.parts import part_of
-from tools.pinned import Pinned
+from tools.read_context import Pinned
 from tools.targets import target
 from tools.tool import Tool
-from tools.writing import arguments_of
-from workspace.addresses import read_fragment, resolve_section, resolve_task
+from tools.writer import arguments_of
+from workspace.document.addresses import read_fragment, resolve_section, resolve_task
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from tools.context import Context
     from tools.tool import Given
-    from workspace.document import Document, Section
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document, Section
+    from workspace.snapshot.snapshot import Snapshot
 
 MAX_VIEWS = 50
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.history.telling import commit_data
+from tools.history.descriptions import commit_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools.answers import Data
+    from tools.errors import Data
     from workspace.history import BlamedLine, History
 
 _RUNS = 500  # runs, and so commits, on a page

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Call, NextStep, call
 from tools.arguments import InvalidArguments, asked_of, read, without_nulls
+from tools.errors import Answer, Call, NextStep, call
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
 from tools.targets import target
 from tools.tool import Tool
-from tools.writing import WriteFields, Writer, arguments_of
-from workspace.carry import Conflict
+from tools.writer import WriteFields, Writer, arguments_of
+from workspace.diff.section_mapping import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tools.tool import Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
-    from workspace.plan import Step
-    from workspace.snapshot import Snapshot
-    from workspace.writing import Written
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.writing.plan import Step
+    from workspace.writing.write import Written
 
 _REF = "HEAD~1"
 
@@ -94,10 +94,10 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operation:
-    from workspace.edits.restore_document import RestoreDocument
+    from workspace.edits.edits_undo import Undo
+    from workspace.edits.restore import RestoreDocument
     from workspace.edits.restore_section import RestoreSection
-    from workspace.edits.undo import Undo
-    from workspace.refs import find_ref
+    from workspace.revisions import find_ref
 
     asked = read(RestoreDocumentArguments, item)
     if asked.undo is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tools.context import Context
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
     from workspace.history import Change
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")

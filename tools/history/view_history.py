@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call
 from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, without_nulls
 from tools.cursors import read_place, write_place
+from tools.errors import Answer, Data, NextStep, call
 from tools.examples import with_sections
 from tools.moved import found, told
-from tools.pinned import Pinned
+from tools.read_context import Pinned
 from tools.targets import target
 from tools.tool import Tool
-from tools.writing import arguments_of
-from workspace.addresses import read_fragment
+from tools.writer import arguments_of
+from workspace.document.addresses import read_fragment
 from workspace.paths import check_path
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: st
 
 
 def _told(context: Context, changes: Sequence[Change], *, diff: bool) -> list[Data]:
+    from tools.history.descriptions import Room, change_data
     from tools.history.seen import remember_diff
-    from tools.history.telling import Room, change_data
 
     room = Room(context.text_characters)
     entries: list[Data] = []

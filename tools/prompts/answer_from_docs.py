@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tools.answers import call
+from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
 
 if TYPE_CHECKING:

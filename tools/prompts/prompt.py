@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments, nearest_field
-from workspace.addresses import nearest
+from workspace.document.addresses import nearest
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
-    from tools.completing import Candidates
+    from tools.completion import Candidates
     from tools.context import Context
-    from tools.resources.reading import Source
+    from tools.resources.contents import Source
 
 _SHOWN = 80  # characters of a name that there is not
 

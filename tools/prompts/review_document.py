@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tools.answers import call
-from tools.completing import Candidates, complete_address, ranked
+from tools.completion import Candidates, complete_address, ranked
+from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
-from tools.resources.reading import read_resource
+from tools.resources.contents import read_resource
 from tools.resources.uris import write_uri
 from tools.targets import target
 

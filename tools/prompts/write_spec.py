@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tools.answers import call
-from tools.completing import complete_folder, complete_type
+from tools.completion import complete_folder, complete_type
+from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
 from workspace.paths import check_path
-from workspace.types import document_type
+from workspace.snapshot.document_types import document_type
 
 if TYPE_CHECKING:
     from tools.context import Context

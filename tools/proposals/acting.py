@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments
-from tools.proposed import actor_of
 from tools.targets import target
-from workspace.requests import digest_of
+from tools.write_target import actor_of
+from workspace.writing.idempotency import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.proposals.update_proposal import UpdateProposalArguments
     from workspace.proposals import Proposal
-    from workspace.proposing import Acted, Proposing
+    from workspace.proposals.actions import Acted, Proposing
 
 _TOOL = "update_proposal"
 SEEN = ("commit", "target_commit")
@@ -75,7 +75,7 @@ def _refresh(
     context: Context, proposing: Proposing, proposal: Proposal, asked: UpdateProposalArguments
 ) -> Acted:
     from tools.proposals.conflicts import read_resolutions
-    from workspace.proposing import Decisions
+    from workspace.proposals.actions import Decisions
 
     items = asked.resolutions or ()
     seen = {

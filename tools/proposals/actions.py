@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.arguments import InvalidArguments
-from workspace.addresses import nearest
+from workspace.document.addresses import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

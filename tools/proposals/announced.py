@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tools.answers import visible
-from workspace.after_commit import attempt
+from tools.errors import visible
+from workspace.publishing.after_commit import attempt
 
 if TYPE_CHECKING:
-    from tools.answers import Data
+    from tools.errors import Data
     from workspace.proposals import Proposal
-    from workspace.proposing import Proposing
+    from workspace.proposals.actions import Proposing
 
 
 def announced(proposing: Proposing, proposal: Proposal) -> tuple[Data, list[str]]:

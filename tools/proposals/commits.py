@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.history.telling import commit_data
+from tools.history.descriptions import commit_data
 
 if TYPE_CHECKING:
-    from tools.answers import Data
     from tools.context import Context
+    from tools.errors import Data
     from workspace.proposals import Proposal
-    from workspace.reviewing import ProposedCommit
+    from workspace.proposals.review import ProposedCommit
 
 _MOST = 30
 

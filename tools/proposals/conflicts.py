@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools.arguments import Arguments, InvalidArguments, explain, without_nulls
-from workspace.addresses import nearest
-from workspace.merging.conflict import Choice, Resolution, UnitId, UnitKind
+from workspace.document.addresses import nearest
+from workspace.merge.conflict import Choice, Resolution, UnitId, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tools.answers import Data
-    from workspace.merging.trees import FileConflict
+    from tools.errors import Data
+    from workspace.merge.trees_package import FileConflict
 
 _VERSIONS = ("base", "ours", "theirs")
 _MOST = 100

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call, visible
 from tools.arguments import Arguments, Boolean, read, without_nulls
+from tools.errors import Answer, Data, NextStep, call, visible
 from tools.proposals.announced import announced
-from tools.proposals.telling import commit_of, first_open
-from tools.proposed import actor_of, beginning, looking_back, overlaps_of
+from tools.proposals.descriptions import commit_of, first_open
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.write_target import actor_of, beginning, looking_back, overlaps_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import Answer, Data, NextStep, call
 from tools.arguments import InvalidArguments
 from tools.cursors import read_place, write_place
-from tools.proposals.telling import in_brief
-from workspace.addresses import nearest
+from tools.errors import Answer, Data, NextStep, call
+from tools.proposals.descriptions import in_brief
+from workspace.document.addresses import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

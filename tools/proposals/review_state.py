@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.answers import call, visible
-from tools.proposals.commenting import fitting
+from tools.errors import call, visible
+from tools.proposals.comments import fitting
 from tools.proposals.conflicts import conflicts_data
-from tools.proposals.telling import author_data, date, shown_words
-from tools.proposed import listed
-from workspace.policy.verdicts import why_void
+from tools.proposals.descriptions import author_data, date, shown_words
+from tools.write_target import listed
+from workspace.proposals.approvals import why_void
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.answers import Data
     from tools.context import Context
-    from workspace.policy.judging import Block, Demand
-    from workspace.policy.verdicts import Void
+    from tools.errors import Data
     from workspace.proposals import Proposal
+    from workspace.proposals.actions.merge_gate import Block, Demand
+    from workspace.proposals.approvals import Void
     from workspace.proposals.proposal import BoundReview
-    from workspace.reviewing import Changes, CheckResult
+    from workspace.proposals.review import Changes, CheckResult
 
 _MOST_REVIEWS = 20
 _MOST_PROBLEMS = 20
@@ -35,7 +35,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
     void: Mapping[str, Void] = {}
     if proposal.is_open:
         # Imported here because most answers say nothing of a policy.
-        from workspace.policy.judging import may_merge
+        from workspace.proposals.actions.merge_gate import may_merge
 
         workspace = context.workspace
         preview = workspace.reviewing().preview(proposal)
@@ -72,7 +72,7 @@ def block_data(block: Block) -> Data:
 
 
 def _changes_data(changes: Changes) -> Data:
-    from workspace.differing import as_data
+    from workspace.diff import as_data
 
     return {**as_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call, failure, visible
 from tools.arguments import Arguments, InvalidArguments, Objects, read, without_nulls
+from tools.errors import Answer, Data, NextStep, call, failure, visible
 from tools.following import follow
 from tools.proposals.acting import SEEN, act
 from tools.proposals.actions import ACTIONS, likely, meant
 from tools.proposals.announced import announced
-from tools.proposals.telling import commit_of, first_open, possible
-from tools.proposed import overlaps_of
+from tools.proposals.descriptions import commit_of, first_open, possible
 from tools.tool import Tool
-from tools.writing import arguments_of
-from workspace.after_commit import note_commit
+from tools.write_target import overlaps_of
+from tools.writer import arguments_of
 from workspace.errors import WorkspaceError
+from workspace.publishing.after_commit import note_commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.proposals.actions import Action
     from tools.tool import Given
-    from workspace.merging.committing import MergeConflict
+    from workspace.merge.committing import MergeConflict
     from workspace.proposals import Proposal
-    from workspace.proposing import Acted, Proposing
-    from workspace.snapshot import Snapshot
+    from workspace.proposals.actions import Acted, Proposing
+    from workspace.snapshot.snapshot import Snapshot
 
 _ID = "k7m2q9xa"
 _WORDS = "…"
@@ -117,7 +117,7 @@ def _run(context: Context, given: Given) -> Answer:
     action = meant(fields)
     if action is None:
         return _possible(context, proposal)
-    from workspace.merging.committing import MergeConflict
+    from workspace.merge.committing import MergeConflict
 
     try:
         acted = act(context, proposal, action.name, asked)
@@ -213,7 +213,7 @@ def _possible(context: Context, proposal: Proposal) -> Answer:
 def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:
     """The error of a merge or refresh that cannot decide: the conflicts, and a call that decides them."""
     from tools.proposals.conflicts import conflicts_data, deciding, going_on
-    from workspace.proposing import ConflictChanged
+    from workspace.proposals.actions import ConflictChanged
 
     is_refresh = likely(given) is ACTIONS["refresh"]
     commit, target, left = error.tip, error.theirs, error.conflicts

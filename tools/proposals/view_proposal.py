@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call, visible
 from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read
-from tools.bounded import cut
 from tools.cursors import read_place, write_place
+from tools.errors import Answer, Data, NextStep, call, visible
+from tools.pages import cut
+from tools.proposals.descriptions import head, possible
 from tools.proposals.listing import STATES, list_proposals
-from tools.proposals.telling import head, possible
-from tools.proposed import beginning, overlaps_of
 from tools.targets import target
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.write_target import beginning, overlaps_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tools.tool import Given
     from workspace.errors import WorkspaceError
     from workspace.proposals import Proposal
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -121,33 +121,35 @@ def _check_list(asked: ViewProposalArguments) -> None:
 
 def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
     """What is said of it, without what it changes."""
-    from tools.proposals import words
+    from tools.proposals import discussion
 
     if asked.comment:
-        return words.view_comment(context, proposal, asked.comment, asked.offset, asked.limit, asked.cursor)
+        return discussion.view_comment(
+            context, proposal, asked.comment, asked.offset, asked.limit, asked.cursor
+        )
     if asked.reviews:
-        return words.view_reviews(context, proposal, asked.limit, asked.cursor)
+        return discussion.view_reviews(context, proposal, asked.limit, asked.cursor)
     if asked.comments:
         place = (asked.file or None, asked.slug or None)
-        return words.view_comments(context, proposal, place, asked.limit, asked.cursor)
-    return words.view_description(context, proposal, asked.offset or 0)
+        return discussion.view_comments(context, proposal, place, asked.limit, asked.cursor)
+    return discussion.view_description(context, proposal, asked.offset or 0)
 
 
 def _room(context: Context, data: Data) -> int:
     """The room for changes beside what else is told, all of which goes out as data and as Markdown."""
-    from tools.proposals.changing import ROOM
-    from tools.proposals.commenting import size_of
+    from tools.proposals.changes import ROOM
+    from tools.proposals.comments import size_of
 
     return max(_LEAST_ROOM, min(ROOM, context.text_characters // 2 - size_of(data)))
 
 
 def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
-    from tools.proposals.changing import page_of_all
-    from tools.proposals.commenting import comments_cursor, comments_page
+    from tools.proposals.changes import page_of_all
+    from tools.proposals.comments import comments_cursor, comments_page
     from tools.proposals.commits import commits_data
+    from tools.proposals.discussion import comments_call
     from tools.proposals.page import page_of
     from tools.proposals.review_state import review_state
-    from tools.proposals.words import comments_call
 
     changes = context.workspace.reviewing().changes(proposal)
     search = ["changes", proposal.id, changes.base, changes.tip]
@@ -184,10 +186,10 @@ def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
 
 
 def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
-    from tools.proposals.changing import page_of_one
-    from tools.proposals.commenting import comments_cursor, comments_page
+    from tools.proposals.changes import page_of_one
+    from tools.proposals.comments import comments_cursor, comments_page
+    from tools.proposals.discussion import comments_call
     from tools.proposals.page import page_of
-    from tools.proposals.words import comments_call
 
     changes = context.workspace.reviewing().changes(proposal)
     file, slug = str(asked.file), asked.slug

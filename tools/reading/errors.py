@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools.examples import proposed
 from workspace.errors import WorkspaceError
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tools.tool import Given
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
-Data = dict[str, Any]
+from tools.errors import Data
 
 _PATH = "file_path"
 _HEADING = "section_heading"
@@ -49,7 +49,7 @@ def with_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
 
 def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
     """The paths of files that the example may name, best first; all of a commit are listed last."""
-    from workspace.addresses import split_address
+    from workspace.document.addresses import split_address
     from workspace.texts.files import Files
     from workspace.texts.text_file import relative_path
 
@@ -64,7 +64,7 @@ def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[
 
 def _readable(example: Data, path: str, snapshot: Snapshot) -> Data:
     """The example for a file that is there. Raises WorkspaceError where it cannot be read."""
-    from workspace.texts.finding import find_entry
+    from workspace.texts.finder import find_entry
     from workspace.texts.outline import outline_of
     from workspace.texts.text_file import read_text
 

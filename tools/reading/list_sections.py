@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep
 from tools.arguments import REF, Arguments, Integer, read
-from tools.bounded import shown_title
-from tools.pinned import Pinned
+from tools.errors import Answer, Data, NextStep
+from tools.pages import shown_title
+from tools.read_context import Pinned
 from tools.reading.errors import marked_as_error, with_text
 from tools.reading.naming import name_of
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _run(context: Context, given: Given) -> Answer:
     from tools.cursors import read_place, write_place
-    from tools.reading.opening import open_text
+    from tools.reading.texts import open_text
     from workspace.texts.tokens import tokenizer
 
     asked = read(ListSectionsArguments, given)

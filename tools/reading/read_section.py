@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep
 from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
-from tools.bounded import shown_title
-from tools.pinned import Pinned
+from tools.errors import Answer, Data, NextStep
+from tools.pages import shown_title
+from tools.read_context import Pinned
 from tools.reading.errors import with_text, without_section
 from tools.reading.naming import name_of
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.context import Context
     from tools.parts import Part
-    from tools.reading.opening import Opened
+    from tools.reading.texts import Opened
     from tools.tool import Given
     from workspace.texts.outline import Entry
 
@@ -54,7 +54,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _run(context: Context, given: Given) -> Answer:
     from tools.parts import lines_shown, part_of
-    from tools.reading.opening import open_text
+    from tools.reading.texts import open_text
     from workspace.texts.tokens import count_tokens, tokenizer
 
     asked = read(ReadSectionArguments, given)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep
 from tools.arguments import (
     LEAST_BUDGET,
     MOST_BUDGET,
@@ -19,22 +18,23 @@ from tools.arguments import (
     Natural,
     read,
 )
-from tools.bounded import shown_title
-from tools.pinned import Pinned
+from tools.errors import Answer, Data, NextStep
+from tools.pages import shown_title
+from tools.read_context import Pinned
 from tools.reading.errors import marked_as_error, with_text
 from tools.reading.naming import MAX_ADDRESS, name_of
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.context import Context
-    from tools.reading.opening import Opened
+    from tools.reading.texts import Opened
     from tools.tool import Given
     from workspace.errors import WorkspaceError
-    from workspace.snapshot import Snapshot
-    from workspace.summaries.summary import Summary
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.texts.summaries.summary import Summary
 
 THRESHOLD = 10_000
 MAX_HEADERS = 500
@@ -85,8 +85,8 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 
 def _run(context: Context, given: Given) -> Answer:
-    from tools.reading.opening import open_text
-    from workspace.summaries.summary import check_style
+    from tools.reading.texts import open_text
+    from workspace.texts.summaries.summary import check_style
     from workspace.texts.tokens import count_tokens, tokenizer
 
     asked = read(SmartReadArguments, given)
@@ -163,8 +163,8 @@ def _after_full(place: Pinned, opened: Opened) -> NextStep:
 
 
 def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[Data, NextStep]:
-    from workspace.summaries import wording
-    from workspace.summaries.summary import summarize
+    from workspace.texts.summaries import wording
+    from workspace.texts.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from workspace.addresses import split_address
+from workspace.document.addresses import split_address
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read
-from tools.bounded import CHARACTERS_PER_TOKEN, fitting
+from tools.errors import Answer, Data, NextStep
 from tools.examples import with_chunk
-from tools.pinned import Pinned
+from tools.pages import CHARACTERS_PER_TOKEN, fitting
+from tools.read_context import Pinned
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

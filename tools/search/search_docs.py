@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, Data, NextStep, call, pinned
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
+from tools.errors import Answer, Data, NextStep, call, pinned
 from tools.reservations import reservations
 from tools.tool import Tool
-from tools.writing import arguments_of
+from tools.writer import arguments_of
+from workspace.config.taxonomy import BUILT_IN, KEY
 from workspace.errors import WorkspaceError
-from workspace.taxonomy import BUILT_IN, KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -156,7 +156,7 @@ def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
     """The property of a key: an enum of its values, if they are known and there are some to list."""
-    from index.metadata import one_line
+    from index.storage.metadata import one_line
 
     described = one_line(description or "") or f"Filter results by {key}."
     if values:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, NextStep
 from tools.arguments import asked_of, read
+from tools.errors import Answer, NextStep
 from tools.examples import with_task
 from tools.next_steps import list_call
-from tools.tasks.task_fields import named_task, next_step_after, progress_after
+from tools.task_progress import named_task, next_step_after, progress_after
 from tools.tool import Tool
-from tools.writing import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

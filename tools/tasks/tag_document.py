@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.answers import Answer, NextStep, call
 from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read
+from tools.errors import Answer, NextStep, call
 from tools.examples import with_document
 from tools.next_steps import list_call
 from tools.targets import target
 from tools.tool import Tool
-from tools.writing import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tools.context import Context
     from tools.tool import Given
     from workspace.edits import Operation
-    from workspace.plan import Step
-    from workspace.writing import Written
+    from workspace.writing.plan import Step
+    from workspace.writing.write import Written
 
 
 class TagDocumentArguments(WriteFields):

@@ -1,14 +1,14 @@
 """The operations, one file each. To add one, write its file and name it here.
 
 EDIT_OPERATIONS are those that `edit_document` offers, in the order in which a client sees them, with the
-fields that `tools/documents/operations.py` tells of; RewriteText is what a form sends.
+fields that `tools/documents/edit_operations.py` tells of; RewriteText is what a form sends.
 """
 
-from workspace.edits.add_section import AddSection
-from workspace.edits.add_task import AddTask
 from workspace.edits.append_content import AppendContent
 from workspace.edits.complete_task import CompleteTask
-from workspace.edits.create_document import CreateDocument
+from workspace.edits.documents import CreateDocument
+from workspace.edits.edits_undo import Undo
+from workspace.edits.metadata import SetMetadata
 from workspace.edits.move_document import MoveDocument
 from workspace.edits.move_section import MoveSection
 from workspace.edits.move_task import MoveTask
@@ -19,13 +19,13 @@ from workspace.edits.remove_task import RemoveTask
 from workspace.edits.rename_section import RenameSection
 from workspace.edits.reopen_task import ReopenTask
 from workspace.edits.replace_text import ReplaceText
-from workspace.edits.restore_document import RestoreDocument
+from workspace.edits.restore import RestoreDocument
 from workspace.edits.restore_section import RestoreSection
 from workspace.edits.rewrite_text import RewriteText
-from workspace.edits.set_metadata import SetMetadata
+from workspace.edits.sections import AddSection
 from workspace.edits.tag_document import TagDocument
-from workspace.edits.undo import Undo
-from workspace.edits.update_content import UpdateContent
+from workspace.edits.tasks import AddTask
+from workspace.edits.text import UpdateContent
 from workspace.edits.update_task import UpdateTask
 
 EDIT_OPERATIONS: tuple[type[DocumentOperation], ...] = (

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import PREAMBLE, read_fragment, resolve_section
+from workspace.document.addresses import PREAMBLE, read_fragment, resolve_section
+from workspace.document.spacing import insert_block
+from workspace.document.splices import Edit, Style
 from workspace.edits.content import InvalidContent, checked_text, prepare_content, strip_blank_lines
-from workspace.edits.edit import Edit, Style
 from workspace.edits.operation import DocumentOperation
-from workspace.edits.spacing import insert_block
-from workspace.edits.update_content import PREAMBLE_LEVEL, write_first_preamble
+from workspace.edits.text import PREAMBLE_LEVEL, write_first_preamble
 
 if TYPE_CHECKING:
-    from workspace.document import Document
+    from workspace.document.document import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import resolve_task, task_address
+from workspace.document.addresses import resolve_task, task_address
+from workspace.document.splices import Edit, Splice, Style
 from workspace.edits.content import checked_text
-from workspace.edits.edit import Edit, Splice, Style
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_fields import with_fields, without_fields
 
 if TYPE_CHECKING:
-    from workspace.document import Document
+    from workspace.document.document import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

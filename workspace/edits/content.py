@@ -6,18 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace import anchors, markdown
+from workspace import markdown
+from workspace.document.headings import PREAMBLE, read_headings, rewritten
+from workspace.document.slugs import Names, heading_slug
 from workspace.errors import WorkspaceError
-from workspace.headings import PREAMBLE, read_headings, rewritten
-from workspace.lines import LINE_END, Lines
-from workspace.slugs import Names, heading_slug
+from workspace.markdown import anchors
+from workspace.markdown.lines import LINE_END, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workspace.anchors import AnchorForm
-    from workspace.document import Document, Section
-    from workspace.headings import AnchoredHeading
+    from workspace.document.document import Document, Section
+    from workspace.document.headings import AnchoredHeading
+    from workspace.markdown.anchors import AnchorForm
 
 MAX_LEVEL = 6
 DEEP_LEVEL = 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace import frontmatter
-from workspace.edits.edit import Splice
+from workspace.document.splices import Splice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workspace.document import Document
+    from workspace.document.document import Document
 
 
 def set_front_matter_keys(

@@ -6,19 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.config import DOCUMENT_SUFFIXES
+from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.links.survival import Survival
-from workspace.overlay import PathExists
 from workspace.paths import InvalidPath, check_path
+from workspace.snapshot.overlay import PathExists
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workspace.document import Document
-    from workspace.edits.edit import Style
-    from workspace.overlay import Overlay
-    from workspace.taxonomy import Taxonomy
+    from workspace.config.taxonomy import Taxonomy
+    from workspace.document.document import Document
+    from workspace.document.splices import Style
+    from workspace.snapshot.overlay import Overlay
 
 # What looks like the ending of another kind of file, and not like the end of a name such as `v1.2`.
 _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")

@@ -7,24 +7,24 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import InvalidAddress, resolve_section, split_address
+from workspace.document.addresses import InvalidAddress, resolve_section, split_address
 from workspace.edits.content import DEEP_LEVEL, deep_hint
-from workspace.edits.moving.section_place import InvalidMove, find_place
 from workspace.edits.operation import DocumentOperation, Outcome
+from workspace.edits.section_place import InvalidMove, find_place
 from workspace.errors import Among, Listed
 from workspace.links.shown import shown
 from workspace.paths import check_path
-from workspace.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from workspace.document import Document
-    from workspace.edits.edit import Style
-    from workspace.edits.moving.relocation import Relocated
-    from workspace.overlay import Overlay
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document
+    from workspace.document.splices import Style
+    from workspace.edits.transplant import Relocated
+    from workspace.snapshot.overlay import Overlay
+    from workspace.snapshot.snapshot import Snapshot
 
 _SHOWN = 3
 _CLOSE = 0.8  # of two file names: a slip of the keyboard, and not another document
@@ -56,7 +56,7 @@ class MoveSection(DocumentOperation):
         LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported here because a server answers its first questions without moving anything.
-        from workspace.edits.moving.relocation import is_in_place, relocate
+        from workspace.edits.transplant import is_in_place, relocate
 
         path = check_path(self.file)
         source = overlay.document(path)

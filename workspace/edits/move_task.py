@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import InvalidAddress, resolve_task, task_address
-from workspace.edits.edit import Edit, Splice, Style, apply_edit
+from workspace.document.addresses import InvalidAddress, resolve_task, task_address
+from workspace.document.splices import Edit, Splice, Style, apply_edit
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_block import (
     check_own_lines,
@@ -15,10 +15,10 @@ from workspace.edits.task_block import (
     task_text,
     without_task,
 )
-from workspace.edits.task_place import TaskPlace, place_before, place_in, task_answer
+from workspace.edits.task_text import TaskPlace, place_before, place_in, task_answer
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Task
+    from workspace.document.document import Document, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

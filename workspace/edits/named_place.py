@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.addresses import InvalidAddress, resolve_section
+from workspace.document.addresses import InvalidAddress, resolve_section
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
 
 
 TOP_LEVEL = 2

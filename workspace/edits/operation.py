@@ -7,24 +7,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from workspace.addresses import read_fragment, resolve_section, resolve_task
-from workspace.carry import carry, check_not_newer
-from workspace.config import InvalidConfig, LimitExceeded
+from workspace.config.config import InvalidConfig, LimitExceeded
+from workspace.diff.section_mapping import carry, check_not_newer
+from workspace.document.addresses import read_fragment, resolve_section, resolve_task
+from workspace.document.splices import Edit, StructureChanged, Style, apply_edit
 from workspace.edits.content import InvalidTitle
-from workspace.edits.edit import Edit, StructureChanged, Style, apply_edit
 from workspace.errors import WorkspaceError
 from workspace.links.survival import Survival, same_headings
 from workspace.paths import check_path
-from workspace.snapshot import DocumentNotFound
+from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
     from workspace.links.warnings import Doubt
-    from workspace.overlay import Overlay
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.overlay import Overlay
+    from workspace.snapshot.snapshot import Snapshot
 
 Taken = tuple["Document", "Sequence[Section]"]
 """Sections of a document whose own text goes away; the first is the one that was named."""

@@ -12,9 +12,9 @@ from workspace.paths import check_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.edits.edit import Style
+    from workspace.document.splices import Style
     from workspace.edits.operation import Taken
-    from workspace.overlay import Overlay
+    from workspace.snapshot.overlay import Overlay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

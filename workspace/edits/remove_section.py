@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import InvalidAddress, resolve_section
-from workspace.edits.edit import Edit, Style
+from workspace.document.addresses import InvalidAddress, resolve_section
+from workspace.document.spacing import remove_block
+from workspace.document.splices import Edit, Style
 from workspace.edits.operation import DocumentOperation
-from workspace.edits.spacing import remove_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

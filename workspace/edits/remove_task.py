@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.addresses import resolve_task
-from workspace.edits.edit import Edit, Style
+from workspace.document.addresses import resolve_task
+from workspace.document.splices import Edit, Style
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_block import check_own_lines, check_tasks, without_task
-from workspace.edits.task_place import task_answer
+from workspace.edits.task_text import task_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

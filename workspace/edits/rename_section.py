@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import anchors, markdown
-from workspace.addresses import PREAMBLE, InvalidAddress, read_fragment, resolve_section
+from workspace import markdown
+from workspace.document.addresses import PREAMBLE, InvalidAddress, read_fragment, resolve_section
+from workspace.document.headings import rewritten
+from workspace.document.spacing import insert_block, start_of_text
+from workspace.document.splices import Edit, Splice, Style
 from workspace.edits.content import checked_title, free_address, heading_line, taken_names
-from workspace.edits.edit import Edit, Splice, Style
 from workspace.edits.front_matter import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation
-from workspace.edits.spacing import insert_block, start_of_text
-from workspace.headings import rewritten
-from workspace.lines import BLANK, with_ending
+from workspace.markdown import anchors
+from workspace.markdown.lines import BLANK, with_ending
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Section
-    from workspace.headings import AnchoredHeading
+    from workspace.document.document import Document, Section
+    from workspace.document.headings import AnchoredHeading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workspace.addresses import resolve_section
-from workspace.document import Document
+from workspace.document.addresses import resolve_section
+from workspace.document.document import Document
+from workspace.document.splices import Edit, Splice, StructureChanged, Style, check_same_sections, spliced
 from workspace.edits.content import InvalidContent, checked_text, with_newlines
-from workspace.edits.edit import Edit, Splice, StructureChanged, Style, check_same_sections, spliced
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
-from workspace.lines import with_ending
+from workspace.markdown.lines import with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.addresses import SectionNotFound, nearest, resolve_section
+from workspace.document.addresses import SectionNotFound, nearest, resolve_section
 from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.errors import Among, Listed
 from workspace.paths import check_path
-from workspace.sight import digest
+from workspace.writing.sight import digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Document, Section
-    from workspace.edits.edit import Style
+    from workspace.document.document import Document, Section
+    from workspace.document.splices import Style
     from workspace.edits.operation import Taken
-    from workspace.following import Place
     from workspace.git.ancestry import Node
-    from workspace.overlay import Overlay
-    from workspace.snapshot import Snapshot
+    from workspace.history.following import Place
+    from workspace.snapshot.overlay import Overlay
+    from workspace.snapshot.snapshot import Snapshot
 
 
 class _Found(NamedTuple):
@@ -53,8 +53,8 @@ class RestoreSection(DocumentOperation):
         NotAtRef, NotADocument, ParentGone, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported here because a server answers its first questions without restoring anything.
-        from workspace.edits.restoring.replanting import replanted
-        from workspace.edits.restoring.versions import SHORT
+        from workspace.edits.reinsertion import replanted
+        from workspace.edits.versions import SHORT
         from workspace.links.survival import Survival, same_headings
 
         document, now, old, then = self._found(overlay)
@@ -85,9 +85,9 @@ class RestoreSection(DocumentOperation):
         return [(document, gone)] if gone else ()
 
     def _found(self, overlay: Overlay) -> _Found:
-        from workspace.edits.restoring.tracing import Tracing, states_between
-        from workspace.following import Place
-        from workspace.snapshot import Snapshot
+        from workspace.edits.tracing import Tracing, states_between
+        from workspace.history.following import Place
+        from workspace.snapshot.snapshot import Snapshot
 
         tip = overlay.snapshot
         document = overlay.document(check_path(self.file))
@@ -110,9 +110,9 @@ class RestoreSection(DocumentOperation):
         self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
     ) -> Place | None:
         """Where a section stood at the commit; None where that cannot be told."""
-        from workspace.edits.restoring.tracing import Tracing
-        from workspace.following import Place
-        from workspace.section_pairs import Evidence, SectionMatch
+        from workspace.diff.sections import Evidence, SectionMatch
+        from workspace.edits.tracing import Tracing
+        from workspace.history.following import Place
 
         tip, path = overlay.snapshot, document.path
         if now.is_preamble or tip.entry(path) is None:
@@ -127,9 +127,9 @@ class RestoreSection(DocumentOperation):
         self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
         """The document as it was, and the section of the same address in it. Raises NotAtRef."""
-        from workspace.edits.restoring.tracing import Tracing
-        from workspace.edits.restoring.versions import SHORT, NotAtRef, version_of
-        from workspace.following import Place
+        from workspace.edits.tracing import Tracing
+        from workspace.edits.versions import SHORT, NotAtRef, version_of
+        from workspace.history.following import Place
 
         place = Tracing(tip).follow(way, Place(path)) if tip.entry(path) else None
         path = place.path if place else path

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.addresses import resolve_section
-from workspace.carry import Conflict
-from workspace.document import Document
+from workspace.diff.section_mapping import Conflict
+from workspace.document.addresses import resolve_section
+from workspace.document.document import Document
+from workspace.document.spacing import blank_line, end_of_text, insert_block, start_of_text
+from workspace.document.splices import Edit, Splice, StructureChanged, Style, apply_edit
 from workspace.edits.content import InvalidContent, checked_text, strip_blank_lines, with_newlines
-from workspace.edits.edit import Edit, Splice, StructureChanged, Style, apply_edit
 from workspace.edits.operation import DocumentOperation
-from workspace.edits.spacing import blank_line, end_of_text, insert_block, start_of_text
-from workspace.lines import BOM, before_ending
+from workspace.markdown.lines import BOM, before_ending
 
 if TYPE_CHECKING:
-    from workspace.document import Section
+    from workspace.document.document import Section
 
 
 class _Span(NamedTuple):
@@ -117,8 +117,8 @@ def _splice(document: Document, section: Section | None, text: str, *, is_whole:
 
 def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
     """The new text; each line that the old one has, too, as it stands there, with its own ending."""
+    from workspace.diff.sequences import pair_lines
     from workspace.history.blame import split_lines
-    from workspace.sequences import pair_lines
 
     lines, wanted = split_lines(old), text.split("\n")
     cuts = [before_ending(line, len(line)) for line in lines]

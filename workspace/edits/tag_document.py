@@ -8,14 +8,14 @@ from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace import frontmatter
+from workspace.document.splices import Edit, Style
 from workspace.edits.content import checked_text
-from workspace.edits.edit import Edit, Style
 from workspace.edits.front_matter import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from workspace.document import Document
+    from workspace.document.document import Document
 
 MAX_TAG = 128
 MAX_TAGS = 64

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.addresses import InvalidAddress, resolve_task, task_address
+from workspace.document.addresses import InvalidAddress, resolve_task, task_address
+from workspace.document.spacing import end_of_text, start_of_text
+from workspace.document.splices import Edit, Splice, StructureChanged
 from workspace.edits.content import InvalidContent
-from workspace.edits.edit import Edit, Splice, StructureChanged
-from workspace.edits.spacing import end_of_text, start_of_text
-from workspace.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES, before_ending
+from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES, before_ending
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Section, Task
+    from workspace.document.document import Document, Section, Task
 
 # CommonMark 0.31 §2.2: tabs stand at every fourth column where they make up a block's structure.
 _TAB = 4

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from workspace.document.spacing import blank_line
+from workspace.document.splices import Splice
 from workspace.edits.content import InvalidTitle, checked_text, checked_title
-from workspace.edits.edit import Splice
-from workspace.edits.spacing import blank_line
-from workspace.lines import before_ending, with_ending
+from workspace.markdown.lines import before_ending, with_ending
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Task
+    from workspace.document.document import Document, Task
 
 _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
 

@@ -1,146 +1,280 @@
-"""undo: what one commit did to documents taken back, where others may have written since."""
+"""What one commit did taken back document by document, in an overlay."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.carry import Conflict
-from workspace.edits.operation import Operation, Outcome
+from workspace.diff.renames import Renames
+from workspace.document.document import Document
+from workspace.document.splices import StructureChanged
+from workspace.edits.staying import NOTHING, Staying
+from workspace.edits.tracing import Tracing, states_between
+from workspace.edits.undo_text import UndoneText, undone_text
 from workspace.errors import WorkspaceError
+from workspace.git import trees
+from workspace.history.following import Place
+from workspace.links.survival import Piece, Survival
+from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
-    from workspace.edits.edit import Style
-    from workspace.edits.restoring.staying import Staying
-    from workspace.edits.restoring.undoing import Undoing
-    from workspace.objects import Commit
-    from workspace.overlay import Overlay
-    from workspace.snapshot import Snapshot
+    from collections.abc import Iterator, Sequence
 
-_TOLD = 100
-_ROUNDS = 5  # what is held back may hold back more
-_NAMED = 3
+    from workspace.git.ancestry import Node
+    from workspace.git.objects import Commit
+    from workspace.links.survival import Offset
+    from workspace.snapshot.overlay import Overlay
 
-
-class NotInHistory(WorkspaceError):
-    """The commit is not among the ancestors of the branch's tip, or the one before it is not here."""
-
-    code = "NOT_IN_HISTORY"
+_COMMITS = 5
+_HELD = "what the commit moved to it or from it was changed since"
 
 
-class MergeCommit(WorkspaceError):
-    """The commit joins several lines of history, so it cannot be told what it did. `parents` are its own."""
+class Clash(NamedTuple):
+    """What cannot be taken back, and why: a section or, without a slug, a document."""
 
-    code = "MERGE_COMMIT"
+    file: str
+    slug: str | None
+    reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undo(Operation):
-    """Takes back what a commit (a full id) did, section by section.
+class _Change(NamedTuple):
+    """What a commit did to a document: its path and its bytes before and after; None where there was none."""
 
-    Sections that it did not change stay as they are. One that it changed and that was changed since is a
-    conflict, and nothing is taken back; if it `is_partial`, everything else is.
+    old_path: str | None
+    path: str | None
+    before: bytes | None
+    after: bytes | None
 
-    It takes away no words but those that the commit wrote, so its caller needs not have seen them.
+
+class Undoing:
+    """One commit taken back: `done` says what was, `clashes` what could not be.
+
+    Where something clashes, the rest is taken back all the same; who does not want that drops the overlay.
+    `left_alone` are files that are no documents. `unmoved` are lines that did not come or go
+    because of a clash: given to another run as `held`, they stay where they are in all documents.
     """
 
-    name: ClassVar[str] = "undo"
+    def __init__(self, overlay: Overlay, commit: Commit, held: Staying = NOTHING) -> None:
+        self._overlay, self._commit, self._held = overlay, commit, held
+        self._tip = overlay.snapshot
+        self._git, self._config = self._tip.git, self._tip.config
+        self.done: list[dict[str, object]] = []
+        self.clashes: list[Clash] = []
+        self.left_alone: list[str] = []
+        self.unmoved = NOTHING
+        self._states: Sequence[Node] | None = None
+        self._tracing = Tracing(self._tip)
+        self._pieces: list[Piece] = []
+        self._renamed: dict[Offset, Offset] = {}
+        self._documents: dict[str, str | None] = {}
 
-    commit: str
-    is_partial: bool = False
+    def run(self) -> None:
+        """Takes back what can be."""
+        for change in self._changes():
+            try:
+                self._take_back(change)
+            except WorkspaceError as error:
+                self._clash(str(change.path or change.old_path), None, error.message)
+                self._hold(change)
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the documents as they would be over the snapshot; nothing where all is taken back already.
+    def told(self, most: int) -> list[dict[str, object]]:
+        """The first clashes as an answer names them, each with the last commits that changed it since."""
+        told: list[dict[str, object]] = []
+        for clash in self.clashes[:most]:
+            commits = self._tracing.changed_since(self._way(), clash.file, clash.slug)
+            named = {"file": clash.file, **({} if clash.slug is None else {"slug": clash.slug})}
+            told.append({**named, "reason": clash.reason, "commits": list(commits[:_COMMITS])})
+        return told
 
-        Raises NotInHistory, MergeCommit, Conflict.
-        """
-        from workspace.edits.restoring.undoing import Undoing
-        from workspace.edits.restoring.versions import SHORT
+    def survival(self) -> Survival:
+        """What was kept of the documents, by which links are mended."""
+        return Survival(tuple(self._pieces), self._renamed, self._documents)
 
-        commit = self._commit(overlay.snapshot)
-        held = self._held(overlay, commit)
-        undoing = Undoing(overlay, commit, held)
-        undoing.run()
-        short = self.commit[:SHORT]
-        is_settled = undoing.unmoved <= held
-        if undoing.clashes and (not self.is_partial or not undoing.done or not is_settled):
-            raise self._conflict(short, undoing)
-        subject = commit.message.strip().partition("\n")[0]
-        summary = f"Undo {short}: {subject}"
-        answer: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_TOLD]}
-        if len(undoing.done) > _TOLD:
-            answer["undone_total"] = len(undoing.done)
-        if undoing.clashes:
-            answer["conflicts"] = undoing.told(_TOLD)
-        if undoing.left_alone:
-            answer["left_alone"] = undoing.left_alone[:_TOLD]
-        hints = _hints(undoing, short)
-        if not undoing.done:
-            return Outcome("", answer, summary, False, hints)
-        path = str(undoing.done[0]["file"])
-        return Outcome(path, answer, summary, True, hints, undoing.survival())
-
-    def _held(self, overlay: Overlay, commit: Commit) -> Staying:
-        """Lines that stay where they are: what was moved is taken back on both sides, or on none."""
-        from workspace.edits.restoring.staying import NOTHING
-        from workspace.edits.restoring.undoing import Undoing
-
-        held = NOTHING
-        for _ in range(_ROUNDS if self.is_partial else 0):
-            tried = Undoing(overlay.copy(), commit, held)
-            tried.run()
-            if tried.unmoved <= held:
-                break
-            held |= tried.unmoved
-        return held
-
-    def _commit(self, tip: Snapshot) -> Commit:
-        """The commit. Raises NotInHistory, MergeCommit."""
-        from workspace.edits.restoring.versions import SHORT
-
-        short = self.commit[:SHORT]
-        if tip.commit is None or not tip.git.descends(tip.commit, self.commit):
-            raise NotInHistory(
-                f"the commit {short} is not in the history of this branch, so there is nothing to take back",
-                fix="Choose a commit of this branch.",
-                ref=self.commit,
-            )
-        commit = tip.git.commit(self.commit)
-        if len(commit.parents) > 1:
-            raise MergeCommit(
-                f"{short} is a merge of {len(commit.parents)} lines of history, and cannot be undone as one",
-                fix="Undo the commits that it brought, one by one, the newest first.",
-                ref=self.commit,
-                parents=list(commit.parents),
-            )
-        if commit.parents and not tip.git.has(commit.parents[0]):
-            raise NotInHistory(
-                f"the history of this clone ends at {short}, so what it changed cannot be told",
-                fix="Fetch the rest with git fetch --unshallow.",
-                ref=self.commit,
-            )
-        return commit
-
-    def _conflict(self, short: str, undoing: Undoing) -> Conflict:
-        clashes = undoing.clashes
-        named = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
-        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        return Conflict(
-            f"what {short} did cannot all be taken back, because other commits have changed it since: "
-            f"{', '.join(named[:_NAMED])}{more}; nothing was changed",
-            fix="Undo the commits that 'conflicts' names first, or "
-            + ("restore what you need." if self.is_partial else 'send mode "each" to take back the rest.'),
-            ref=self.commit,
-            conflicts=undoing.told(_TOLD),
+    def _changes(self) -> Iterator[_Change]:
+        """What the commit did to documents, in an order in which each path is free when it is needed."""
+        parents = self._commit.parents
+        old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
+        made: dict[str, str] = {}
+        for change in trees.changes(self._git, old, new):
+            sides = [entry for entry in (change.old, change.new) if entry]
+            if not self._config.is_document(change.path) or not all(entry.is_blob for entry in sides):
+                self.left_alone.append(change.path)
+            elif change.old is None and change.new is not None:
+                made[change.path] = change.new.id
+        if old is None:
+            for path, blob in made.items():
+                yield _Change(None, path, None, self._git.blob(blob))
+            return
+        others = frozenset(self.left_alone)
+        renames = Renames(
+            self._git, old, new, lambda path: path not in others and self._config.is_document(path)
         )
+        come, gone = dict(renames.come), dict(renames.gone)
+        moved = _ordered(_pairs(renames))
+        for path, now in moved.items():
+            del gone[path], come[now]
+        for path, blob in come.items():
+            yield _Change(None, path, None, self._git.blob(blob))
+        for path, now in moved.items():
+            yield _Change(path, now, self._git.blob(renames.gone[path]), self._git.blob(renames.come[now]))
+        for path, (before, after) in renames.changed.items():
+            yield _Change(path, path, self._git.blob(before), self._git.blob(after))
+        for path, blob in gone.items():
+            yield _Change(path, None, self._git.blob(blob), None)
+
+    def _take_back(self, change: _Change) -> None:
+        match change:
+            case _Change(None, str(path), None, bytes(after)):
+                self._remove(path, after)
+            case _Change(str(path), None, bytes(before), None):
+                self._bring_back(path, before)
+            case _Change(str(old_path), str(path), bytes(before), bytes(after)):
+                self._revise(old_path, path, before, after)
+
+    def _remove(self, path: str, after: bytes) -> None:
+        """A document that the commit made."""
+        now = self._now(path)
+        document = self._overlay.find(now) if now else None
+        if now is None or document is None:
+            return
+        if document.data != after:
+            self._clash(now, None, "it was made by the commit, and changed since")
+            self._hold(_Change(None, path, None, after))
+            return
+        if self._held.hold(b"", after):
+            self._clash(now, None, _HELD)
+            self._hold(_Change(None, path, None, after))
+            return
+        self._overlay.remove(now)
+        self._documents[now] = None
+        self._tell(now, None, "removed")
+
+    def _bring_back(self, path: str, before: bytes) -> None:
+        """A document that the commit removed."""
+        check_pointer(path, before)
+        there = self._overlay.find(path)
+        if there is None and self._held.hold(before, b""):
+            self._clash(path, None, _HELD)
+            self._hold(_Change(path, None, before, None))
+        elif there is None:
+            self._overlay.create(self._read(before, path))
+            self._documents[path] = path
+            self._tell(path, None, "brought_back")
+        elif there.data != before:
+            self._clash(path, None, "it was removed by the commit, and another document stands there by now")
+            self._hold(_Change(path, None, before, None))
+
+    def _revise(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
+        """A document that the commit changed, or moved, or both."""
+        now = self._now(path)
+        document = self._overlay.find(now) if now else None
+        if now is None or document is None:
+            self._clash(path, None, "it was changed by the commit, and removed since")
+            self._hold(_Change(old_path, path, before, after))
+            return
+        if now == path:
+            target = old_path
+        elif old_path in (path, now):
+            target = now
+        else:
+            self._clash(now, None, "it was moved by the commit, and again since")
+            target = now
+        found = None
+        text = document
+        if before != after and document.data != before:
+            was, left = self._read(before, target), self._read(after, document.path)
+            found = undone_text(left, was, document, target, self._held)
+            text = found.document
+            if not found.is_sound:
+                raise StructureChanged(
+                    "what is left of it would not be read as the same sections",
+                    fix="Restore its sections one by one.",
+                    section=None,
+                )
+            self._config.limits.check_written(text, document)
+        if target != now:
+            self._overlay.move(now, target)
+            self._tell(target, None, "moved", was=now)
+        if text.data != document.data:
+            self._overlay.put(text)
+        if found is not None:
+            self._enter(found, document, target)
+        elif target != now:
+            self._pieces.append(Piece(now, 0, len(document.data), target, 0))
+        if target != now:
+            # A document whose sections are others is told apart from the one that was there.
+            is_same = len(text.sections) == len(document.sections)
+            self._documents |= {now: target if is_same else None, target: target}
+        elif text.data != document.data:
+            self._documents[now] = now
+
+    def _enter(self, found: UndoneText, now: Document, target: str) -> None:
+        """Tells what was taken back in a document, and what not."""
+        self._pieces += found.pieces
+        self._renamed |= found.renamed
+        self.unmoved |= found.clashing
+        for unit, what in found.taken.done:
+            self._tell(target, unit.key, what.value)
+        if found.has_metadata_changed:
+            self._tell(target, None, "metadata_restored")
+        for unit in found.taken.clashes:
+            reason = _HELD if unit.id in found.held else "it was changed by the commit, and again since"
+            self._clash(now.path, unit.key, reason)
+        for key in found.metadata_clashes:
+            self._clash(now.path, None, f"'{key}' of its front matter was changed by it, and again since")
+
+    def _hold(self, change: _Change) -> None:
+        """Lines that came to this document, or left it, with the commit."""
+        self.unmoved |= Staying.of(change.before or b"", change.after or b"")
+
+    def _now(self, path: str) -> str | None:
+        """Where a document is that the commit left at a path; None if it is gone."""
+        if self._overlay.find(path) is not None:
+            return path
+        moved = self._overlay.now_at(path)
+        if moved is not None or self._overlay.is_laid(path):
+            return moved
+        place = self._tracing.follow([*reversed(self._way())], Place(path))
+        now = place.path if place else None
+        if now is None or self._overlay.find(now) is not None:
+            return now
+        return self._overlay.now_at(now)
+
+    def _way(self) -> Sequence[Node]:
+        if self._states is None:
+            self._states = states_between(self._git, str(self._tip.commit), self._commit.id)
+        return self._states
+
+    def _read(self, data: bytes, path: str) -> Document:
+        self._config.limits.check_document(path, len(data))
+        return Document.parse(data, path)
+
+    def _tell(self, file: str, slug: str | None, what: str, **more: object) -> None:
+        told: dict[str, object] = {"file": file}
+        if slug is not None:
+            told["slug"] = slug
+        self.done.append({**told, "what": what, **more})
+
+    def _clash(self, file: str, slug: str | None, reason: str) -> None:
+        self.clashes.append(Clash(file, slug, reason))
 
 
-def _hints(undoing: Undoing, short: str) -> tuple[str, ...]:
-    hints: list[str] = []
-    if not undoing.done:
-        hints.append(f"nothing of {short} is left to take back")
-    if undoing.clashes:
-        hints.append("changed since and left as it is: see 'conflicts'")
-    if undoing.left_alone:
-        hints.append("files that are no documents were left alone: see 'left_alone'")
-    return tuple(hints)
+def _pairs(renames: Renames) -> dict[str, str]:
+    """The old paths of documents that were moved, each with the new one; two that became one are none."""
+    found: dict[str, str] = {}  # by the new path
+    for path in renames.gone:
+        now = renames.of(path)
+        if now is not None:
+            found.setdefault(now, path)
+    return {path: now for now, path in found.items()}
+
+
+def _ordered(moved: dict[str, str]) -> dict[str, str]:
+    """Moves in an order in which each can be taken back: first those to whose old path nothing has come."""
+    ordered: dict[str, str] = {}
+    waiting = dict(moved)
+    while waiting:
+        taken = set(waiting.values())
+        free = {path: now for path, now in waiting.items() if path not in taken} or waiting
+        ordered |= free
+        waiting = {path: now for path, now in waiting.items() if path not in free}
+    return ordered

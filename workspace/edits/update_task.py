@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace import markdown
-from workspace.addresses import resolve_task
+from workspace.document.addresses import resolve_task
+from workspace.document.splices import Edit, Splice, StructureChanged, Style
 from workspace.edits.content import InvalidContent
-from workspace.edits.edit import Edit, Splice, StructureChanged, Style
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_fields import field_value, replaced_field, task_title, with_fields, without_fields
-from workspace.edits.task_place import task_answer
+from workspace.edits.task_text import task_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document import Document, Section, Task
+    from workspace.document.document import Document, Section, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

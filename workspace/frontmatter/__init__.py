@@ -10,8 +10,8 @@ values.py    compares values, and reads those of JSON
 writing.py   writes values as YAML
 """
 
-from workspace.frontmatter.keys import REMOVED, set_keys
-from workspace.frontmatter.reading import (
+from workspace.frontmatter.editor import REMOVED, set_keys
+from workspace.frontmatter.reader import (
     MAX_BITS,
     MAX_FRONT_MATTER,
     MAX_NESTING,

@@ -34,7 +34,7 @@ def _as_date(text: str) -> object:
         return text
     import yaml
 
-    from workspace.frontmatter.reading import loader
+    from workspace.frontmatter.reader import loader
 
     try:
         node = yaml.compose(text, loader())

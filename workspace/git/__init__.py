@@ -28,12 +28,12 @@ from __future__ import annotations
 from workspace.git.index_file import IndexEntry, IndexFile, PathTaken, SplitIndex
 from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.merge_bases import ShallowHistory
+from workspace.git.objects import Commit, Entry, Head, Signature
+from workspace.git.opening import NotARepository, UnsupportedRepository
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, initialise
 from workspace.git.store import GitStore, ReadOnly, durable_objects, writable
-from workspace.objects import Commit, Entry, Head, Signature
-from workspace.opening import NotARepository, UnsupportedRepository
-from workspace.worktrees import Worktree
+from workspace.git.worktrees import Worktree
 
 __all__ = [
     "BROKEN_OBJECTS",

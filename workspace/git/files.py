@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
+from workspace.git.objects import Entry
 from workspace.git.repository import DamagedRepository
-from workspace.objects import Entry
 
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from workspace.git.loose import repeat_while_pruned, unpack_loose
-from workspace.git.packing import DRAFT, KEEP, Packed, read_whole_objects, write_pack
+from workspace.git.packs import DRAFT, KEEP, Packed, read_whole_objects, write_pack
 
 _MARK = "docyard: while this git gc runs: "
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

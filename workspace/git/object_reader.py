@@ -13,12 +13,12 @@ from typing import TypeVar
 import pygit2
 from pygit2.enums import ObjectType
 
-from workspace import objects
 from workspace.errors import WorkspaceError
-from workspace.git.comparing import TreeComparison
+from workspace.git import objects
 from workspace.git.loose import BrokenObject, LargeObject, is_loose, read_loose
+from workspace.git.objects import Commit, Entry
 from workspace.git.repository import DamagedRepository, missing, open_repository
-from workspace.objects import Commit, Entry
+from workspace.git.tree_comparison import TreeComparison
 
 _LOOKED_AT = 50_000
 _TAGS = 10  # tags that name one another

@@ -12,14 +12,14 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import ReferenceType
 
-from workspace import worktrees
+from workspace.git import worktrees
 from workspace.git.ancestry import Graph, descends
 from workspace.git.merge_bases import Ancestry, best_common_ancestors
 from workspace.git.object_reader import ObjectReader
+from workspace.git.objects import Head
 from workspace.git.repository import DamagedRepository, open_repository
 from workspace.git.revisions import object_named, short_names
-from workspace.objects import Head
-from workspace.worktrees import Worktree, common_dir_of
+from workspace.git.worktrees import Worktree, common_dir_of
 
 _HEADS = "refs/heads/"
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import pygit2
 from pygit2.enums import ObjectType
 
-from workspace import opening
 from workspace.errors import WorkspaceError
-from workspace.worktrees import common_dir_of
+from workspace.git import opening
+from workspace.git.worktrees import common_dir_of
 
 # libgit2 keeps no folder of a hundred files by itself, and a commit looks up each of its paths many times.
 pygit2.settings.cache_object_limit(ObjectType.TREE, 1 << 20)

@@ -10,14 +10,14 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import BlobFilter, FilterMode, ObjectType
 
-from workspace import objects
 from workspace.errors import WorkspaceError
+from workspace.git import objects
 from workspace.git.index_file import IndexFile
 from workspace.git.loose import loose_file, pack_loose, repeat_while_pruned, set_aside, write_loose
+from workspace.git.objects import Entry, Signature
 from workspace.git.reader import GitReader
 from workspace.git.repository import open_repository, writing
-from workspace.objects import Entry, Signature
-from workspace.worktrees import Worktree
+from workspace.git.worktrees import Worktree
 
 
 class ReadOnly(WorkspaceError):

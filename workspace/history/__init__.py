@@ -15,10 +15,10 @@ history.py       pages of changes, and what is remembered of them
 
 from __future__ import annotations
 
+from workspace.diff.unified import section_diff
 from workspace.history.blame import BlamedLine
-from workspace.history.change import Change
-from workspace.history.history import Changes, History, NoHistory
-from workspace.history.section_diff import section_diff
+from workspace.history.commits import Change
+from workspace.history.log import Changes, History, NoHistory
 from workspace.history.told import Told
 
 __all__ = ["BlamedLine", "Change", "Changes", "History", "NoHistory", "Told", "section_diff"]

@@ -10,7 +10,7 @@ import re
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.sequences import pair_lines
+from workspace.diff.sequences import pair_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from workspace.git import GitReader
     from workspace.git.ancestry import Graph
-    from workspace.history.change import Change
+    from workspace.history.commits import Change
 
 DISCUSSION = "docyard/discussion"
 """Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""

@@ -10,15 +10,15 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.diff.renames import Renames
+from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
 from workspace.history.places import Place, absent, section_of
 from workspace.history.skipping import edit_between
-from workspace.renames import Renames
-from workspace.section_pairs import Evidence, SectionMatch, find_moved_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
     from workspace.history.places import Versions
 
 _LOOKED_INTO = 100  # other documents of a commit

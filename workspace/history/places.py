@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.addresses import read_fragment, sections_named
-from workspace.config import LimitExceeded
-from workspace.lines import Lines
-from workspace.snapshot import DocumentCache, NotADocument
+from workspace.config.config import LimitExceeded
+from workspace.document.addresses import read_fragment, sections_named
+from workspace.markdown.lines import Lines
+from workspace.snapshot.snapshot import DocumentCache, NotADocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workspace.document import Document, Section
+    from workspace.document.document import Document, Section
     from workspace.git import GitReader
 
     Read = Callable[[str, int], bytes | None]

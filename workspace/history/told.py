@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from workspace.messages import read_trailers
+from workspace.git.messages import read_trailers
 
 if TYPE_CHECKING:
     from workspace.git import Commit

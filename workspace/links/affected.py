@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import markdown
-from workspace.config import LimitExceeded
+from workspace.config.config import LimitExceeded
 from workspace.links.link import LinkKind
 from workspace.links.targets import (
     INDEX_STEMS,
@@ -23,12 +23,12 @@ from workspace.links.targets import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workspace.document import Document, Section
+    from workspace.config.tables import LinkRules
+    from workspace.document.document import Document, Section
     from workspace.links.link import Link
-    from workspace.links.rules import LinkRules
     from workspace.links.survival import Survival
-    from workspace.links.worlds import OverlayWorld
-    from workspace.overlay import Overlay
+    from workspace.links.world import OverlayWorld
+    from workspace.snapshot.overlay import Overlay
 
 # A tag with a name, of the two that count.
 _TAG_NAME = re.compile(rb"(?:id|name)[ \t\r\n]*=", re.IGNORECASE)
@@ -88,7 +88,7 @@ def _may_rename(old: Document, new: Document, survival: Survival, rules: LinkRul
     ):
         return False
     # Imported here because the parser is, and most edits do without.
-    from workspace.links.names import DOCUMENT, TOP, find_place, names_of
+    from workspace.links.fragments import DOCUMENT, TOP, find_place, names_of
 
     names = names_of(new, rules.dialect)
     if find_place(names, TOP) != find_place(names_of(old, rules.dialect), TOP) == DOCUMENT:
@@ -134,7 +134,7 @@ def _spellings(paths: Iterable[str]) -> frozenset[str | None]:
 
 def _world(after: Overlay) -> OverlayWorld:
     # Imported here because what resolves links is, and most edits do without.
-    from workspace.links.worlds import OverlayWorld
+    from workspace.links.world import OverlayWorld
 
     return OverlayWorld(after)
 
@@ -149,7 +149,7 @@ def _vanished(world: OverlayWorld, path: str) -> Iterator[str]:
 
 def _shadowed(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
     """The documents that links may no longer mean because one has come to the path `new`."""
-    from workspace.links.worlds import OverlayWorld
+    from workspace.links.world import OverlayWorld
 
     world = OverlayWorld(before)
     folder, _, name = new.rpartition("/")

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.addresses import InvalidAddress
-from workspace.config import LimitExceeded
-from workspace.edits.edit import Edit, Splice, StructureChanged, apply_edit
-from workspace.edits.moving.heading_marks import heading_splices
-from workspace.links.names import find_place, names_of
+from workspace.config.config import LimitExceeded
+from workspace.document.addresses import InvalidAddress
+from workspace.document.heading_text import heading_splices
+from workspace.document.slugs import Names
+from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
+from workspace.links.fragments import find_place, names_of
 from workspace.links.survival import Survival
-from workspace.slugs import Names
 
 if TYPE_CHECKING:
-    from workspace.anchors import AnchorForm
-    from workspace.document import Document, Section
-    from workspace.links.rules import Dialect
-    from workspace.overlay import Overlay
+    from workspace.config.tables import Dialect
+    from workspace.document.document import Document, Section
+    from workspace.markdown.anchors import AnchorForm
+    from workspace.snapshot.overlay import Overlay
 
 
 class Anchored(NamedTuple):

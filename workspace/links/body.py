@@ -12,7 +12,7 @@ from workspace.markdown import read_leaves
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workspace.document import Document
+    from workspace.document.document import Document
     from workspace.markdown import Leaf
 
 _LINE_ENDS = re.compile(r"\r\n?|\n")

@@ -1,84 +1,155 @@
-"""Link destinations and titles as CommonMark writes them (§6.3, §4.7)."""
+"""Spelling: a destination written anew, in the way its author wrote the old one.
+
+What a destination keeps: relative or from the root, `./`, a left-out ending, the folder that stands for its
+page, a slash at its end, its query, percent escapes or none. What is written is read once more.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
 
+from workspace.links.enclosing import enclosed
 from workspace.links.link import Enclosure
+from workspace.links.resolver import resolve
+from workspace.links.targets import ENDINGS, document_suffixes, index_paths, is_external, split_destination
 
-_SPACES = re.compile(r"[ \t\n]*")
-_ANGLE = re.compile(r"<([^<>\n\\]*(?:\\.[^<>\n\\]*)*)>")
-_BARE = re.compile(r"[^\x00-\x20\x7f()\\]+|\\[!-/:-@\[-`{-~]|[\\()]")
-_TITLE = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"' r"|'[^'\\]*(?:\\.[^'\\]*)*'" r"|\([^()\\]*(?:\\.[^()\\]*)*\)", re.DOTALL
-)
-_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
-# How nearly all are written: a destination of plain characters, and the parenthesis behind it.
-_PLAIN = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-# The reference implementations take as many.
-_MAX_PARENTHESES = 32
+    from workspace.links.link import Link
+    from workspace.links.resolver import World
+    from workspace.links.targets import Parts, Target
 
-
-class Destination(NamedTuple):
-    """A destination [start, end) without what encloses it; `behind` is the position after all of it."""
-
-    start: int
-    end: int
-    enclosure: Enclosure
-    behind: int
+# What a path or fragment holds only escaped: signs that a URL, HTML, a table or a code span gives a meaning.
+_ALWAYS_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"<>\\^`{|}#]|%(?=[0-9A-Fa-f]{2})|^\s+|\s+$")
+_SPACE = re.compile(r"\s")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
-def read_destination(text: str, at: int, end: int) -> Destination | None:
-    """The destination that begins at a position, which is no white space; None if none does."""
-    if text.startswith("<", at, end):
-        found = _ANGLE.match(text, at, end)
-        return Destination(*found.span(1), Enclosure.ANGLE, found.end()) if found else None
-    depth, position = 0, at
-    while found := _BARE.match(text, position, end):
-        if found.group() == "(":
-            depth += 1
-            if depth > _MAX_PARENTHESES:
-                return None
-        elif found.group() == ")":
-            if not depth:
-                break
-            depth -= 1
-        position = found.end()
-    return None if depth or position == at else Destination(at, position, Enclosure.BARE, position)
+class _Style(NamedTuple):
+    """What an old destination shows of its author's ways."""
+
+    is_absolute: bool
+    is_dotted: bool
+    is_folder: bool
+    omits_ending: bool
+    escapes_spaces: bool
+    escapes_letters: bool
+    escapes_parentheses: bool
 
 
-def read_parentheses(text: str, at: int, end: int) -> Destination | None:
-    """What the parentheses of an inline link hold that open at a position; None if they are none of one."""
-    plain = _PLAIN.match(text, at, end)
-    if plain:
-        return Destination(*plain.span(1), Enclosure.BARE, plain.end())
-    begin = _behind_spaces(text, at + 1, end)
-    found = read_destination(text, begin, end) or Destination(begin, begin, Enclosure.BARE, begin)
-    if found.behind == begin and text.startswith("<", begin, end):
-        return None
-    behind = _behind_spaces(text, found.behind, end)
-    if behind > found.behind > begin and (title := _TITLE.match(text, behind, end)):
-        behind = _behind_spaces(text, title.end(), end)
-    return found._replace(behind=behind + 1) if text.startswith(")", behind, end) else None
+def spell(link: Link, source: str, target: Target, world: World, written: bytes | None = None) -> bytes:
+    """The bytes of a destination by which `link`, in the document `source`, leads to `target`.
+
+    `target.path` is the file or folder itself, `target.fragment` comes decoded. `written` are the bytes of
+    the old destination: they are given back where they lead there already.
+    """
+    if written is not None and _leads_to(link, link.destination, source, target, world):
+        return written
+    if link.enclosure is Enclosure.WIKI:
+        from workspace.links.wiki import spell_wiki
+
+        return spell_wiki(link, source, target, world).encode()
+    spellings = list(_spellings(link, source, target, world))
+    chosen = next((text for text in spellings if _leads_to(link, text, source, target, world)), spellings[-1])
+    return enclosed(chosen, link.enclosure).encode()
 
 
-def read_label(text: str, at: int, end: int) -> str | None:
-    """The link label whose bracket opens at a position, as it is written; None if there is none."""
-    found = _LABEL.match(text, at, end)
-    return found[1] if found else None
+def _leads_to(link: Link, destination: str, source: str, target: Target, world: World) -> bool:
+    found = resolve(world, source, link._replace(destination=destination))
+    if found.target is None or found.path != target.path:
+        return False
+    return (found.target.fragment or None) == (target.fragment or None)
 
 
-def read_definition(text: str) -> tuple[str, Destination] | None:
-    """The label and the destination of a link definition, which is all of the text."""
-    label = read_label(text, 0, len(text))
-    if label is None:
-        return None
-    found = read_destination(text, _behind_spaces(text, len(label) + 3, len(text)), len(text))
-    return (label, found) if found else None
+def _spellings(link: Link, source: str, target: Target, world: World) -> Iterator[str]:
+    """The ways to write a destination, the one most like the old first, and last one that is always right."""
+    old = split_destination(link.destination)
+    style = _style(old, link.enclosure)
+    tail = old.query + _fragment(old, target, style)
+    if not old.path and target.path == source:
+        yield tail
+    rules = world.rules
+    folder, _, name = target.path.rpartition("/")
+    if style.is_folder:
+        if target.path in index_paths(folder, rules):
+            yield _path(folder, source, world, style, is_folder=True) + tail
+        for suffix in document_suffixes(rules):
+            if name.endswith(suffix) and rules.omits_endings:
+                yield _path(target.path.removesuffix(suffix), source, world, style, is_folder=True) + tail
+    elif style.omits_ending:
+        if target.path in index_paths(folder, rules):
+            yield _path(folder, source, world, style) + tail
+        for suffix in document_suffixes(rules):
+            if name.endswith(suffix) and rules.omits_endings:
+                yield _path(target.path.removesuffix(suffix), source, world, style) + tail
+    is_folder = style.is_folder and (world.is_folder(target.path) or not world.exists(target.path))
+    yield _path(target.path, source, world, style, is_folder=is_folder) + tail
 
 
-def _behind_spaces(text: str, at: int, end: int) -> int:
-    found = _SPACES.match(text, at, end)
-    return found.end() if found else at
+def _style(old: Parts, enclosure: Enclosure) -> _Style:
+    path = old.path
+    last = path.rpartition("/")[2]
+    is_quoted = enclosure in (Enclosure.DOUBLE, Enclosure.SINGLE)
+    return _Style(
+        is_absolute=path.startswith("/"),
+        is_dotted=path.startswith("./"),
+        is_folder=bool(path) and last in ("", ".", ".."),
+        omits_ending=bool(path) and not last.endswith(ENDINGS),
+        escapes_spaces=not (enclosure is Enclosure.ANGLE and "%20" not in path)
+        and not (is_quoted and " " in path),
+        escapes_letters=_ESCAPED_NOT_ASCII.search(path + old.fragment) is not None
+        and not _NOT_ASCII.search(path),
+        escapes_parentheses="%28" in path or "%29" in path,
+    )
+
+
+def _path(path: str, source: str, world: World, style: _Style, *, is_folder: bool = False) -> str:
+    """A path as the style has it: from the root if it can be, else relative to the source's folder."""
+    root = world.rules.root
+    inside = path if not root else path.removeprefix(f"{root}/")
+    slash = "/" if is_folder else ""
+    if style.is_absolute and (not root or inside != path):
+        return f"/{_escaped(inside, style)}{slash}" if inside else "/"
+    relative = relative_path(path, source.rpartition("/")[0])
+    if not relative or relative.rpartition("/")[2] == "..":
+        return f"{relative}{slash}" if relative else f".{slash or '/'}"
+    spelled = _escaped(relative, style) + slash
+    begins_anew = style.is_dotted and not relative.startswith("../")
+    return f"./{spelled}" if begins_anew or is_external(spelled) else spelled
+
+
+def relative_path(path: str, folder: str) -> str:
+    """A path as it is written in a document of a folder; both count from the root. Empty for the folder."""
+    to = path.split("/") if path else []
+    parts = folder.split("/") if folder else []
+    shared = 0
+    while shared < min(len(to), len(parts)) and to[shared] == parts[shared]:
+        shared += 1
+    return "/".join([".."] * (len(parts) - shared) + to[shared:])
+
+
+def _fragment(old: Parts, target: Target, style: _Style) -> str:
+    """The fragment with its `#`: as it stood where it says the same."""
+    if target.fragment is None:
+        return ""
+    if old.fragment and unquote(old.fragment[1:]) == target.fragment:
+        return old.fragment
+    return "#" + _escaped(target.fragment, style)
+
+
+def _escaped(text: str, style: _Style) -> str:
+    """A path or fragment with percent escapes where they are needed, and where the style has them."""
+    text = _ALWAYS_ESCAPED.sub(_percent, text).replace("?", "%3F")
+    if style.escapes_spaces:
+        text = _SPACE.sub(_percent, text)
+    if style.escapes_parentheses:
+        text = text.replace("(", "%28").replace(")", "%29")
+    return _NOT_ASCII.sub(_percent, text) if style.escapes_letters else text
+
+
+def _percent(found: re.Match[str]) -> str:
+    return quote(found[0], safe="")

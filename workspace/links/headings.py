@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import markdown
-from workspace.anchors import AnchorForm, HeadingText, read_heading, without_lists
+from workspace.config.tables import Dialect
+from workspace.document.slugs import Names
 from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
-from workspace.links.rules import Dialect
-from workspace.slugs import Names
+from workspace.markdown.anchors import AnchorForm, HeadingText, read_heading, without_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workspace.document import Document
+    from workspace.document.document import Document
 
 # Whatever Python-Markdown's `attr_list` takes for attributes at the end of a heading.
 _ATTRIBUTES = re.compile(r"\{:?[^{}\n]+\}$")

@@ -16,7 +16,7 @@ from workspace.links.targets import ENDINGS, INDEX_STEMS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 _ENDING = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECASE)
 

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.links.characters import meaning
-from workspace.links.destinations import read_label, read_parentheses
 from workspace.links.html import TAG, read_tag
 from workspace.links.link import Enclosure, LinkKind
+from workspace.links.links_destinations import read_label, read_parentheses
 from workspace.links.spans import Name, Span
 from workspace.markdown import normalized_label
 

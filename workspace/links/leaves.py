@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.links.characters import meaning
-from workspace.links.destinations import read_definition
 from workspace.links.html import read_html
 from workspace.links.inline import read_inline
 from workspace.links.link import LinkKind
+from workspace.links.links_destinations import read_definition
 from workspace.links.spans import Name, Span, destination_of
 from workspace.links.tables import regions
 from workspace.markdown import Leaf, LeafKind, normalized_label, read_leaves

@@ -13,13 +13,13 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
-from workspace.lines import LIST_MARKER
-from workspace.links.destinations import read_parentheses
 from workspace.links.html import TAG, read_tag
 from workspace.links.inline import read_inline
 from workspace.links.link import Enclosure, LinkKind
+from workspace.links.links_destinations import read_parentheses
 from workspace.links.spans import Name, Span
 from workspace.links.tables import cells, delimiter_columns
+from workspace.markdown.lines import LIST_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

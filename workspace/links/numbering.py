@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from workspace.slugs import EMPTY_SLUG, heading_slug
+from workspace.document.slugs import EMPTY_SLUG, heading_slug
 
 _NUMBERED = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
 

@@ -6,14 +6,14 @@ import difflib
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from workspace.links.names import names_of
-from workspace.links.resolving import Status
+from workspace.links.fragments import names_of
+from workspace.links.resolver import Status
 from workspace.links.targets import document_suffixes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from workspace.links.resolving import Resolved, World
+    from workspace.links.resolver import Resolved, World
 
 # Comparing spellings takes time, a folder may hold thousands of files, and a page thousands of headings.
 _COMPARED = 200

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workspace.document import Document
-    from workspace.edits.edit import Splice
+    from workspace.document.document import Document
+    from workspace.document.splices import Splice
 
 Offset = tuple[str, int]
 """A place: the path of a document, and a byte of it."""

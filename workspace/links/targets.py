@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, unquote_to_bytes
 
-from workspace.config import DOCUMENT_SUFFIXES
-from workspace.links.rules import Dialect
+from workspace.config.config import DOCUMENT_SUFFIXES
+from workspace.config.tables import Dialect
 
 if TYPE_CHECKING:
-    from workspace.links.rules import LinkRules
+    from workspace.config.tables import LinkRules
 
 # RFC 3986 §3.1. A drive of Windows (`C:\`) reads as one too.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config import LimitExceeded
-from workspace.links.label_reading import definitions_of, uses_of
+from workspace.config.config import LimitExceeded
+from workspace.links.definitions import definitions_of, uses_of
 from workspace.links.link import Enclosure, Link, LinkKind
-from workspace.links.reading import links_of
+from workspace.links.reader import links_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from workspace.document import Document
+    from workspace.document.document import Document
     from workspace.links.survival import Survival
-    from workspace.overlay import Overlay
+    from workspace.snapshot.overlay import Overlay
 
 _DEFINES = b"]:"
 _FOOTNOTE = b"[^"

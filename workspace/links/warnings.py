@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workspace.document import Document
+    from workspace.document.document import Document
     from workspace.links.link import Link
-    from workspace.links.resolving import Resolved, World
+    from workspace.links.resolver import Resolved, World
     from workspace.links.survival import Survival
-    from workspace.overlay import Overlay
+    from workspace.snapshot.overlay import Overlay
 
 # Every link holds one of these, in the lines that an edit writes or right beside them.
 _MARKS = (b"](", b"]:", b"[[", b"<")
@@ -73,20 +73,20 @@ def _links(document: Document, overlay: Overlay) -> Iterator[Link]:
     """The links of a document that have a destination of their own."""
     # Imported here because the parser is, and most edits do without.
     from workspace.links.link import LinkKind
-    from workspace.links.reading import links_of
+    from workspace.links.reader import links_of
 
     links = links_of(document, wiki=overlay.snapshot.config.links.wiki).links
     return (link for link in links if link.kind not in (LinkKind.REFERENCE, LinkKind.AUTOLINK))
 
 
 def _world(overlay: Overlay) -> World:
-    from workspace.links.worlds import OverlayWorld
+    from workspace.links.world import OverlayWorld
 
     return OverlayWorld(overlay)
 
 
 def _broken(world: World, path: str, links: Sequence[Link]) -> list[tuple[Link, Resolved]]:
-    from workspace.links.resolving import resolve
+    from workspace.links.resolver import resolve
 
     known: dict[tuple[str, str], Resolved] = {}
     for link in links:
@@ -121,7 +121,7 @@ def _meets(spans: Sequence[tuple[int, int]], link: Link) -> bool:
 
 
 def _told(world: World, link: Link, resolved: Resolved) -> str:
-    from workspace.links.resolving import Status
+    from workspace.links.resolver import Status
     from workspace.links.shown import shown
     from workspace.links.suggesting import suggest
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.config import DOCUMENT_SUFFIXES
-from workspace.links.names import Place, find_place, names_of
-from workspace.links.resolving import Resolved, Status
+from workspace.config.config import DOCUMENT_SUFFIXES
+from workspace.links.fragments import Place, find_place, names_of
+from workspace.links.resolver import Resolved, Status
 from workspace.links.targets import Target, joined, without_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.document import Document
+    from workspace.document.document import Document
     from workspace.links.link import Link
-    from workspace.links.resolving import World
+    from workspace.links.resolver import World
 
 
 def resolve_wiki(world: World, source: str, destination: str) -> Resolved:

@@ -6,8 +6,8 @@ faster. Line numbers count from 0, line ends are exclusive, and a line ends at L
 """
 
 from workspace.markdown.bounds import MAX_LINES, MAX_TOKENS, check_lines, may_have_too_many_blocks
-from workspace.markdown.leaves import Leaf, LeafKind, read_leaves
-from workspace.markdown.outlines import (
+from workspace.markdown.inline import Leaf, LeafKind, read_leaves
+from workspace.markdown.outline import (
     Heading,
     ListItem,
     Outline,

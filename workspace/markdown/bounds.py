@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workspace.config import LimitExceeded
+from workspace.config.config import LimitExceeded
 
 # Reading costs up to 20 µs and 500 bytes for each of these, so both bound time and memory.
 MAX_LINES = 200_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workspace.markdown.parsers import read_blocks
+from workspace.markdown.parser import read_blocks
 
 _LITERAL = ("fence", "code_block", "html_block")
 

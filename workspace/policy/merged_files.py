@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace import listing
-from workspace.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.manifests import InvalidManifest, Manifest, read_manifest
+from workspace.config.taxonomy import MANIFEST, Taxonomy
+from workspace.config.toml import bytes_of
 from workspace.git import Entry
-from workspace.manifests import InvalidManifest, Manifest, read_manifest
-from workspace.policy.rules import types_of
-from workspace.taxonomy import MANIFEST, Taxonomy
-from workspace.toml import bytes_of
+from workspace.policy.protection import types_of
+from workspace.snapshot import listing
 
 if TYPE_CHECKING:
-    from workspace.merging.trees import Merge
+    from workspace.merge.trees_package import Merge
 
 
 class MergedFiles:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar, NamedTuple
 
+from workspace.config.settings import TOKEN_NAME
 from workspace.errors import WorkspaceError
-from workspace.policy.settings import TOKEN_NAME
 
 MAX_TEXT = 200
 """Characters of a person's name, or of an address."""

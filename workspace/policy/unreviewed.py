@@ -15,22 +15,22 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config import CONFIG_PATH, InvalidConfig
+from workspace.config.config import CONFIG_PATH, InvalidConfig
 from workspace.git.ancestry import Graph
-from workspace.merging.trees import file_at
-from workspace.objects import blob_id
+from workspace.git.objects import blob_id
+from workspace.git.trees import Whole, changes
+from workspace.merge.trees_package import file_at
 from workspace.policy.merged_files import MergedFiles
+from workspace.policy.protection import Touched, governs, is_settings, types_before
 from workspace.policy.reach import Reach
-from workspace.policy.rules import Touched, governs, is_settings, types_before
-from workspace.trees import Whole, changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from workspace.config.settings import Protection
     from workspace.git import Entry
-    from workspace.merging.trees import Merge
-    from workspace.policy.settings import Protection
-    from workspace.snapshot import Snapshot
+    from workspace.merge.trees_package import Merge
+    from workspace.snapshot.snapshot import Snapshot
 
 _MAX_COMMITS = 2_000
 """Commits that are searched for the one that removed a file; a removal before them counts as unreviewed."""

@@ -23,13 +23,13 @@ standing.py    where a comment's text is now
 
 from __future__ import annotations
 
+from workspace.proposal_ids import branch_name, new_id, read_id
+from workspace.proposals.comments import Now, Standing, place_of
 from workspace.proposals.discussion import BRANCH, Discussion, Said
 from workspace.proposals.encoding import Event
 from workspace.proposals.event_log import Appended, EventLog
-from workspace.proposals.ids import branch_name, new_id, read_id
+from workspace.proposals.events import Author, InvalidWords, KnownBy, Verdict
 from workspace.proposals.proposal import Proposal, ProposalNotFound, Proposals, State
-from workspace.proposals.standing import Now, Standing, place_of
-from workspace.proposals.words import Author, InvalidWords, KnownBy, Verdict
 
 __all__ = [
     "BRANCH",

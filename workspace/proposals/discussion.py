@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git import DamagedRepository
 from workspace.lru_cache import LRUCache
+from workspace.proposal_ids import DISCUSSION, is_id
 from workspace.proposals.encoding import MAX_BYTES, Event, decode
 from workspace.proposals.fields import Unreadable
-from workspace.proposals.ids import DISCUSSION, is_id
 from workspace.proposals.order import in_order
 from workspace.proposals.repeats import once
 from workspace.proposals.room import fitting

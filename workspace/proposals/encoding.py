@@ -25,11 +25,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from workspace.proposal_ids import id_of_branch, is_id
+from workspace.proposals import events as kinds
 from workspace.proposals import fields
-from workspace.proposals import words as kinds
+from workspace.proposals.events import Author, Unknown, Verdict, Words
 from workspace.proposals.fields import Check, Unreadable
-from workspace.proposals.ids import id_of_branch, is_id
-from workspace.proposals.words import Author, Unknown, Verdict, Words
 
 VERSION = 1
 MAX_BYTES = 400_000

@@ -11,26 +11,25 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from workspace import trees
-from workspace.git import Entry, ShallowHistory, Signature, writable
-from workspace.messages import commit_message
-from workspace.objects import FILE_MODE
+from workspace.git import Entry, ShallowHistory, Signature, trees, writable
+from workspace.git.messages import commit_message
+from workspace.git.objects import FILE_MODE
+from workspace.git.tips import Tips
+from workspace.git.trees import Whole
+from workspace.proposal_ids import BRANCHES
 from workspace.proposals.discussion import BRANCH, Discussion, DiscussionCache, files, folders
 from workspace.proposals.encoding import Event, decode, encode
+from workspace.proposals.events import InvalidWords
 from workspace.proposals.fields import Unreadable
-from workspace.proposals.ids import BRANCHES
 from workspace.proposals.order import heads
 from workspace.proposals.repeats import as_asked
 from workspace.proposals.room import check_room
-from workspace.proposals.tips import Tips
 from workspace.proposals.union import union
-from workspace.proposals.words import InvalidWords
 from workspace.publishing import Batch, publish_with_retry
-from workspace.trees import Whole
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
-    from workspace.proposals.words import Author, Words
+    from workspace.proposals.events import Author, Words
 
 _LOOKS = 20  # while others say something during each
 
@@ -249,7 +248,7 @@ def check_same(earlier: Appended, words: Sequence[Words]) -> None:
     What their writer does not choose may differ: by the time of a retry, the branches may have moved.
     """
     if [as_asked(event.words) for event in earlier.events] != [as_asked(one) for one in words]:
-        from workspace.requests import KeyReused
+        from workspace.writing.idempotency import KeyReused
 
         raise KeyReused(
             "this idempotency_key was used for other words",

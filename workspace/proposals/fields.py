@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from workspace.proposals import words as kinds
-from workspace.proposals.ids import BRANCHES, DISCUSSION
-from workspace.proposals.words import Author, KnownBy, Place
+from workspace.proposal_ids import BRANCHES, DISCUSSION
+from workspace.proposals import events as kinds
+from workspace.proposals.events import Author, KnownBy, Place
 
 MAX_AFTER = 50
 """Events that one event may name as those that it comes after."""

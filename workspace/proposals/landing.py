@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git import DamagedRepository
 from workspace.git.ancestry import reached
+from workspace.git.messages import read_trailers
 from workspace.lru_cache import LRUCache
-from workspace.messages import read_trailers
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

@@ -10,7 +10,7 @@ from datetime import datetime
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from workspace.proposals.words import Commented
+from workspace.proposals.events import Commented
 
 if TYPE_CHECKING:
     from workspace.proposals.encoding import Event

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.addresses import nearest
+from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, reached
+from workspace.git.tips import Tips
 from workspace.lru_cache import LRUCache
-from workspace.proposals.ids import read_id
+from workspace.proposal_ids import read_id
+from workspace.proposals.events import Verdict
 from workspace.proposals.landing import Asked, Landing, Landings
-from workspace.proposals.tips import Tips
 from workspace.proposals.told import Review, Told, told
-from workspace.proposals.words import Verdict
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workspace.proposals.words import Commented, Opened, Refreshed, Reviewed, Submitted, Words
+from workspace.proposals.events import Commented, Opened, Refreshed, Reviewed, Submitted, Words
 
 if TYPE_CHECKING:
     from workspace.proposals.encoding import Event

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from workspace.proposals.words import Commented, Edited, InvalidWords, KnownBy, Reviewed, Verdict
+from workspace.proposals.events import Commented, Edited, InvalidWords, KnownBy, Reviewed, Verdict
 
 if TYPE_CHECKING:
     from workspace.proposals.encoding import Event

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from workspace.proposals.encoding import Event
-from workspace.proposals.words import (
+from workspace.proposals.events import (
     Author,
     Closed,
     Commented,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from workspace.git import Entry, GitReader, Signature
-from workspace.objects import FILE_MODE, blob_id
-from workspace.trees import PathBlocked, Whole, find
+from workspace.git.objects import FILE_MODE, blob_id
+from workspace.git.trees import PathBlocked, Whole, find
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ from typing import NamedTuple
 from workspace.git import DamagedRepository, GitReader, GitStore, ShallowHistory
 from workspace.git.housekeeping import keep_objects, running_gc
 from workspace.git.loose import is_loose, loose_file, pack_loose, unpack_loose, write_loose
+from workspace.git.objects import SUBMODULE_MODE, parse_commit
 from workspace.git.private_folder import make_shared_folder, share
-from workspace.objects import SUBMODULE_MODE, parse_commit
+from workspace.git.trees import rewrite
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock
 from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
-from workspace.trees import rewrite
 
 COPY = "objects"
 RECENT = "docyard/recent"

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitStore, IndexFile, PathTaken, SplitIndex
-from workspace.objects import LINK_MODE, SUBMODULE_MODE
+from workspace.git.objects import LINK_MODE, SUBMODULE_MODE
+from workspace.git.worktrees import Worktree, operation
 from workspace.paths import check_path
 from workspace.publishing.batch import FileChange
 from workspace.publishing.files import Changed, WorkFiles
 from workspace.publishing.journal import Journal
 from workspace.publishing.prepared import Prepared, sync
-from workspace.worktrees import Worktree, operation
 
 INDEX_BEFORE = "index.old"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from workspace.git import GitStore
 from workspace.git.loose import free_name
-from workspace.objects import EXECUTABLE_MODE
+from workspace.git.objects import EXECUTABLE_MODE
 from workspace.paths import twin_key
 from workspace.publishing.batch import FileChange
 from workspace.publishing.journal import WorkFile

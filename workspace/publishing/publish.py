@@ -18,12 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self, TypeVar
 
-from workspace.after_commit import attempt, note_commit
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitStore, durable_objects
 from workspace.git.housekeeping import release_packs
+from workspace.git.trees import Whole
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import reflog
+from workspace.publishing.after_commit import attempt, note_commit
 from workspace.publishing.batch import Batch, FileChange, file_changes
 from workspace.publishing.batch_objects import BatchObjects, restore_pruned_tip
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
@@ -39,7 +40,6 @@ from workspace.publishing.locks import (
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, roll_back
 from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
-from workspace.trees import Whole
 
 T = TypeVar("T")
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile, PathTaken
+from workspace.git.trees import find
+from workspace.git.worktrees import Worktree, git_dirs, is_same
 from workspace.publishing import reflog
 from workspace.publishing.batch_objects import restore_copy, restore_pruned
 from workspace.publishing.checkout import INDEX_BEFORE
@@ -24,8 +26,6 @@ from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
 from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
 from workspace.publishing.refs import BranchRef
-from workspace.trees import find
-from workspace.worktrees import Worktree, git_dirs, is_same
 
 
 @dataclass(frozen=True, slots=True)

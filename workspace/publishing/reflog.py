@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.git import GitReader, Signature
+from workspace.git.worktrees import heads_on
 from workspace.publishing.prepared import is_below_a_link, remove_empty
-from workspace.worktrees import heads_on
 
 _NOTHING = "0" * 40
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.links.names import names_of
-from workspace.markdown.pages import Mark
+from workspace.document.sections import PREAMBLE
+from workspace.links.fragments import names_of
+from workspace.markdown.html import Mark
 from workspace.rendering.values import Entry
-from workspace.sections import PREAMBLE
 
 if TYPE_CHECKING:
-    from workspace.document import Document, Section
-    from workspace.links.rules import Dialect
+    from workspace.config.tables import Dialect
+    from workspace.document.document import Document, Section
 
 
 class Marks:

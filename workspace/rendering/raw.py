@@ -6,13 +6,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from workspace.config import LimitExceeded
+from workspace.config.config import LimitExceeded
 from workspace.texts.text_file import is_binary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 MAX_BYTES = 50_000_000
 

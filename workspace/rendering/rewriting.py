@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from workspace.rendering.math import Formulas
 
 if TYPE_CHECKING:
-    from workspace.markdown.pages import Mark
-    from workspace.rendering.destinations import Destination, Destinations
+    from workspace.markdown.html import Mark
+    from workspace.rendering.links import Destination, Destinations
     from workspace.rendering.marks import Marks
 
 

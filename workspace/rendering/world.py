@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.links.worlds import OverlayWorld
+from workspace.links.world import OverlayWorld
 
 if TYPE_CHECKING:
-    from workspace.document import Document
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document
+    from workspace.snapshot.snapshot import Snapshot
 
 # A document that a fragment leads to is read to see whether it has the place.
 MAX_READ_BYTES = 500_000

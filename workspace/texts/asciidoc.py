@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workspace.texts.headings import Heading, with_title
 
 if TYPE_CHECKING:
-    from workspace.lines import Lines
+    from workspace.markdown.lines import Lines
 
 _TITLE = re.compile(rb"(={1,6}|#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(rb"([-.=*_+/])\1{3,}|--|```[^`]*|[|,:!]={3,}")

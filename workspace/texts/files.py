@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 
 class Files:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.lines import BLANK
-from workspace.sections import PREAMBLE, nest
-from workspace.slugs import Names, heading_slug
+from workspace.document.sections import PREAMBLE, nest
+from workspace.document.slugs import Names, heading_slug
+from workspace.markdown.lines import BLANK
 from workspace.texts.outline import Entry, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.lines import Lines
+    from workspace.markdown.lines import Lines
 
 MAX_LEVEL = 6
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.lines import Lines
-from workspace.sections import PREAMBLE
+from workspace.document.sections import PREAMBLE
+from workspace.markdown.lines import Lines
 from workspace.texts.text_file import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.document import Document
+    from workspace.document.document import Document
     from workspace.texts.headings import Heading
     from workspace.texts.text_file import TextFile
 
@@ -110,19 +110,19 @@ def outline_of(text: TextFile) -> Outline:
 def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
     """The headings of a text that is no Markdown; and why there are none, where there may be some."""
     if text.kind is Kind.RESTRUCTUREDTEXT:
-        from workspace.texts import restructuredtext
+        from workspace.texts import markup
 
-        return restructuredtext.read_headings(lines), None
+        return markup.read_headings(lines), None
     if text.kind is Kind.ASCIIDOC:
         from workspace.texts import asciidoc
 
         return asciidoc.read_headings(lines), None
     if text.kind is Kind.SOURCE:
-        from workspace.texts import definitions
+        from workspace.texts import code
 
-        most = definitions.MAX_BYTES
+        most = code.MAX_BYTES
         reason = f"source code of more than {most:,} bytes has no outline" if len(text.data) > most else None
-        return definitions.read_headings(lines, text.path), reason
+        return code.read_headings(lines, text.path), reason
     return [], None
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, InvalidPath
-from workspace.snapshot import check_pointer
+from workspace.snapshot.snapshot import check_pointer
 from workspace.texts.unreadable import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workspace.document import Document
-    from workspace.snapshot import Snapshot
+    from workspace.document.document import Document
+    from workspace.snapshot.snapshot import Snapshot
 
 
 class Kind(StrEnum):
@@ -78,7 +78,7 @@ class TextFile:
             return None
         if self.parse is not None:
             return self.parse()
-        from workspace.document import Document
+        from workspace.document.document import Document
 
         return Document.parse(self.data, self.path)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workspace import trees
-from workspace.addresses import nearest
-from workspace.config import CONFIG_PATH
+from workspace.config.config import CONFIG_PATH
+from workspace.document.addresses import nearest
 from workspace.errors import Among, Listed
-from workspace.objects import LINK_MODE
-from workspace.snapshot import NOTHING_YET, DocumentNotFound, not_committed
+from workspace.git import trees
+from workspace.git.objects import LINK_MODE
+from workspace.snapshot.snapshot import NOTHING_YET, DocumentNotFound, not_committed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.objects import Entry
-    from workspace.snapshot import Snapshot
+    from workspace.git.objects import Entry
+    from workspace.snapshot.snapshot import Snapshot
 
 _SHOWN = 200
 _CANDIDATES = 5

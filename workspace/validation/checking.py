@@ -12,8 +12,8 @@ from workspace.validation.finding import Finding, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workspace.document import Document
-    from workspace.lines import Lines
+    from workspace.document.document import Document
+    from workspace.markdown.lines import Lines
     from workspace.validation.rule import Rule, Spot, Subject
 
 MOST = 100_000

@@ -6,19 +6,19 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from templates import builtin_types
-from workspace.document import Document
+from workspace.document.document import Document
 from workspace.errors import WorkspaceError
-from workspace.links.worlds import by_stem
+from workspace.links.world import by_stem
 from workspace.lru_cache import LRUCache
-from workspace.snapshot import check_pointer
-from workspace.types import FOLDER, MAX_TYPES, PARTS, read_type
+from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type
+from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from templates import DocumentType
-    from workspace.links.rules import LinkRules
-    from workspace.types import BrokenType
+    from workspace.config.tables import LinkRules
+    from workspace.snapshot.document_types import BrokenType
     from workspace.validation.files import Files
 
 _KEPT_BYTES = 32_000_000

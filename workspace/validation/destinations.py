@@ -6,7 +6,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from workspace.links.link import LinkKind
-from workspace.links.resolving import Status
+from workspace.links.resolver import Status
 from workspace.links.suggesting import suggest
 from workspace.paths import written_out
 from workspace.validation.rule import Spot
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workspace.links.link import Link
-    from workspace.links.resolving import Resolved
+    from workspace.links.resolver import Resolved
     from workspace.validation.rule import Subject
 
 _SHOWN = 200

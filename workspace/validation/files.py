@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from workspace.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.toml import MAX_BYTES
 from workspace.errors import WorkspaceError
 from workspace.paths import written_out
-from workspace.toml import MAX_BYTES
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from workspace.edits.edit import Splice
+    from workspace.document.splices import Splice
 
 
 class Severity(StrEnum):

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workspace.git.files import is_ignored, staged
-from workspace.trees import walk
+from workspace.git.trees import walk
 from workspace.validation.files import BlobReader, Files, FolderReader, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workspace.git import GitReader
-    from workspace.objects import Entry
+    from workspace.git.objects import Entry
 
 _GIT = ".git"
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.lines import BOM
+from workspace.markdown.lines import BOM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from templates import DocumentType
-    from workspace.config import WorkspaceConfig
-    from workspace.document import Document
-    from workspace.edits.edit import Splice
+    from workspace.config.config import WorkspaceConfig
+    from workspace.document.document import Document
+    from workspace.document.splices import Splice
     from workspace.links.link import Link, Links
-    from workspace.links.resolving import Resolved, World
-    from workspace.types import BrokenType
+    from workspace.links.resolver import Resolved, World
+    from workspace.snapshot.document_types import BrokenType
     from workspace.validation.finding import Severity
 
 
@@ -85,7 +85,7 @@ class Subject:
     @property
     def read_links(self) -> Links:
         """Its links and anchors as they are written."""
-        from workspace.links.reading import links_of
+        from workspace.links.reader import links_of
 
         return links_of(self.document, wiki=self.world.rules.wiki)
 
@@ -93,7 +93,7 @@ class Subject:
     def links(self) -> tuple[tuple[Link, Resolved], ...]:
         """Its links, each with what it means; those without a destination of their own are left out."""
         from workspace.links.link import LinkKind
-        from workspace.links.resolving import resolve
+        from workspace.links.resolver import resolve
 
         written = (link for link in self.read_links.links if link.kind is not LinkKind.REFERENCE)
         return tuple((link, resolve(self.world, self.document.path, link)) for link in written)

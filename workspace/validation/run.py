@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from workspace.config import LimitExceeded
-from workspace.snapshot import NotADocument
+from workspace.config.config import LimitExceeded
+from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.checking import check, whole
 from workspace.validation.corpus import Corpus
 from workspace.validation.finding import Finding, Severity
@@ -25,8 +25,8 @@ from workspace.validation.rules import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from workspace.config.validation_settings import Validation
     from workspace.validation.files import Files
-    from workspace.validation.settings import Validation
 
 
 MOST_SUGGESTIONS = 200
@@ -101,7 +101,7 @@ class Validator:
     def check_manifests(self) -> list[Finding]:
         """What is wrong with the manifests, by which documents have values."""
         # Imported here because most workspaces have none.
-        from workspace.manifests import InvalidManifest, read_manifest
+        from workspace.config.manifests import InvalidManifest, read_manifest
 
         found: list[Finding] = []
         keys = tuple(self.files.config.taxonomy_keys)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workspace.objects import blob_id
+from workspace.git.objects import blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

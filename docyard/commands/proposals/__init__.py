@@ -6,8 +6,8 @@ from importlib import import_module
 
 import click
 
-from docyard.committing import run_to_commit
-from docyard.groups import NearestGroup
+from docyard.cli.groups import NearestGroup
+from docyard.commit_errors import run_to_commit
 
 COMMANDS = (
     "list",

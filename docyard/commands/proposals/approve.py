@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="approve", short_help="Approve a proposal as it is now.")
@@ -35,11 +35,11 @@ def command(
         docyard proposals approve k7m2q9xa
         docyard proposals approve k7m2q9xa --commit 1a2b3c4d -m "Reads well."
     """
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.places import full_commit
-    from docyard.proposals.speaking import TOKEN_FIX, actor_of_caller
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.places import full_commit
+    from docyard.cli.proposals.speaking import TOKEN_FIX, actor_of_caller
     from workspace.proposals import Verdict
-    from workspace.proposing import NeedsPerson
+    from workspace.proposals.actions import NeedsPerson
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()

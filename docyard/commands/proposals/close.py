@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="close", short_help="Close a proposal without a merge.")
@@ -29,8 +29,8 @@ def command(
     Example:
         docyard proposals close k7m2q9xa -m "Done elsewhere."
     """
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.speaking import actor_of_caller
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.speaking import actor_of_caller
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

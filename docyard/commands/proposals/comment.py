@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="comment", short_help="Comment on a proposal, or on a section of it.")
@@ -42,9 +42,9 @@ def command(
         raise click.UsageError("--quote needs a FILE: name the document or section that is quoted")
     if reply_to is not None and place is not None:
         raise click.UsageError("an answer stands where its comment does: leave out the FILE")
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.places import place_in
-    from docyard.proposals.speaking import actor_of_caller, words_of_caller
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.places import place_in
+    from docyard.cli.proposals.speaking import actor_of_caller, words_of_caller
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from docyard import console
 from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.terminal import console
 
 
 @click.command(name="conflicts", short_help="Show what a proposal and its target changed differently.")
@@ -28,7 +28,7 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
         docyard proposals conflicts k7m2q9xa
         docyard proposals conflicts k7m2q9xa --json > decisions.json
     """
-    from docyard.proposals.conflicts import conflicts_of, tell_conflicts
+    from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
 
     workspace = options.open_workspace(repo, branch)
     one = workspace.proposing().one(proposal)

@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="create", short_help="Begin a proposal.")
@@ -40,8 +40,8 @@ def command(
     """
     if description is not None and file is not None:
         raise click.UsageError("--description and --file exclude each other: give one of them")
-    from docyard.proposals.acting import show_created
-    from docyard.proposals.speaking import actor_of_caller, text_of
+    from docyard.cli.proposals.actions import show_created
+    from docyard.cli.proposals.speaking import actor_of_caller, text_of
 
     words = text_of(file) if file is not None else description or ""
     workspace = options.open_workspace(repo, branch, read_only=False)

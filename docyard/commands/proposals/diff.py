@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from docyard import console
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="diff", short_help="Show what a proposal changes, word by word.")
@@ -34,10 +34,10 @@ def command(
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one")
-    from docyard.proposals.changes import changes_data, changes_markdown, narrowed, show_changes
-    from docyard.proposals.lines import Paper
-    from docyard.proposals.places import place_in
-    from tools.answers import visible
+    from docyard.cli.proposals.changes import changes_data, changes_markdown, narrowed, show_changes
+    from docyard.cli.proposals.lines import Paper
+    from docyard.cli.proposals.places import place_in
+    from tools.errors import visible
 
     workspace = options.open_workspace(repo, branch)
     with console.progress("Comparing"):

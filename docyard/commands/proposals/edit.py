@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="edit", short_help="Change the title or the description of a proposal.")
@@ -40,8 +40,8 @@ def command(
         raise click.UsageError("--description and --file exclude each other: give one of them")
     if title is None and description is None and file is None:
         raise click.UsageError("nothing to change: give --title, --description or --file")
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.speaking import actor_of_caller, text_of
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.speaking import actor_of_caller, text_of
 
     words = text_of(file) if file is not None else description
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from docyard import console
 from docyard.commands import options
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 _LIMIT = 20
 _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "all")
@@ -38,7 +38,7 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
         docyard proposals list
         docyard proposals list --state all --limit 0 --json
     """
-    from docyard.proposals.listing import in_state, listed, show_list
+    from docyard.cli.proposals.list import in_state, listed, show_list
 
     workspace = options.open_workspace(repo, branch)
     every = workspace.proposing().all()

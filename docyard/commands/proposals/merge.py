@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from docyard import console
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="merge", short_help="Merge a proposal into its target.")
@@ -34,12 +34,12 @@ def command(
     Example:
         docyard proposals merge k7m2q9xa
     """
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.conflicts import conflicts_of, tell_conflicts
-    from docyard.proposals.places import full_commit
-    from docyard.proposals.speaking import TOKEN_FIX, actor_of_caller
-    from workspace.merging.committing import MergeConflict
-    from workspace.proposing import MergeBlocked, NeedsPerson
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
+    from docyard.cli.proposals.places import full_commit
+    from docyard.cli.proposals.speaking import TOKEN_FIX, actor_of_caller
+    from workspace.merge.committing import MergeConflict
+    from workspace.proposals.actions import MergeBlocked, NeedsPerson
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()

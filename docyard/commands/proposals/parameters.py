@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from docyard import completing
+from docyard.cli import completion
 from docyard.commands import options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,13 +16,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def proposal(command: F) -> F:
     """`ID`: the parameter `proposal`, the id of a proposal or the name of its branch."""
-    return click.argument("proposal", metavar="ID", shell_complete=completing.proposals)(command)
+    return click.argument("proposal", metavar="ID", shell_complete=completion.proposals)(command)
 
 
 def place(command: F) -> F:
     """`[FILE[#SECTION]]`: the parameter `place`, None for all of the proposal."""
     return click.argument(
-        "place", metavar="[FILE[#SECTION]]", required=False, shell_complete=completing.proposed_addresses
+        "place", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.proposed_addresses
     )(command)
 
 

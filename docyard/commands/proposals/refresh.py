@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard import console
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from workspace.merging.conflict import Resolution, UnitId
-    from workspace.merging.trees import FileConflict, Resolutions
+    from workspace.merge.conflict import Resolution, UnitId
+    from workspace.merge.trees_package import FileConflict, Resolutions
 
 
 @click.command(name="refresh", short_help="Bring what the target has by now into a proposal.")
@@ -53,12 +53,12 @@ def command(
         docyard proposals conflicts k7m2q9xa --json > decisions.json
         docyard proposals refresh k7m2q9xa --resolve decisions.json
     """
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.conflicts import Found, conflict_name, conflicts_of, tell_conflicts
-    from docyard.proposals.deciding import decided, read_decisions, seen_commits
-    from docyard.proposals.speaking import actor_of_caller, text_of
-    from workspace.merging.committing import MergeConflict
-    from workspace.proposing import ConflictChanged, Decisions
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.conflicts import Found, conflict_name, conflicts_of, tell_conflicts
+    from docyard.cli.proposals.deciding import decided, read_decisions, seen_commits
+    from docyard.cli.proposals.speaking import actor_of_caller, text_of
+    from workspace.merge.committing import MergeConflict
+    from workspace.proposals.actions import ConflictChanged, Decisions
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()

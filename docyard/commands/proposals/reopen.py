@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="reopen", short_help="Take up a closed proposal again.")
@@ -29,8 +29,8 @@ def command(
     Example:
         docyard proposals reopen k7m2q9xa
     """
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.speaking import actor_of_caller
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.speaking import actor_of_caller
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

@@ -8,7 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="request-changes", short_help="Ask for changes to a proposal.")
@@ -31,9 +31,9 @@ def command(
     Example:
         docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
     """
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.places import full_commit
-    from docyard.proposals.speaking import actor_of_caller, words_of_caller
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.places import full_commit
+    from docyard.cli.proposals.speaking import actor_of_caller, words_of_caller
     from workspace.proposals import Verdict
 
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from docyard import console
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="show", short_help="Show a proposal: what it changes, what is said, what is missing.")
@@ -40,9 +40,9 @@ def command(
         docyard proposals show k7m2q9xa guides/setup.md#install
         docyard proposals show k7m2q9xa --no-diff --json
     """
-    from docyard.proposals.page import show_page
-    from docyard.proposals.page_data import page_data
-    from docyard.proposals.view import view
+    from docyard.cli.proposals.page import show_page
+    from docyard.cli.proposals.page_data import page_data
+    from docyard.cli.proposals.view import view
 
     workspace = options.open_workspace(repo, branch)
     with console.progress("Looking at the proposal"):

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from docyard import console, environment
+from docyard import environment
 from docyard.commands import options
 from docyard.commands.proposals import parameters
-from docyard.exits import Exit
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
 
 
 @click.command(name="submit", short_help="Ask for a review of a proposal.")
@@ -35,9 +36,9 @@ def command(
         docyard proposals submit k7m2q9xa
         docyard proposals submit k7m2q9xa --no-forge
     """
-    from docyard.forges.announcing import announcer
-    from docyard.proposals.acting import show_acted
-    from docyard.proposals.speaking import actor_of_caller
+    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.speaking import actor_of_caller
+    from docyard.forges.announcements import announcer
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

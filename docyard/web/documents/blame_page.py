@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.finding import crumbs, meant, redirection
+from docyard.web.documents.lookup import crumbs, meant, redirection
 from docyard.web.urls import with_query
-from workspace.addresses import SectionNotFound
-from workspace.snapshot import DocumentNotFound
+from workspace.document.addresses import SectionNotFound
+from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from docyard.web.answering import Asked
+    from docyard.web.request import Asked
     from workspace.history import BlamedLine, Told
 
 PAGE = 600

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from docyard.web.urls import with_query
+from workspace.git.messages import read_trailers
 from workspace.history.told import told
-from workspace.messages import read_trailers
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from docyard.web.answering import Asked
-    from docyard.web.documents.surroundings import Surroundings
+    from docyard.web.documents.sidebar import Surroundings
+    from docyard.web.request import Asked
     from workspace.git import Commit
     from workspace.history import Told
 
@@ -32,8 +32,8 @@ class Message(NamedTuple):
 
 def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
     """A commit and what differs from its first parent. Raises RefNotFound, NotACommit, NoHistory."""
-    from docyard.web.diffing import diff_of
-    from workspace.refs import find_ref
+    from docyard.web.diff import diff_of
+    from workspace.revisions import find_ref
 
     asked.workspace.history()  # says so where there is none
     id = find_ref(asked.workspace, asked.path["id"])

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import PlainTextResponse, Response
 
-from docyard.http.headers import CONTENT_POLICY
-from docyard.web.templating import STATIC
+from docyard.web.headers import CONTENT_POLICY
+from docyard.web.templates import STATIC
 
 if TYPE_CHECKING:
-    from docyard.web.answering import Asked
+    from docyard.web.request import Asked
 
 PAGE_POLICY = f"{CONTENT_POLICY}; frame-src 'self'"
 """The policy of a page that shows diagrams."""

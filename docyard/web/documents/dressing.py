@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
-from docyard.web.templating import trusted
+from docyard.web.templates import trusted
 from docyard.web.urls import PageUrls
 from workspace.lru_cache import LRUCache
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.proposals.submitting import submit
-from workspace.addresses import resolve_section
+from workspace.document.addresses import resolve_section
 from workspace.edits.rewrite_text import RewriteText, editable_text
 from workspace.git import ReadOnly
-from workspace.plan import Mode, Status
-from workspace.proof import UnknownCommit, known_commit
-from workspace.proposals import words as said
-from workspace.requests import Request, digest_of
+from workspace.proposals import events as said
+from workspace.writing.idempotency import Request, digest_of
+from workspace.writing.plan import Mode, Status
+from workspace.writing.read_before_write import UnknownCommit, known_commit
 
 if TYPE_CHECKING:
-    from docyard.web.answering import Asked
-    from workspace.document import Document
+    from docyard.web.request import Asked
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.proposals import Proposal
-    from workspace.sections import Section
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
-    from workspace.writing import Written
+    from workspace.writing.write import Written
 
 _CHOICES = 20
 

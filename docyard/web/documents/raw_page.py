@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.finding import path_of, redirection
-from workspace.snapshot import DocumentNotFound
+from docyard.web.documents.lookup import path_of, redirection
+from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from docyard.web.answering import Asked
+    from docyard.web.request import Asked
 
 
 def raw_page(asked: Asked) -> Response:

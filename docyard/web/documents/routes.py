@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.answering import getting, posting
+from docyard.web.request import getting, posting
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from docyard.web.answering import Answer, Asked
+    from docyard.web.request import Answer, Asked
     from docyard.web.site import Site
 
 
 def document_routes(site: Site) -> list[BaseRoute]:
     """The routes. Each page's module is imported when it is first asked for."""
-    from docyard.web.documents.surroundings import Surroundings
+    from docyard.web.documents.sidebar import Surroundings
 
     surroundings = Surroundings()
 
     def document(asked: Asked) -> Response:
-        from docyard.web.documents.document_page import document_page
+        from docyard.web.documents.document import document_page
 
         return document_page(asked, surroundings)
 
@@ -33,7 +33,7 @@ def document_routes(site: Site) -> list[BaseRoute]:
         return raw_page(asked)
 
     def history(asked: Asked) -> Response:
-        from docyard.web.documents.history_page import history_page
+        from docyard.web.documents.history import history_page
 
         return history_page(asked)
 
@@ -53,12 +53,12 @@ def document_routes(site: Site) -> list[BaseRoute]:
         return frame_page(asked)
 
     def edit(asked: Asked) -> Response:
-        from docyard.web.documents.edit_page import edit_page
+        from docyard.web.documents.edit import edit_page
 
         return edit_page(asked)
 
     def edited(asked: Asked) -> Response:
-        from docyard.web.documents.edit_page import edited_page
+        from docyard.web.documents.edit import edited_page
 
         return edited_page(asked)
 

@@ -6,12 +6,11 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workspace import trees
-from workspace.git import DamagedRepository
+from workspace.git import DamagedRepository, trees
 from workspace.git.ancestry import Graph
 
 if TYPE_CHECKING:
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 MOST = 300
 """Commits that are looked back on, along first parents: a merge counts as who merged."""

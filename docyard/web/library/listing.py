@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.addresses import nearest
-from workspace.snapshot import DocumentNotFound
+from workspace.document.addresses import nearest
+from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 
 class Folder(NamedTuple):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.answering import getting
-from docyard.web.library.pages import library
-from docyard.web.library.searching import search
+from docyard.web.library.library import library
+from docyard.web.library.search import search
 from docyard.web.live import listening
+from docyard.web.request import getting
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.analysis import TOKEN
 from index.fences import fences
-from workspace.lines import LIST_MARKER
+from workspace.markdown.lines import LIST_MARKER
 
 if TYPE_CHECKING:
     from index.matches import Matcher

@@ -8,16 +8,16 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document import Document
+from workspace.config.taxonomy import BUILT_IN
+from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
-from workspace.lines import LIST_MARKER_BYTES
 from workspace.lru_cache import LRUCache
-from workspace.snapshot import check_pointer
-from workspace.taxonomy import BUILT_IN
+from workspace.markdown.lines import LIST_MARKER_BYTES
+from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
-    from workspace.snapshot import Snapshot
+    from workspace.snapshot.snapshot import Snapshot
 
 _KEPT = 200_000  # summaries, of some hundred bytes each
 _AHEAD = 20_000  # documents that are read before anyone asks

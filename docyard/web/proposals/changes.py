@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.web.diffing import diff_of
+from docyard.web.diff import diff_of
 from docyard.web.proposals.conversation import ThreadShown, threads_shown
-from docyard.web.proposals.viewing import head
+from docyard.web.proposals.view import head
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.answering import Asked
-    from docyard.web.diffing import Diff
+    from docyard.web.diff import Diff
+    from docyard.web.request import Asked
     from workspace.proposals import Proposal
-    from workspace.reviewing import Changes
+    from workspace.proposals.review import Changes
 
 _MOST_THREADS = 300
 

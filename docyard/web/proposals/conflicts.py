@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.exits import CannotError
-from docyard.proposals.conflicts import Found, conflicts_of, version_text
-from docyard.proposals.listing import who
+from docyard.cli.proposals.conflicts import Found, conflicts_of, version_text
+from docyard.cli.proposals.list import who
+from docyard.terminal.exits import CannotError
 from docyard.web.diff_rows import Rows, rows_of
-from docyard.web.failing import status_of
+from docyard.web.errors import status_of
 from docyard.web.proposals.deciding import (
     Decided,
     conflict_id,
@@ -22,22 +22,22 @@ from docyard.web.proposals.deciding import (
     resolutions,
     seen_digest,
 )
-from docyard.web.proposals.viewing import head
-from workspace.after_commit import has_committed
+from docyard.web.proposals.view import head
 from workspace.errors import WorkspaceError
-from workspace.merging.committing import MergeConflict
-from workspace.merging.conflict import UnitKind
-from workspace.proposals.words import Refreshed
-from workspace.proposing import ConflictChanged, Decisions
+from workspace.merge.committing import MergeConflict
+from workspace.merge.conflict import UnitKind
+from workspace.proposals.actions import ConflictChanged, Decisions
+from workspace.proposals.events import Refreshed
+from workspace.publishing.after_commit import has_committed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from starlette.responses import Response
 
-    from docyard.web.answering import Asked
-    from workspace.merging.conflict import Conflict, UnitId
-    from workspace.merging.trees import FileConflict, Resolutions
+    from docyard.web.request import Asked
+    from workspace.merge.conflict import Conflict, UnitId
+    from workspace.merge.trees_package import FileConflict, Resolutions
     from workspace.proposals import Event, Proposal
 
 MOST = 100

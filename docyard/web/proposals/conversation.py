@@ -5,25 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.commits import short
-from docyard.proposals.listing import who
-from docyard.proposals.remarks import VOID
-from docyard.web.diffing import place_id
+from docyard.cli.commits import short
+from docyard.cli.proposals.comments import VOID
+from docyard.cli.proposals.list import who
+from docyard.web.diff import place_id
 from docyard.web.proposals.words import said
-from workspace.policy.verdicts import why_void
 from workspace.proposals import Verdict
-from workspace.proposals.words import Closed, Commented, Edited, Refreshed, Reopened, Reviewed, Submitted
+from workspace.proposals.approvals import why_void
+from workspace.proposals.events import Closed, Commented, Edited, Refreshed, Reopened, Reviewed, Submitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from markupsafe import Markup
 
-    from docyard.web.answering import Asked
-    from workspace.policy.verdicts import Void
+    from docyard.web.request import Asked
     from workspace.proposals import Event, Proposal
+    from workspace.proposals.approvals import Void
+    from workspace.proposals.review import Changes, PlacedThread
     from workspace.proposals.told import Comment
-    from workspace.reviewing import Changes, PlacedThread
 
 PAGE = 100
 """Entries of one page: each comment may ask for two versions of a document."""

@@ -6,13 +6,13 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.merging.conflict import Choice, Conflict, Resolution, UnitKind
+from workspace.merge.conflict import Choice, Conflict, Resolution, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.merging.conflict import UnitId
-    from workspace.merging.trees import FileConflict, Resolutions
+    from workspace.merge.conflict import UnitId
+    from workspace.merge.trees_package import FileConflict, Resolutions
 
 
 class Decided(NamedTuple):

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from docyard.web.diffing import diff_of
-from docyard.web.failing import status_of
-from docyard.web.proposals.viewing import head
+from docyard.web.diff import diff_of
+from docyard.web.errors import status_of
+from docyard.web.proposals.view import head
 from workspace.errors import WorkspaceError
-from workspace.proposing import NeedsPerson, NotAnnounced, ProposalEnded
-from workspace.proposing.saying import OwnProposal, ProposalMoved
+from workspace.proposals.actions import NeedsPerson, NotAnnounced, ProposalEnded
+from workspace.proposals.actions.discuss import OwnProposal, ProposalMoved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.responses import Response
 
-    from docyard.web.answering import Asked
-    from docyard.web.diffing import Diff
+    from docyard.web.diff import Diff
+    from docyard.web.request import Asked
     from workspace.proposals import Proposal
 
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -93,7 +93,7 @@ def refused(asked: Asked, one: Proposal, act: str, error: WorkspaceError) -> Res
 
 def _news(asked: Asked, one: Proposal) -> Diff | None:
     """What a proposal changed since the commit that the form was made for; None where nobody can tell."""
-    from workspace.reviewing.changes import changes_between
+    from workspace.proposals.review.changes import changes_between
 
     seen = asked.fields.get("commit", "")
     if one.tip is None or not _COMMIT.fullmatch(seen) or not asked.workspace.exists(seen):

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.answering import getting, posting
-from docyard.web.proposals.acting import act, back
+from docyard.web.proposals.actions import act, back
 from docyard.web.proposals.changes import changes_page
 from docyard.web.proposals.conflicts import conflicts_page
-from docyard.web.proposals.listing import proposals_page
-from docyard.web.proposals.viewing import proposal_page
+from docyard.web.proposals.list import proposals_page
+from docyard.web.proposals.view import proposal_page
+from docyard.web.request import getting, posting
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute

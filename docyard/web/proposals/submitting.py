@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workspace.proposing import Acted, Actor, Proposing
+    from workspace.proposals.actions import Acted, Actor, Proposing
 
 
 def submit(proposing: Proposing, id: str, actor: Actor, key: str | None) -> Acted:

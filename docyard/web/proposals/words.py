@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.web.templating import trusted
+from docyard.web.templates import trusted
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from docyard.web.answering import Asked
+    from docyard.web.request import Asked
 
 
 def said(asked: Asked, text: str, path: str = "") -> Markup:

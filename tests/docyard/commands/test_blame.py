@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from index.service import SearchIndex
 from tests.docyard.commands.conftest import Commit, Screen
 from tests.docyard.conftest import Git

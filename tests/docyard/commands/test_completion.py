@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
+from docyard.cli.main import main
 from tests import warm
 from tests.docyard.conftest import Git
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.proposals.lines import Paper, Piece, counted, joined
+from docyard.cli.proposals.lines import Paper, Piece, counted, joined
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
 from workspace.proposals import Author, KnownBy
-from workspace.proposing import Actor
+from workspace.proposals.actions import Actor
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from docyard import console, terminal
-from docyard.cli import main
+from docyard.cli.main import main
 from docyard.commands import read
+from docyard.terminal import console, terminal
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from workspace.document import Document
+from workspace.document.document import Document
 from workspace.texts.text_file import Kind, TextFile
 
 Capture = pytest.CaptureFixture[bytes]

@@ -9,13 +9,13 @@ from itertools import count
 import pygit2
 import pytest
 
-from docyard.forges.choosing import made
+from docyard.forges.choice import made
 from docyard.forges.place import ForgeAccess, place_of
 from docyard.forges.port import Forge, NewPullRequest, PullRequest
 from docyard.forges.transport import Patience
 from tests import repositories
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
-from workspace.remotes.addresses import parse_address
+from workspace.git.remotes.url import parse_address
 
 KINDS = ("github", "gitlab", "gitea")
 MAINLY_ONE = (

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from docyard.forges.choosing import forge_of
-from docyard.forges.following import Followed, FollowedPullRequest, Follower
+from docyard.forges.choice import forge_of
 from docyard.forges.place import ForgeAccess
 from docyard.forges.port import Forge, NewPullRequest
+from docyard.forges.pull_request_sync import Followed, FollowedPullRequest, Follower
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
 from docyard.forges.transport import Patience
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
 from tests.repositories import Repo
-from tests.workspace.proposing.scene import Scene
+from tests.workspace.proposals.actions.scene import Scene
+from workspace.git.remotes.credentials import Access
 from workspace.proposals import Proposal
-from workspace.remotes.credentials import Access
 
 STEADY = Patience(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
 PAGE = "# Page\n\n## Use\n\nUse it.\n"

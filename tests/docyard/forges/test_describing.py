@@ -10,7 +10,7 @@ from docyard.forges.describing import MOST, described, harmless, marker, title_o
 from tests import repositories
 from tests.loops import loop_over
 from workspace.proposals import Author, KnownBy, Proposal
-from workspace.proposing import Actor
+from workspace.proposals.actions import Actor
 from workspace.workspace import Workspace
 
 ACTOR = Actor(Author("Ann", "ann@example.org", KnownBy.GIT), "test", "tests")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from docyard.forges.announcing import announcer
+from docyard.cli.main import main
+from docyard.forges.announcements import announcer
 from docyard.forges.describing import marker
 from docyard.forges.errors import ForgeDenied
 from docyard.forges.place import ForgeAccess
@@ -20,10 +20,10 @@ from tests.docyard.forges.conftest import MAINLY_ONE, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
+from workspace.git.remotes.credentials import Access
 from workspace.proposals import Author, KnownBy, Proposal
-from workspace.proposing import Actor
-from workspace.remotes.credentials import Access
-from workspace.remotes.sending import send
+from workspace.proposals.actions import Actor
+from workspace.sync.push import send
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process

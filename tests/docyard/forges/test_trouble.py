@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import httpx2
 import pytest
 
-from docyard.forges.choosing import made
+from docyard.forges.choice import made
 from docyard.forges.errors import (
     ForgeConflict,
     ForgeDenied,
@@ -28,7 +28,7 @@ from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import Patience, _reason
 from tests.docyard.forges.conftest import QUICK, STEADY, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
-from workspace.remotes.addresses import parse_address
+from workspace.git.remotes.url import parse_address
 
 NEW = NewPullRequest("Say it", "Because.", "docyard/k7m2q9xa-words", "main")
 LIMITED = {"retry-after": "3600"}

@@ -25,8 +25,8 @@ from starlette.testclient import TestClient
 from docyard.forges.asked import Asked, asked_of
 from docyard.forges.deliveries import Deliveries
 from docyard.forges.exchanges import Exchanged, Exchanges
-from docyard.forges.following import Followed
 from docyard.forges.place import ForgeAccess
+from docyard.forges.pull_request_sync import Followed
 from docyard.forges.rounds import ForgeRounds
 from docyard.forges.signatures import is_signed
 from docyard.forges.webhooks import MOST_BYTES, Webhooks, webhook_routes
@@ -35,10 +35,10 @@ from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
+from workspace.git.remotes.credentials import Access
 from workspace.proposals import State
-from workspace.remotes.credentials import Access
-from workspace.remotes.states import State as SyncState
-from workspace.remotes.syncing import Synced
+from workspace.sync.states import State as SyncState
+from workspace.sync.sync import Synced
 from workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,15 +12,15 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.app import Parts, build_app
 from docyard.http.failures import Failures
+from docyard.http.server import Parts, build_app
 from docyard.http.settings import http_settings
-from docyard.protocol.http import serve_http
-from docyard.serving import of_repository
+from docyard.mcp_server.http import serve_http
+from docyard.service import of_repository
 from docyard.web.site import Site
 from tests.repositories import Repo, normal
 from tools.toolsets import TOOLSETS
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
 
 PORT = 8000

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli import main
-from docyard.exits import Exit
+from docyard.cli.main import main
 from docyard.http import starting
 from docyard.http.settings import http_settings
+from docyard.terminal.exits import Exit
 from tests.loops import loop_over
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 
 LOCAL = ["--http", "127.0.0.1:0"]
 OPEN = ["--http", "0.0.0.0:0"]

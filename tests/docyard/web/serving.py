@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from docyard.http.caller import Caller
-from docyard.web.missing import missing
+from docyard.caller import Caller
+from docyard.web.not_found import missing
 from docyard.web.routes import routes
 from docyard.web.site import Site
 from index.service import SearchIndex

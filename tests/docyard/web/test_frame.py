@@ -13,10 +13,10 @@ import pytest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from docyard.web.answering import in_thread
-from docyard.web.failing import status_of
+from docyard.web.errors import status_of
+from docyard.web.request import in_thread
 from docyard.web.routes import routes
-from docyard.web.templating import STATIC, render
+from docyard.web.templates import STATIC, render
 from tests.docyard.web.serving import CSRF, Read, Served, serving
 from tests.loops import loop_over
 from tests.repositories import Repo, all_but_objects, normal

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from index.artifacts.building import build
+from index.artifacts.build import build
 from index.artifacts.contents import Choice, of_commit
-from index.keys import KEY_BYTES
+from index.storage.keys import KEY_BYTES
 from tests.index.conftest import GUIDES
 from tests.repositories import Repo
 from workspace.git import GitReader

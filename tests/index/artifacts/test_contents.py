@@ -20,12 +20,12 @@ from index.artifacts.contents import (
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.git import DamagedRepository, GitReader
-from workspace.git.packed import PackedReader
-from workspace.git.packing import Packed, write_pack
+from workspace.git.objects import blob_id
+from workspace.git.pack_reader import PackedReader
+from workspace.git.packs import Packed, write_pack
+from workspace.git.trees import walk
 from workspace.globs import Glob
-from workspace.objects import blob_id
 from workspace.paths import written_out
-from workspace.trees import walk
 
 FILES = {
     "README.md": "# Site\n",

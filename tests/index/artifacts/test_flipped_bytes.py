@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from index.artifacts.artifact import open_artifact
 from index.artifacts.frozen import FrozenIndex
-from index.artifacts.opening import open_artifact
-from index.artifacts.swapping import Artifacts
+from index.artifacts.swap import Artifacts
 from index.service import SearchIndex
-from tests.index.artifacts.test_opening import files, lists
+from tests.index.artifacts.test_artifact import files, lists
 from tests.index.harm import put
 from workspace.errors import WorkspaceError
 

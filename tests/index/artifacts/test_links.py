@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from index.artifacts.artifact import open_artifact
 from index.artifacts.frozen import FrozenIndex
-from index.artifacts.opening import open_artifact
 from tests.repositories import Repo
 
 

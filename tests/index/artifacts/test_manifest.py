@@ -20,7 +20,7 @@ from index.artifacts.manifest import (
     NotAnArtifact,
     UnsupportedArtifact,
 )
-from index.keys import KEY_BYTES
+from index.storage.keys import KEY_BYTES
 from tests.loops import loop_over
 from workspace.errors import WorkspaceError
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from index.artifacts.settings import effective
 from tests.loops import loop_over
-from workspace.config import Corpus, InvalidConfig, WorkspaceConfig
+from workspace.config.config import Corpus, InvalidConfig, WorkspaceConfig
 
 SOURCE = """
 root = "docs"

@@ -12,7 +12,7 @@ from index.building import batch, packing
 from index.building.inversion import Inversion, Inverted
 from index.building.vocabulary import shared
 from index.page import Page
-from workspace.document import Document
+from workspace.document.document import Document
 
 HEADINGS = ["# Retry guide", "# Why", "## Retry", "## Not the `limit`", "### b-a a/b", "#### 使用"]
 LINES = [

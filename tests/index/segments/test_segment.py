@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from index.analysis import section_terms
-from index.integrity import IndexDamaged, Stamp
 from index.page import Page, Record
-from index.segments.flat import Flat
+from index.segments.arrays import Flat
 from index.segments.segment import Segment, file_name
+from index.storage.manifest import IndexDamaged, Stamp
 from tests.index.pages import PATHS, page, random_page, segment
 from tests.loops import loop_over
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from index import integrity
-from index.files import IndexUnwritable
-from index.integrity import IndexDamaged, read_manifest
 from index.port import State
 from index.segments.generation import Generation, Part
 from index.segments.store import Store
+from index.storage import manifest
+from index.storage.files import IndexUnwritable
+from index.storage.manifest import IndexDamaged, read_manifest
 from tests.index.pages import page, segment
 
 
@@ -156,15 +156,15 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
     """The manifest is read, its files are swept away, and then they are to be opened."""
     store = Store(folder)
     first = commit(store, None, [part("a.md")])
-    check = integrity.Manifest.check
+    check = manifest.Manifest.check
     commits = [lambda: commit(store, first, [part("b.md")], "two")]
 
-    def late(manifest: integrity.Manifest, *arguments: Any) -> integrity.Stamp:
+    def late(manifest: manifest.Manifest, *arguments: Any) -> manifest.Stamp:
         while commits:
             commits.pop()()
         return check(manifest, *arguments)
 
-    monkeypatch.setattr(integrity.Manifest, "check", late)
+    monkeypatch.setattr(manifest.Manifest, "check", late)
     assert paths(Store(folder).read()) == ["b.md"]
 
 
@@ -172,8 +172,8 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
 def test_a_state_that_does_not_fit_is_damage(folder: Path, change: dict[str, object]) -> None:
     made = commit(Store(folder), None, [part("a.md")])
     manifest = read_manifest(folder)
-    integrity.write_manifest(
-        folder, integrity.Manifest(made.number, manifest.files, {**manifest.state, **change}, manifest.parts)
+    manifest.write_manifest(
+        folder, manifest.Manifest(made.number, manifest.files, {**manifest.state, **change}, manifest.parts)
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()

@@ -10,10 +10,10 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask, client_of, next_call
-from tools.answers import Answer
+from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
 
 RULES = '[[protect]]\npaths = ["specs/**"]\n'
@@ -76,7 +76,7 @@ def followed(ask: Ask, answer: Answer) -> Answer:
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
     """A person approves a proposal as it is, by a token of their own."""
     from workspace.proposals import Author, KnownBy, Verdict
-    from workspace.proposing import Actor
+    from workspace.proposals.actions import Actor
 
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add(token, token.title(), f"{token}@example.org"))

@@ -13,7 +13,7 @@ from tests.tools.proposals.conftest import approved, done, followed, opened, see
 from tools.proposals import update_proposal
 from tools.proposals.actions import ACTIONS
 from tools.registry import Toolbox
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
 
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}

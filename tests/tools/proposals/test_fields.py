@@ -11,7 +11,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import Ask
 from tests.tools.proposals.conftest import done, opened
 from tests.tools.proposals.test_writers import WRITES
-from tools.completing import complete_ref
+from tools.completion import complete_ref
 from tools.registry import Toolbox
 
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}

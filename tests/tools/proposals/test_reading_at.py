@@ -11,7 +11,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import done, followed
 from tools.registry import Toolbox, UnknownTool
-from tools.resources.reading import read_resource
+from tools.resources.contents import read_resource
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

@@ -11,7 +11,7 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import approved, done, followed, opened
-from tools.answers import NextStep, call
+from tools.errors import NextStep, call
 from tools.registry import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace

@@ -11,7 +11,7 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.history.streams import Made, history, line_of
-from workspace.addresses import SectionNotFound
+from workspace.document.addresses import SectionNotFound
 from workspace.history import BlamedLine
 from workspace.workspace import Workspace
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.reviewing.scene import Scene
+from tests.workspace.proposals.review.scene import Scene
 from workspace.history import History
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
 
 TEXT = "# Guide\n\nOne.\n"
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace import sequences
+from workspace.diff import sequences
+from workspace.diff.sequences import pair_lines
 from workspace.history import section_diff
 from workspace.history.blame import split_lines
-from workspace.sequences import pair_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])
 LINES = st.lists(LINE, max_size=14)

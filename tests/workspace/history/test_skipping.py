@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from workspace.document import Document
+from workspace.document.document import Document
 from workspace.history.places import extent
 from workspace.history.skipping import common_prefix, common_suffix, edit_between
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from templates import builtin_types
 from tests import repositories
 from tests.workspace.cases import Case
-from workspace.anchors import AnchorForm
+from workspace.document.splices import Style
 from workspace.edits import (
     EDIT_OPERATIONS,
     CompleteTask,
@@ -22,10 +22,10 @@ from workspace.edits import (
     ReopenTask,
     TagDocument,
 )
-from workspace.edits.edit import Style
 from workspace.git import GitReader
-from workspace.plan import Mode, Plan, plan
-from workspace.snapshot import Snapshot
+from workspace.markdown.anchors import AnchorForm
+from workspace.snapshot.snapshot import Snapshot
+from workspace.writing.plan import Mode, Plan, plan
 
 _OTHERS: tuple[type[Operation], ...] = (
     CompleteTask,

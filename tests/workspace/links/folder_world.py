@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from workspace.config import WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 from workspace.validation.corpus import Corpus
 from workspace.validation.listing import of_folder
 

@@ -10,12 +10,12 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from workspace.document import Document
+from workspace.config.tables import Dialect, LinkRules
+from workspace.document.document import Document
 from workspace.links.link import LinkKind
-from workspace.links.reading import links_of
-from workspace.links.resolving import resolve
-from workspace.links.rules import Dialect, LinkRules
-from workspace.links.worlds import by_stem
+from workspace.links.reader import links_of
+from workspace.links.resolver import resolve
+from workspace.links.world import by_stem
 
 PATHS = (
     "README.md",

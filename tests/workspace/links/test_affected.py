@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.document import Document
+from workspace.config.tables import Dialect
+from workspace.document.document import Document
 from workspace.links.affected import _may_name
-from workspace.links.names import names_of
-from workspace.links.rules import Dialect
+from workspace.links.fragments import names_of
 
 LINES = st.sampled_from(
     [

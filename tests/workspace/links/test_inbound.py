@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
-from workspace.document import Document
+from workspace.config.tables import LinkRules
+from workspace.document.document import Document
 from workspace.links.inbound import ScannedInbound, Sought, may_link
-from workspace.links.rules import LinkRules
 from workspace.workspace import Workspace
 
 sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))

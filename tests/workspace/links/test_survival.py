@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.document import Document
-from workspace.edits.edit import Splice
+from workspace.document.document import Document
+from workspace.document.splices import Splice
 from workspace.links.survival import Piece, Survival, same_headings
 
 pytestmark = pytest.mark.smoke

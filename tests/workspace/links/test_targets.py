@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.config import InvalidConfig, WorkspaceConfig
-from workspace.links.rules import Dialect, LinkRules
+from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.tables import Dialect, LinkRules
 from workspace.links.targets import Target, is_external, meant_paths, read_target, split_destination
 
 RULES = LinkRules()

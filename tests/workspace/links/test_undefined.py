@@ -10,8 +10,8 @@ from tests.loops import loop_over
 from tests.workspace.links.cases import STYLE
 from workspace.edits import Operation, RemoveSection, ReplaceText, UpdateContent
 from workspace.git import GitReader
-from workspace.plan import Mode, plan
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
+from workspace.writing.plan import Mode, plan
 
 A = """# A
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from tests.workspace.proposals.saying import ADA, AGENT, COMMIT, ID, event, opening
 from workspace.policy.person import Known, Person
-from workspace.policy.seals import seal
 from workspace.proposals.encoding import Event
+from workspace.proposals.events import Author, KnownBy, Reviewed, Verdict, Words
 from workspace.proposals.proposal import Proposal, State
+from workspace.proposals.seals import seal
 from workspace.proposals.told import told
-from workspace.proposals.words import Author, KnownBy, Reviewed, Verdict, Words
 
 __all__ = ["ADA", "AGENT", "COMMIT", "ID", "Check", "Ring", "by", "ring", "said", "sealed", "standing"]
 

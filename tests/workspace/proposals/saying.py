@@ -10,7 +10,7 @@ from workspace.git import GitStore
 from workspace.proposals.discussion import Discussion
 from workspace.proposals.encoding import Event, decode, encode
 from workspace.proposals.event_log import Appended, EventLog
-from workspace.proposals.words import Author, KnownBy, Opened, Words
+from workspace.proposals.events import Author, KnownBy, Opened, Words
 
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, OTHER_COMMIT, opening
 from workspace.proposals.encoding import MAX_BYTES, Event, decode, encode
-from workspace.proposals.fields import Unreadable
-from workspace.proposals.words import (
+from workspace.proposals.events import (
     MAX_TEXT,
     Author,
     Closed,
@@ -32,6 +31,7 @@ from workspace.proposals.words import (
     Words,
     plain,
 )
+from workspace.proposals.fields import Unreadable
 
 FIELDS = ["after", "author", "kind", "proposal", "time", "version", "words", "text", "name"]
 

@@ -20,9 +20,9 @@ from workspace.git import GitReader, GitStore, ReadOnly
 from workspace.proposals import told
 from workspace.proposals.discussion import BRANCH, Discussion
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.words import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
+from workspace.proposals.events import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
 from workspace.publishing import AnotherWriter, BranchMoved, Busy, Publication
-from workspace.requests import KeyReused
+from workspace.writing.idempotency import KeyReused
 
 OTHER_ID = "z0000001"
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests import repositories
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, Speaker, opening
-from workspace.proposals.proposal import Bond, Proposal, ProposalNotFound, Proposals, State
-from workspace.proposals.words import (
+from workspace.proposals.events import (
     Author,
     Closed,
     Commented,
@@ -20,6 +19,7 @@ from workspace.proposals.words import (
     Submitted,
     Verdict,
 )
+from workspace.proposals.proposal import Bond, Proposal, ProposalNotFound, Proposals, State
 
 BRANCH = f"proposals/{ID}"
 OTHER_ID = "z0000001"

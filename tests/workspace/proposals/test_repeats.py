@@ -7,7 +7,7 @@ from pathlib import Path
 from tests import repositories
 from tests.workspace.proposals.saying import NOON, Speaker, opening
 from workspace.git import Signature
-from workspace.proposals.words import Author, Commented, KnownBy
+from workspace.proposals.events import Author, Commented, KnownBy
 
 HEARD = Author("ana", "ana@github.invalid", KnownBy.CLIENT, "GitHub")
 KEY = "github comment 101"

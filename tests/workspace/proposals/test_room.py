@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo
+from tests.workspace.proposals.actions.scene import AGENT as CLIENT
+from tests.workspace.proposals.actions.scene import RULE, Scene
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
-from tests.workspace.proposing.scene import AGENT as CLIENT
-from tests.workspace.proposing.scene import RULE, Scene
 from workspace.proposals import InvalidWords, State, Verdict, room
+from workspace.proposals.actions import MergeBlocked
 from workspace.proposals.discussion import BRANCH, Discussion
 from workspace.proposals.encoding import encode
-from workspace.proposals.words import Author, Closed, Commented, Reopened, Reviewed, Words
-from workspace.proposing import MergeBlocked
+from workspace.proposals.events import Author, Closed, Commented, Reopened, Reviewed, Words
 
 ASKS = Reviewed(Verdict.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 

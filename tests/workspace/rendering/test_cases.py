@@ -13,7 +13,7 @@ from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git import GitReader
 from workspace.rendering import Options, render
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
 
 CASES = read_cases("rendering.md")
 FILES = {

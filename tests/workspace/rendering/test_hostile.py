@@ -16,7 +16,7 @@ from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git import GitReader
 from workspace.rendering import Options, render, render_section, render_text
-from workspace.snapshot import Snapshot
+from workspace.snapshot.snapshot import Snapshot
 
 DOCUMENTS = hostile_documents()
 URLS = PlainUrls()

@@ -7,7 +7,7 @@ import pytest
 from tests.loops import loop_over
 from workspace.rendering import math
 from workspace.rendering.math import MAX_FORMULAS, MAX_LENGTH, Formulas
-from workspace.rendering.sanitizing import sanitize
+from workspace.rendering.sanitizer import sanitize
 
 
 def shown(source: str, *, is_block: bool = False) -> str:

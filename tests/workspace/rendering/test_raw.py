@@ -8,11 +8,11 @@ import pytest
 
 from tests import repositories
 from tests.loops import loop_over
-from workspace.config import LimitExceeded
+from workspace.config.config import LimitExceeded
 from workspace.git import GitReader
 from workspace.rendering import Raw, raw
 from workspace.rendering import raw as raw_module
-from workspace.snapshot import DocumentNotFound, Snapshot
+from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 SVG = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>\n'

@@ -14,7 +14,7 @@ from benchmarks.check_reading import disagreements
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.documents import texts
-from workspace.texts import definitions
+from workspace.texts import code
 from workspace.texts.outline import Outline, outline_of
 from workspace.texts.text_file import TextFile, kind_of
 
@@ -355,7 +355,7 @@ def test_python_is_read_as_python_reads_it(package: str) -> None:
 
 
 def test_source_code_that_a_program_wrote_says_why_it_has_no_outline() -> None:
-    source = "def f(): pass\n" * (definitions.MAX_BYTES // 14 + 1)
+    source = "def f(): pass\n" * (code.MAX_BYTES // 14 + 1)
     found = outline("a.py", source)
     assert [entry.address for entry in found.entries] == ["_preamble"]
     assert found.reason == "source code of more than 1,000,000 bytes has no outline"

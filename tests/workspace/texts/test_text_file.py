@@ -11,11 +11,11 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from workspace.config import LimitExceeded
+from workspace.config.config import LimitExceeded
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.paths import InvalidPath
-from workspace.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
+from workspace.snapshot.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
 from workspace.texts.text_file import Kind, NotText, TextFile, is_binary, kind_of, read_text
 from workspace.texts.unreadable import NotAFile, readable_paths
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.validation.memory import findings
 from tests.workspace.validation.test_cases import mended
-from workspace.validation.invisible import invisible
+from workspace.validation.characters import invisible
 
 INVISIBLE, BIDIRECTIONAL = "invisible-character", "bidirectional-control"
 

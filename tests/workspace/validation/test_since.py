@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.workspace.validation.memory import files, validator
-from workspace.objects import blob_id
+from workspace.git.objects import blob_id
 from workspace.validation.since import earlier_paths, without
 
 BEFORE = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workspace.validation.characters import BIDIRECTIONAL, code_point, invisible, is_isolated
 from workspace.validation.finding import Severity
-from workspace.validation.invisible import BIDIRECTIONAL, code_point, invisible, is_isolated
 from workspace.validation.rule import Rule, Spot
 
 if TYPE_CHECKING:

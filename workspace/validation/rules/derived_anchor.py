@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.anchors import derived_anchor
-from workspace.edits.edit import Splice
-from workspace.headings import inline_span
+from workspace.document.headings import inline_span
+from workspace.document.splices import Splice
+from workspace.markdown.anchors import derived_anchor
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.document import Document
-    from workspace.headings import AnchoredHeading
+    from workspace.document.document import Document
+    from workspace.document.headings import AnchoredHeading
     from workspace.validation.rule import Subject
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.anchors import AnchorForm
+from workspace.markdown.anchors import AnchorForm
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.edits.edit import Splice
+from workspace.document.splices import Splice
+from workspace.validation.characters import BIDIRECTIONAL, code_point, invisible, is_needed
 from workspace.validation.finding import Severity
-from workspace.validation.invisible import BIDIRECTIONAL, code_point, invisible, is_needed
 from workspace.validation.rule import Rule, Spot
 
 if TYPE_CHECKING:

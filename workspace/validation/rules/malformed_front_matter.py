@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.lines import BOM
+from workspace.markdown.lines import BOM
 from workspace.validation.finding import Severity
 from workspace.validation.rule import FRONT_MATTER_KEY, Rule, Spot
 

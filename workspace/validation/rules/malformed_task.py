@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workspace.edits.edit import Splice
-from workspace.lines import LIST_MARKER_BYTES
-from workspace.tasks import FIELD_LINE
+from workspace.document.splices import Splice
+from workspace.document.tasks import FIELD_LINE
+from workspace.markdown.lines import LIST_MARKER_BYTES
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.taxonomy import MAX_VALUES, read_values
+from workspace.config.taxonomy import MAX_VALUES, read_values
+from workspace.validation.characters import invisible, is_needed
 from workspace.validation.finding import Severity
-from workspace.validation.invisible import invisible, is_needed
 from workspace.validation.rule import Rule, Spot
 
 if TYPE_CHECKING:

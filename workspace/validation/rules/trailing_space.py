@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.edits.edit import Splice
+from workspace.document.splices import Splice
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templates import DocumentType
-from workspace.addresses import nearest
-from workspace.slugs import heading_slug
+from workspace.document.addresses import nearest
+from workspace.document.slugs import heading_slug
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.sections import Section
+    from workspace.document.sections import Section
     from workspace.validation.rule import Subject
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.addresses import nearest
+from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.validation.finding import Severity
 from workspace.validation.rule import Rule, Spot

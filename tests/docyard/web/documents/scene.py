@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.caller import Caller
+from docyard.caller import Caller
 from docyard.web.routes import routes
 from docyard.web.site import Site
 from index.service import SearchIndex

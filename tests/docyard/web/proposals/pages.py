@@ -11,12 +11,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from docyard.http.caller import Caller
+from docyard.caller import Caller
 from docyard.web.routes import routes
 from docyard.web.site import Site
 from index.service import SearchIndex
 from tests.docyard.web.serving import CSRF, Read
-from tests.workspace.proposing.scene import Scene
+from tests.workspace.proposals.actions.scene import Scene
 from workspace.proposals import Proposal
 from workspace.workspace import Workspace
 

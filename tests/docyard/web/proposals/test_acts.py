@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
-from tests.workspace.proposing.scene import AGENT, RULE
+from tests.workspace.proposals.actions.scene import AGENT, RULE
 from workspace.proposals import State
 
 QUOTE = "Introduction."

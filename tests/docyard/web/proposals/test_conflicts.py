@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
-from tests.workspace.proposing.scene import GUIDE
+from tests.workspace.proposals.actions.scene import GUIDE
 from workspace.proposals import Proposal
 
 _FIELDS = re.compile(r'name="(commit|target|key|seen-[0-9a-f]{16})" value="([^"]*)"')

@@ -11,8 +11,8 @@ from docyard.web import versions
 from tests.docyard.web.proposals.pages import Pages, pages
 from tests.meanwhile import after
 from workspace.proposals import Verdict
-from workspace.proposing import saying
-from workspace.proposing.register import Register
+from workspace.proposals.actions import discuss
+from workspace.proposals.actions.register import Register
 from workspace.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ def test_words_that_another_changes_just_now_are_not_replaced(
     # The last thing before it is said, which is in a turn of its own.
     after(
         monkeypatch,
-        saying,
+        discuss,
         "writable",
         lambda: others.edit(one.id, scene.person("cyd"), description="Theirs."),
     )

@@ -8,13 +8,13 @@ from html import unescape
 
 import pytest
 
-from docyard.forges.announcing import announcer
+from docyard.forges.announcements import announcer
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.proposals.pages import Pages, sound, text_of
 from tests.docyard.web.serving import CSRF
+from workspace.git.remotes.credentials import Access
 from workspace.proposals import State
-from workspace.remotes.credentials import Access
 
 pytestmark = pytest.mark.process
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.proposals import conversation, listing
+from docyard.web.proposals import conversation, list
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
 from tests.loops import loop_over
-from tests.workspace.proposing.scene import AGENT, GUIDE
+from tests.workspace.proposals.actions.scene import AGENT, GUIDE
 from workspace.proposals import Proposal
 
 PAGE = 8
@@ -32,7 +32,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     closed = scene.open("Given up")
     scene.proposing.close(closed.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "PAGE", PAGE)
+        patch.setattr(list, "PAGE", PAGE)
         yield made
 
 

@@ -1,0 +1,142 @@
+"""What a forge runs on each pull request: the file, by kind of forge, and where it belongs.
+
+The steps are the same everywhere: what changes is told as Markdown, then what the changes made worse fails
+the job. Names that others choose never stand in the text of a shell: they come by variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from docyard import __version__
+from docyard.terminal.exits import CannotError
+
+KINDS = ("github", "gitlab", "gitea")
+REQUIREMENT = f"docyard=={__version__}"
+"""What is installed unless something else is named: the version that wrote the file."""
+
+MOST = 250_000
+"""Characters of a summary: in UTF-8 always below the 1 MiB that a step's summary may have on GitHub."""
+
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._\-+=<>!~,@:/\[\]#]{0,499}")
+
+_ACTIONS = """\
+# Tells on each pull request what its documents change, section by section, and what it makes worse.
+# Written by `docyard init --workflow {kind}`; it is yours to edit.
+name: documents
+on:
+  pull_request:
+permissions:
+  contents: read
+concurrency:
+  group: documents-${{{{ github.ref }}}}
+  cancel-in-progress: true
+jobs:
+  documents:
+    runs-on: ubuntu-latest
+    timeout-minutes: 15
+    env:
+      BASE: ${{{{ github.base_ref }}}}
+    steps:
+      - uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683  # v4.2.2
+        with:
+          fetch-depth: 0  # the history back to where the branch parted
+          persist-credentials: false
+      - uses: actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065  # v5.6.0
+        with:
+          python-version: "3.12"
+      - name: Install Docyard
+        run: python -m pip install --disable-pip-version-check --quiet "$DOCYARD"
+        env:
+          DOCYARD: {requirement}
+      - name: Tell what changes
+        run: |
+          docyard diff --markdown --most {most} "origin/$BASE...HEAD" > "$RUNNER_TEMP/documents.md"
+          cat "$RUNNER_TEMP/documents.md" >> "$GITHUB_STEP_SUMMARY"
+      - name: Tell what it makes worse
+        run: docyard validate --ref HEAD --since "origin/$BASE" --format github
+"""
+
+_GITLAB = """\
+# Tells on each merge request what its documents change, section by section, and what it makes worse.
+# Written by `docyard init --workflow gitlab`; it is yours to edit. Name it in .gitlab-ci.yml:
+#   include:
+#     - local: .gitlab/docyard.yml
+documents:
+  image: python:3.12
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+  interruptible: true
+  timeout: 15 minutes
+  variables:
+    GIT_DEPTH: "0"  # the history back to where the branch parted
+    DOCYARD: {requirement}
+  script:
+    - python -m pip install --disable-pip-version-check --quiet "$DOCYARD"
+    - base="${{CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-$CI_MERGE_REQUEST_DIFF_BASE_SHA}}"
+    - docyard diff --markdown --most {most} "$base...HEAD" > documents.md
+    - cat documents.md
+    - docyard validate --ref HEAD --since "$base"
+  artifacts:
+    when: always
+    paths:
+      - documents.md
+    expose_as: What the documents change
+    expire_in: 30 days
+"""
+
+
+class Workflow(NamedTuple):
+    """A file that a forge runs: its path in the repository, and its text."""
+
+    path: str
+    text: str
+
+
+def workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
+    """The file for a kind of forge, which installs `requirement` (as pip takes it). Raises CannotError."""
+    if not _REQUIREMENT.fullmatch(requirement):
+        raise CannotError(
+            "what is to be installed is no requirement that pip takes on one line",
+            fix=f"Name it such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
+        )
+    quoted = f'"{requirement}"'
+    if kind == "gitlab":
+        return Workflow(".gitlab/docyard.yml", _GITLAB.format(requirement=quoted, most=MOST))
+    text = _ACTIONS.format(kind=kind, requirement=quoted, most=MOST)
+    return Workflow(f".{kind}/workflows/docyard.yml", text)
+
+
+def write_workflow(root: Path, made: Workflow) -> bool:
+    """Write the file below the folder of a work tree; False if it stood there already, the same.
+
+    Raises CannotError for another file in its place, or one that cannot be written.
+    """
+    file = root / made.path
+    data = made.text.encode()
+    if not file.resolve().is_relative_to(root.resolve()):
+        raise CannotError(
+            f"{made.path} leads out of the repository", fix="Remove the link that stands in its way."
+        )
+    with suppress(OSError):
+        if file.read_bytes() == data:
+            return False
+    if os.path.lexists(file):
+        raise CannotError(
+            f"there is a {made.path} already, and it was left as it is",
+            fix="Edit it yourself, or move it away and run this again.",
+        )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("xb") as stream:
+            stream.write(data)
+    except OSError as error:
+        raise CannotError(
+            f"{made.path} cannot be written: {error.strerror or type(error).__name__}",
+            fix="Make its folder one that you may write to.",
+        ) from error
+    return True

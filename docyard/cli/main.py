@@ -1,0 +1,124 @@
+"""The command line: one group, whose commands are imported when they are called.
+
+A session of an agent starts with `docyard serve`, so nothing that another command needs is imported for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from io import TextIOWrapper
+
+import click
+
+from docyard import __version__, environment
+from docyard.cli.groups import NearestGroup
+from docyard.terminal import console
+from docyard.terminal.exits import Exit, complain, cure
+from workspace.errors import WorkspaceError
+
+COMMANDS = (
+    "init",
+    "serve",
+    "demo",
+    "build",
+    "index",
+    "search",
+    "read",
+    "log",
+    "diff",
+    "blame",
+    "links",
+    "metadata",
+    "validate",
+    "fix",
+    "eval",
+    "proposals",
+    "tokens",
+    "sync",
+    "doctor",
+    "completion",
+)
+"""The commands in the order of the help; `docyard/commands/` has a module of each name."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class LazyGroup(NearestGroup):
+    """A group that imports a command's module when the command is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"docyard.commands.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        with console.cut_short():
+            return super().invoke(ctx)
+        return Exit.DONE
+
+
+@click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
+@click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
+def docyard() -> None:
+    """A Git-native workspace in which agents write Markdown and people review it.
+
+    \b
+    Example:
+        docyard init            make the folder a workspace, and say how to connect
+        docyard serve           what an MCP host runs
+        docyard demo            see all of it in a temporary repository
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Returns its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    environment.spare_threads()
+    if environment.asks_for_completion():
+        from docyard.cli.shells import register
+
+        register()
+    return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # an odd character must not end a command on a narrow terminal
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = docyard.main(
+            args=None if arguments is None else list(arguments), prog_name="docyard", standalone_mode=False
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return Exit.USAGE
+    except click.UsageError as error:
+        complain(error.format_message().rstrip("."), _usage_fix(error))
+        return Exit.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return Exit.CANNOT
+    except WorkspaceError as error:
+        complain(error.message or "something went wrong", cure(error))
+        return Exit.CANNOT
+    except click.ClickException as error:
+        complain(error.message or "something went wrong")
+        return Exit.CANNOT
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        console.print_no_more()
+        complain(f"not all could be written: {error.strerror}", "Free some space, then run it again.")
+        return Exit.CANNOT
+    return code if isinstance(code, int) else Exit.DONE
+
+
+def _usage_fix(error: click.UsageError) -> str:
+    context = error.ctx
+    return f"Run `{context.command_path if context else 'docyard'} --help`."

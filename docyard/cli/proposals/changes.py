@@ -1,0 +1,149 @@
+"""What differs between two commits, narrowed down to a place, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from docyard.cli.proposals.lines import Paper, Piece, counted, joined
+from docyard.terminal.exits import CannotError
+from workspace.diff import DocumentKind, as_data, as_lines, as_markdown, plain_line
+from workspace.diff.descriptions import one_line
+from workspace.diff.to_markdown import code_span
+from workspace.proposals.review.changes import within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workspace.diff import DocumentChange, Segment
+    from workspace.proposals.review import Changes
+
+MOST = 10_000_000
+"""Characters of a whole comparison: all of it, but for what nobody could read."""
+
+_STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
+_FILES = 50
+
+
+def narrowed(changes: Changes, path: str | None, slug: str | None, *, of: str = "the proposal") -> Changes:
+    """What is changed at a place: in a document, or in a section with all below it.
+
+    `of` names what changes them. Raises CannotError where nothing is, with the paths where something is.
+    """
+    if path is None:
+        return changes
+    documents = tuple(
+        found
+        for one in changes.documents
+        if path in (one.path, one.old_path) and (found := _narrowed(one, slug)) is not None
+    )
+    files = tuple(file for file in changes.files if file == path and slug is None)
+    if documents or files:
+        return changes._replace(documents=documents, files=files)
+    from workspace.document.addresses import nearest
+
+    touched = sorted(changes.paths)
+    close = nearest(path, touched) or touched[:3]
+    raise CannotError(
+        f"{of} changes nothing there",
+        fix=f"It changes {joined(close)}." if close else "It changes nothing yet.",
+    )
+
+
+def _narrowed(document: DocumentChange, slug: str | None) -> DocumentChange | None:
+    found = within(document, slug) if slug is not None else None
+    if found is None or not found.is_whole:
+        return document if slug is None else found
+    # Of a document that came or went, what the section says is told as of any other.
+    return found._replace(kind=DocumentKind.CHANGED)
+
+
+def changes_data(changes: Changes) -> dict[str, Any]:
+    """The changes as data: `documents` by their sections, `files` by name."""
+    told = as_data(changes.documents, MOST)
+    reason = {"reason": changes.reason} if changes.reason else {}
+    return {"base": changes.base, "tip": changes.tip, **told, "files": list(changes.files), **reason}
+
+
+def changes_markdown(changes: Changes, most: int = MOST) -> str:
+    """The changes as Markdown; what documents say that came or went stands in it too.
+
+    Beyond `most` characters documents are left out, and counted.
+    """
+    parts: list[str] = []
+    for place, one in enumerate(changes.documents):
+        if most <= 0:
+            rest = len(changes.documents) - place
+            parts.append(f"… and {counted(rest, 'more document')}.")
+            break
+        part = as_markdown([one], most).strip("\n")
+        if _is_told(one):
+            whole = as_markdown([one._replace(kind=DocumentKind.CHANGED)], most - len(part))
+            part = f"{part}\n\n{whole.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
+        parts.append(part)
+        most -= len(part) + 2
+    if changes.files:
+        named = [f"- {code_span(one_line(file, 1_000))}" for file in changes.files[:_FILES]]
+        if len(changes.files) > _FILES:
+            named.append(f"- … and {counted(len(changes.files) - _FILES, 'more file')}")
+        parts.append("Other files:\n\n" + "\n".join(named))
+    return "\n\n".join(parts)
+
+
+def show_changes(paper: Paper, changes: Changes, *, most: int = MOST) -> None:
+    """Print the changes in at most so many characters: in colours, or with marks where there are none."""
+    for line in _lines(changes.documents, most):
+        if not paper.has_colours:
+            line = _segments(plain_line(line))
+        indent = len(line[0].text) - len(line[0].text.lstrip(" ")) if line else 0
+        pieces = [Piece(text, _STYLES.get(style, "")) for text, style in _apart(line)]
+        if pieces:
+            pieces[0] = pieces[0]._replace(text=pieces[0].text[indent:])
+        hang = 2 if indent else 0
+        paper.line(*pieces, indent=indent, hang=hang)
+    for file in changes.files[:_FILES]:
+        paper.line(Piece(file, _STYLES["address"]))
+        paper.line("This file is no document.", indent=2)
+    if len(changes.files) > _FILES:
+        paper.line(f"… and {counted(len(changes.files) - _FILES, 'more file')}")
+    if changes.reason:
+        paper.line(f"Not all is told: {changes.reason}.")
+    if not changes.documents and not changes.files:
+        paper.line(
+            "Nothing is changed yet." if changes.tip else "Its branch is gone, so nothing can be told."
+        )
+
+
+def _lines(documents: Sequence[DocumentChange], most: int) -> Iterator[tuple[Segment, ...]]:
+    """The lines of all documents; of those that came or went, what they say too."""
+    for place, one in enumerate(documents):
+        head = as_lines([one], most)
+        body = as_lines([one._replace(kind=DocumentKind.CHANGED)], most)[1:] if _is_told(one) else []
+        for line in (*head, *body):
+            most -= sum(len(segment.text) for segment in line)
+            yield line
+        if most <= 0:
+            rest = len(documents) - place - 1
+            if rest:
+                yield _segments(f"… and {counted(rest, 'more document')}")
+            return
+
+
+def _is_told(document: DocumentChange) -> bool:
+    """Whether a document came or went whole, and what it says is known."""
+    return document.is_whole and bool(document.sections)
+
+
+def _apart(line: Sequence[Segment]) -> Iterator[tuple[str, str]]:
+    """The texts and styles of a line, with a space where words that went would run into those that came."""
+    before = ""
+    for segment in line:
+        if before == "removed" and segment.style == "added":
+            yield " ", ""
+        yield segment.text, segment.style
+        before = segment.style
+
+
+def _segments(text: str) -> tuple[Segment, ...]:
+    from workspace.diff import Segment
+
+    return (Segment(text),)

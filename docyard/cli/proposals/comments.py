@@ -1,0 +1,160 @@
+"""What is said of a proposal: reviews and whether they hold, comments and where their text is now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from docyard.cli.commits import short
+from docyard.cli.proposals.lines import Paper, Piece, counted
+from docyard.cli.proposals.list import when, who
+from tools.proposals.descriptions import author_data, date
+from workspace.proposals import Verdict
+from workspace.proposals.approvals import Void, why_void
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workspace.proposals import Standing
+    from workspace.proposals.proposal import BoundReview
+    from workspace.proposals.review import PlacedThread
+    from workspace.proposals.told import Comment
+
+_LINES = 20  # of one comment
+_THREADS = 100
+_REST = "; --json has all"
+VOID = {
+    Void.NO_TOKEN: "given without a token, so it does not count where approvals are demanded",
+    Void.UNKNOWN_TOKEN: "given with a token that is not known here, so it does not count",
+    Void.UNSEALED: "not proven by its token, so it does not count",
+    Void.COPIED: "a copy of another approval, so it does not count",
+    Void.REPLACED: "replaced by a later review",
+    Void.OUTDATED: "void, since the proposal was edited after it",
+    Void.UNSEEN: "void, since the merge would bring changes that it does not cover",
+    Void.OWN: "on their own work, so it does not count",
+    Void.REWRITTEN: "void, since the branch was rewritten after it",
+    Void.GONE: "void, since the branch is gone",
+    Void.ANSWERED: "answered",
+}
+"""Why a review does not hold, as people say it."""
+
+_VERDICTS = {
+    Verdict.APPROVE: ("approved", "green"),
+    Verdict.REQUEST_CHANGES: ("asked for changes", "yellow"),
+    Verdict.COMMENT: ("commented", "cyan"),
+}
+
+
+def show_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[str, Void]) -> None:
+    """Print the reviews in order, each with whether it holds."""
+    if not reviews:
+        return
+    paper.head(f"Reviews: {len(reviews):,}")
+    for bound in reviews:
+        review = bound.review
+        verdict, style = _VERDICTS[review.verdict]
+        void = why_void(bound, void_by)
+        paper.line(
+            Piece(who(review.author), "bold"),
+            " ",
+            Piece(verdict, "dim" if void else style),
+            f" at {short(review.commit)}, {when(review.time)}",
+            Piece(f": {VOID[void]}" if void else "", "dim"),
+            indent=2,
+            hang=2,
+        )
+        if review.text:
+            paper.text(review.text, indent=4, most=_LINES, rest=_REST)
+
+
+def show_comments(paper: Paper, threads: Sequence[PlacedThread]) -> None:
+    """Print the comments, each with what became of its text, and the answers below it."""
+    if not threads:
+        return
+    paper.head(f"Comments: {sum(1 + len(placed.thread.replies) for placed in threads):,}")
+    for placed in threads[:_THREADS]:
+        _show_comment(paper, placed.thread.comment, _where(placed), indent=2)
+        for reply in placed.thread.replies:
+            _show_comment(paper, reply, "", indent=6)
+    if len(threads) > _THREADS:
+        paper.line(f"… and {counted(len(threads) - _THREADS, 'later thread')}{_REST}", indent=2)
+
+
+def _show_comment(paper: Paper, comment: Comment, where: str, *, indent: int) -> None:
+    paper.line(
+        Piece(who(comment.author), "bold"),
+        f", {when(comment.time)}",
+        Piece(f"  {where}" if where else "", "cyan"),
+        Piece(f"  {comment.id}", "dim"),
+        indent=indent,
+        hang=2,
+    )
+    if comment.place is not None and comment.place.quote:
+        paper.text("> " + comment.place.quote.replace("\n", "\n> "), indent=indent + 2, style="dim")
+    paper.text(comment.text, indent=indent + 2, most=_LINES, rest=_REST)
+
+
+def _where(placed: PlacedThread) -> str:
+    """What a comment is about, and what became of that."""
+    place = placed.thread.comment.place
+    if place is None:
+        return ""
+    was = _address(place.path, place.slug)
+    found = placed.standing
+    if found is None:
+        return was
+    now = _address(found.path, found.slug)
+    match found.now.value:
+        case "here":
+            return now
+        case "moved":
+            return f"{now} (was {was})"
+        case "outdated":
+            return (
+                f"{now} (its text has changed)" if now == was else f"{now} (was {was}; its text has changed)"
+            )
+        case _:
+            return f"{was} (gone)"
+
+
+def _address(path: str, slug: str | None) -> str:
+    return path if slug is None else f"{path}#{slug}"
+
+
+def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, Any]:
+    """A review as data: `holds` says whether it counts, and `void` why it does not."""
+    review, void = bound.review, why_void(bound, void_by)
+    return {
+        "id": review.id,
+        "author": author_data(review.author),
+        "time": date(review.time),
+        "verdict": review.verdict.value,
+        "text": review.text,
+        "commit": review.commit,
+        "holds": void is None,
+        **({"void": void.value} if void else {}),
+    }
+
+
+def thread_data(placed: PlacedThread) -> dict[str, Any]:
+    """A comment as data, with where its text is `now`, and the `replies` to it."""
+    comment = placed.thread.comment
+    data = _comment_data(comment)
+    if comment.place is not None:
+        data |= {"file": comment.place.path, "slug": comment.place.slug, "quote": comment.place.quote}
+    if placed.standing is not None:
+        data["now"] = _standing_data(placed.standing)
+    return {**data, "replies": [_comment_data(reply) for reply in placed.thread.replies]}
+
+
+def _comment_data(comment: Comment) -> dict[str, Any]:
+    return {
+        "id": comment.id,
+        "author": author_data(comment.author),
+        "time": date(comment.time),
+        "text": comment.text,
+        "commit": comment.commit,
+    }
+
+
+def _standing_data(found: Standing) -> dict[str, Any]:
+    return {"state": found.now.value, "file": found.path, "slug": found.slug}

@@ -1,0 +1,157 @@
+"""The references in `docs/`, made from the tools and the commands themselves.
+
+python -m docyard.reference          writes docs/tools.md and docs/commands.md
+python -m docyard.reference --check  says which of them are stale, and exits with 1
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tools.tool import Tool
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def tools_page() -> str:
+    """The reference of every tool: what it does, its input, and how it is called."""
+    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
+
+    lines = [
+        "# Tools",
+        "",
+        "Made from the tools themselves by `make docs`. "
+        "Fields that are not marked as required may be left out.",
+        f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served, and "
+        f"`{REVIEW_TOOLSET}` where `docyard.toml` protects documents, unless `--toolsets` says otherwise.",
+        "Every answer also has `commit`, the commit that was read or made, "
+        "and `next_step`, a call that follows from it.",
+        "Where the remote lacks commits, or stands apart, it has `unpushed` and `sync` too "
+        "([remotes.md](remotes.md)).",
+        "An error has `error`, `code`, `fix`, `usage` and an `example` that would have worked.",
+    ]
+    for toolset in TOOLSETS:
+        lines += ["", f"## {toolset}"]
+        for tool in family(toolset):
+            lines += ["", *_tool(tool)]
+    return "\n".join(lines) + "\n"
+
+
+def _tool(tool: Tool) -> Iterator[str]:
+    from tools.schema import input_schema
+
+    schema = input_schema(tool.arguments)
+    yield f"### {tool.name}"
+    yield ""
+    yield tool.description
+    yield ""
+    yield "| field | type | meaning |"
+    yield "|---|---|---|"
+    for name, field in schema["properties"].items():
+        required = " (required)" if name in schema.get("required", ()) else ""
+        yield f"| `{name}`{required} | {_type(field)} | {_meaning(field)} |"
+    yield ""
+    for name, usage in tool.usage({}).items():
+        if isinstance(usage, str):
+            yield f"- {name}: {usage}"
+        elif isinstance(usage, Mapping):
+            yield f"- {name}:"
+            for key, value in usage.items():
+                yield f"  - `{key}`: {_fields(value)}"
+    yield ""
+    yield "```json"
+    yield json.dumps(tool.example({}), ensure_ascii=False)
+    yield "```"
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if "enum" in field:
+        return " or ".join(f"`{value}`" for value in field["enum"])
+    if field["type"] == "array":
+        return f"array of {field.get('items', {}).get('type', 'object')}s"
+    return str(field["type"])
+
+
+def _meaning(field: Mapping[str, Any]) -> str:
+    limits = [f"at least {field['minimum']}"] if "minimum" in field else []
+    limits += [f"at most {field['maximum']}"] if "maximum" in field else []
+    limits += [f"default `{json.dumps(field['default'])}`"] if "default" in field else []
+    words = [field.get("description", "").rstrip("."), ", ".join(limits)]
+    return "; ".join(word for word in words if word).replace("|", "\\|")
+
+
+def _fields(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"`{key}`" for key in value)
+    return str(value)
+
+
+def commands_page() -> str:
+    """The reference of every command: its help, as `--help` prints it."""
+    from docyard.cli.main import COMMANDS, docyard
+
+    lines = [
+        "# Commands",
+        "",
+        "Made from the commands themselves by `make docs`. "
+        "Exit codes: 0 done, 1 found problems, 2 wrong usage, 3 cannot, with the reason.",
+    ]
+    context = click.Context(docyard, info_name="docyard")
+    for name in COMMANDS:
+        command = docyard.get_command(context, name)
+        assert command is not None
+        lines += _command(command, click.Context(command, info_name=name, parent=context), f"docyard {name}")
+    return "\n".join(lines) + "\n"
+
+
+def _command(command: click.Command, context: click.Context, title: str) -> Iterator[str]:
+    context.max_content_width = 100
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield "```text"
+    yield command.get_help(context).rstrip()
+    yield "```"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            below = click.Context(inner, info_name=name, parent=context)
+            yield from _command(inner, below, f"{title} {name}")
+
+
+def pages() -> Mapping[str, str]:
+    """The generated pages, by the name of their file in `docs/`."""
+    return {"tools.md": tools_page(), "commands.md": commands_page()}
+
+
+def stale(folder: Path = DOCS) -> list[str]:
+    """The names of the pages that are not as they would be written now."""
+    return [name for name, text in pages().items() if not _same(folder / name, text)]
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
+def main() -> int:
+    """Writes the pages, or checks them."""
+    if "--check" in sys.argv[1:]:
+        old = stale()
+        if old:
+            print(f"stale: {', '.join(old)}; run `make docs`", file=sys.stderr)
+        return 1 if old else 0
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Site generators: which one publishes a folder of documents, and the settings that match it.
+
+A generator is known by its file of settings. How its headings carry anchors is read from the documents
+themselves; only without any does the generator decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workspace.config.tables import Dialect
+from workspace.markdown.attribute_lists import AnchorForm
+
+if TYPE_CHECKING:
+    from workspace.validation.files import Files
+
+MAX_DOCUMENTS = 2_000
+"""How many documents are read to count their anchors."""
+
+_MAX_DEPTH = 3
+_MAX_BYTES = 1_000_000
+_NOT_A_SITE = frozenset({"node_modules", "vendor", "tests", "test", "fixtures", "examples"})
+
+# In the order in which they count where one folder has several of these files.
+_FILES = (
+    ("Docusaurus", re.compile(r"docusaurus\.config\.[cm]?[jt]s")),
+    ("MkDocs", re.compile(r"mkdocs\.ya?ml")),
+    ("Hugo", re.compile(r"hugo\.(?:toml|ya?ml|json)|config/_default/(?:hugo|config)\.(?:toml|ya?ml|json)")),
+    ("Hugo", re.compile(r"config\.(?:toml|ya?ml|json)")),
+    ("Jekyll", re.compile(r"_config\.ya?ml")),
+    ("Quarto", re.compile(r"_quarto\.ya?ml")),
+    ("bookdown", re.compile(r"_bookdown\.ya?ml")),
+    ("mdBook", re.compile(r"book\.toml")),
+    ("Pandoc", re.compile(r"pandoc\.ya?ml")),
+)
+_DIALECTS = {"MkDocs": Dialect.MKDOCS, "Docusaurus": Dialect.DOCUSAURUS}
+
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+# The extension `extra` holds `attr_list`; `extra:` alone is a setting of its own.
+_ATTR_LIST = re.compile(
+    r"\battr_list\b|^[ \t]*-[ \t]*[\"']?(?:markdown\.extensions\.)?extra\b|\[[^\]]*\bextra\b[^\]]*\]",
+    re.MULTILINE,
+)
+_INHERIT = re.compile(r"^INHERIT[ \t]*:", re.MULTILINE)
+_SLUGIFY = re.compile(r"^[ \t]+slugify[ \t]*:", re.MULTILINE)
+_BASE_URL = re.compile(r"^[ \t{\"']*baseURL\b", re.MULTILINE | re.IGNORECASE)
+_JEKYLL_MARKDOWN = re.compile(r"^markdown[ \t]*:[ \t]*[\"']?(\w+)", re.MULTILINE)
+
+_SHOWN = {
+    AnchorForm.BRACES: "{#id}",
+    AnchorForm.SPACED: "{ #id }",
+    AnchorForm.COLON: "{: #id }",
+    AnchorForm.COMMENT: "{/* #id */}",
+    AnchorForm.ANGLE: "<#id>",
+    AnchorForm.HTML: '<a id="id"></a>',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The site that publishes the documents: a `generator` by its `file`, both empty where none was found.
+
+    `dialect` and `anchors` are the settings that match. `headings` counts the documents' anchors by form.
+    """
+
+    generator: str = ""
+    file: str = ""
+    dialect: Dialect = Dialect.GITHUB
+    anchors: AnchorForm = AnchorForm.BRACES
+    headings: Mapping[AnchorForm, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def settings(self, text: str) -> str:
+        """Return the text of a docyard.toml with the settings of this site that are not the defaults."""
+        if self.dialect is not Dialect.GITHUB:
+            text = text.replace('# dialect = "github"', f'dialect = "{self.dialect}"', 1)
+        if self.anchors is not AnchorForm.BRACES:
+            text = text.replace('# anchors = "braces"', f'anchors = "{self.anchors}"', 1)
+        return text
+
+    def report(self) -> list[str]:
+        """Return what was found, in lines for people; none where nothing was."""
+        lines = (
+            [f"The documents are published with {self.generator} ({self.file})."] if self.generator else []
+        )
+        for form, count in sorted(self.headings.items(), key=lambda item: -item[1]):
+            lines.append(f"{_counted(count)} an anchor as {_SHOWN[form]}.")
+        lines += self.notes
+        if lines:
+            lines.append(f'Settings: anchors = "{self.anchors}", and [links] dialect = "{self.dialect}".')
+        return lines
+
+
+def find_site(files: Files) -> Site:
+    """Return what publishes the documents among some files. What cannot be read is left out."""
+    generator, file, text = _generator(files)
+    headings, below, is_partial = _count_forms(files)
+    notes: list[str] = []
+    if below:
+        notes.append(f"{_counted(below)} it on the line below, as {{: #id }}.")
+    anchors = AnchorForm.BRACES
+    if generator == "MkDocs":
+        settings = _COMMENT.sub("", text)
+        if not _ATTR_LIST.search(settings) and not _INHERIT.search(settings):
+            anchors = AnchorForm.HTML
+            notes.append("attr_list is not among its markdown_extensions, so it shows {#id} to readers.")
+        if _SLUGIFY.search(settings):
+            notes.append(
+                "Its toc makes slugs in a way of its own: links by the words of a heading may differ."
+            )
+    elif generator == "Jekyll":
+        named = _JEKYLL_MARKDOWN.search(_COMMENT.sub("", text))
+        if named and named[1].lower() != "kramdown":
+            anchors = AnchorForm.HTML
+            notes.append(f"It renders with {named[1]}, which shows {{#id}} to readers.")
+    if headings:
+        anchors = max(headings, key=lambda form: headings[form])
+    if is_partial:
+        notes.append(f"Only the first {MAX_DOCUMENTS:,} documents were read.")
+    dialect = _DIALECTS.get(generator, Dialect.GITHUB)
+    return Site(generator, file, dialect, anchors, headings, tuple(notes))
+
+
+def _generator(files: Files) -> tuple[str, str, str]:
+    """Return a generator, the path of its settings, and their text: the nearest to the root."""
+    found: list[tuple[int, int, str]] = []
+    for path in files.paths:
+        folders = path.split("/")[:-1]
+        if len(folders) > _MAX_DEPTH or any(name.startswith(".") or name in _NOT_A_SITE for name in folders):
+            continue
+        names = (path.rpartition("/")[2], "/".join(path.split("/")[-3:]))
+        for rank, (_, pattern) in enumerate(_FILES):
+            if any(map(pattern.fullmatch, names)):
+                found.append((len(folders), rank, path))
+    for _, rank, path in sorted(found):
+        text = _text(files, path)
+        # Many programs have a config.toml.
+        if text is not None and (not _FILES[rank][1].fullmatch("config.toml") or _BASE_URL.search(text)):
+            return _FILES[rank][0], path, text
+    return "", "", ""
+
+
+def _text(files: Files, path: str) -> str | None:
+    from workspace.validation.files import UnreadableFile
+
+    try:
+        if files.reader.size(path) > _MAX_BYTES:
+            return None
+        return files.reader.read(path).decode("utf-8", "replace")
+    except UnreadableFile:
+        return None
+
+
+def _counted(count: int) -> str:
+    return "1 heading carries" if count == 1 else f"{count:,} headings carry"
+
+
+def _count_forms(files: Files) -> tuple[Mapping[AnchorForm, int], int, bool]:
+    """Return how many headings carry an anchor, by form and on the line below, and whether more files exist.
+
+    At most MAX_DOCUMENTS documents are read.
+    """
+    from workspace.config.config import LimitExceeded
+    from workspace.document.document import Document
+    from workspace.validation.files import UnreadableFile
+
+    counts: Counter[AnchorForm] = Counter()
+    below = 0
+    for path in files.documents[:MAX_DOCUMENTS]:
+        try:
+            if files.reader.size(path) > files.config.limits.document_bytes:
+                continue
+            document = Document.parse(files.reader.read(path), path)
+        except (UnreadableFile, LimitExceeded):
+            continue
+        for section in document.sections:
+            if section.heading and section.heading.below and not section.heading.text.name:
+                below += 1
+            elif section.form:
+                counts[section.form] += 1
+    return dict(counts), below, len(files.documents) > MAX_DOCUMENTS

@@ -1,0 +1,193 @@
+"""What a synchronisation did, as data for programs and in words for people."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from workspace.errors import WorkspaceError
+    from workspace.sync.branches import Beside
+    from workspace.sync.sync import Synced
+    from workspace.sync.unpushed import Unpushed
+
+_NAMED = 10
+_SYNC = "docyard sync"
+
+
+def needs_someone(found: Synced) -> bool:
+    """Whether a branch stays apart from the remote's until someone decides."""
+    return found.state.value in ("diverged", "rewound") or any(one.needs_someone for one in found.beside)
+
+
+def synced_data(found: Synced) -> dict[str, object]:
+    """What was done, how both sides stand, and conflicts in the form in which they are decided."""
+    from docyard.cli.proposals.conflicts import conflict_data
+
+    unpushed = found.unpushed
+    return {
+        "remote": found.remote,
+        "branch": found.branch,
+        "state": found.state.value,
+        "commit": found.commit,
+        "remote_commit": found.theirs,
+        "fetched": found.fetched,
+        "followed": found.is_followed,
+        "followed_from": found.followed,
+        "merged": found.merged,
+        "pushed": found.pushed,
+        "unpushed": None
+        if unpushed is None
+        else {
+            "commits": unpushed.commits,
+            "more": unpushed.is_more,
+            "since": unpushed.since.isoformat(),
+        },
+        "conflicts": list(map(conflict_data, found.conflicts)),
+        "apart": None if found.apart is None else _reason(found.apart),
+        "beside": [_beside(one) for one in found.beside],
+    }
+
+
+def print_synced(found: Synced, remote: str | None = None) -> None:
+    """Print what was done, what stands in the way, and what to type next: for the remote that was named."""
+    from tools.errors import visible
+
+    command = f"{_SYNC} --remote {shlex.quote(remote)}" if remote else _SYNC
+    for line in _lines(found):
+        click.echo(visible(line.replace(_SYNC, command)))
+
+
+def _beside(one: Beside) -> dict[str, object]:
+    return {
+        "branch": one.branch,
+        "state": one.state.value,
+        "commit": one.commit,
+        "there": one.is_there,
+        "done": list(one.done),
+        "conflicts": list(one.conflicts),
+        "error": None if one.error is None else _reason(one.error),
+    }
+
+
+def _reason(error: WorkspaceError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "fix": error.fix}
+
+
+def _lines(found: Synced) -> list[str]:
+    lines = []
+    if found.is_followed:
+        lines.append(f"{found.branch} followed {found.remote} to {_short(found.commit)}.")
+    if found.merged is not None:
+        lines.append(f"{found.branch} was merged with that of {found.remote}: {_short(found.merged)}.")
+    if found.pushed:
+        lines.append(f"Pushed {_commits(found.pushed)} to {found.remote}, {found.place}.")
+    return [*lines, *_standing(found), *_besides(found)]
+
+
+def _standing(found: Synced) -> list[str]:
+    """How both sides stand, and what can be done about it."""
+    branch, remote = found.branch, found.remote
+    match found.state.value:
+        case "diverged":
+            return [
+                f"{branch} has diverged: ours is at {_short(found.commit)}, that of {remote} at "
+                f"{_short(found.theirs)}, and each has commits that the other lacks. Neither was moved.",
+                *_conflicts(found),
+            ]
+        case "rewound":
+            return [
+                f"{remote} no longer has commits that it had and {branch} still has. Nothing was moved.",
+                f"  next: docyard sync --push --branch {shlex.quote(branch)} brings them back there; "
+                f"git switch {shlex.quote(branch)} && git reset --keep {shlex.quote(f'{remote}/{branch}')} "
+                "gives them up here too",
+            ]
+        case "behind":
+            return [f"{branch} is behind {remote}.", "  next: docyard sync"]
+    if found.unpushed is not None:
+        return [_waiting(found.unpushed, remote), "  next: docyard sync"]
+    return [f"{branch} is level with {remote} at {_short(found.commit)}."]
+
+
+def _conflicts(found: Synced) -> list[str]:
+    """What both sides changed differently, and how it is decided."""
+    from docyard.cli.proposals.conflicts import conflict_name
+
+    if found.apart is not None:
+        return [f"  {found.apart.message}.", f"  next: {found.apart.fix}"]
+    if not found.conflicts:
+        return [f"  next: {_again(found.branch)}"]
+    names = [conflict_name(path, conflict.unit) for path, conflict in found.conflicts]
+    more = len(names) - _NAMED
+    path, again = shlex.quote(found.conflicts[0].path), _again(found.branch)
+    return [
+        "Both changed these differently; other documents can be written meanwhile:",
+        *(f"  {name}" for name in names[:_NAMED]),
+        *([f"  and {more:,} more"] if more > 0 else []),
+        f"  next: {again} --ours {path} or --theirs {path}, for each of them at once;",
+        f"        {again} --json shows all versions, and --resolve FILE takes what was decided there",
+    ]
+
+
+def _again(branch: str) -> str:
+    """The command for the same branch; that of a proposal is rarely the one that is checked out."""
+    from workspace.proposal_ids import BRANCHES
+
+    return f"docyard sync --branch {shlex.quote(branch)}" if branch.startswith(BRANCHES) else "docyard sync"
+
+
+def _besides(found: Synced) -> list[str]:
+    """What became of the discussion and of proposals, in a line each where something needs to be told."""
+    counts = {
+        "took in": sum("followed" in one.done or "merged" in one.done for one in found.beside),
+        "pushed": sum("pushed" in one.done for one in found.beside),
+    }
+    told = [f"{verb} {_branches(count)}" for verb, count in counts.items() if count]
+    lines = [f"Of proposals and their discussion: {', '.join(told)}."] if told else []
+    for one in found.beside:
+        if one.needs_someone:
+            lines += _apart(one, found.remote)
+    return lines
+
+
+def _apart(one: Beside, remote: str) -> list[str]:
+    if one.conflicts:
+        named = ", ".join(one.conflicts[:_NAMED])
+        switch = f"docyard sync --branch {shlex.quote(one.branch)}"
+        return [f"{one.branch} has diverged, in {named}.", f"  next: {switch} shows it, and decides it"]
+    if one.error is not None:
+        return [f"{one.branch} did not travel: {one.error.message}.", f"  next: {one.error.fix}"]
+    if one.is_discussion:
+        return [
+            f"{remote} no longer has words that it had; ours are all kept, and wait.",
+            "  next: docyard sync --push brings them back there",
+        ]
+    if not one.is_there:
+        return [
+            f"{one.branch} was deleted in {remote}; ours is left.",
+            f"  next: git branch -D {shlex.quote(one.branch)}, if it is not needed here either",
+        ]
+    return [
+        f"{one.branch} was rewritten in {remote}; ours is left as it is.",
+        f"  next: docyard sync --branch {shlex.quote(one.branch)} shows what can be done",
+    ]
+
+
+def _waiting(unpushed: Unpushed, remote: str) -> str:
+    since = unpushed.since.strftime("%Y-%m-%d %H:%M UTC")
+    more = "more than " if unpushed.is_more else ""
+    return f"{more}{_commits(unpushed.commits)} not pushed to {remote}, since {since}."
+
+
+def _commits(count: int) -> str:
+    return f"{count:,} commit{'' if count == 1 else 's'}"
+
+
+def _branches(count: int) -> str:
+    return f"{count:,} branch{'' if count == 1 else 'es'}"
+
+
+def _short(commit: str | None) -> str:
+    return "no commit" if commit is None else commit[:12]

@@ -1,0 +1,42 @@
+"""Commands that commit: what fails after the commit is reported, and the command has succeeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from docyard.terminal.exits import Exit
+
+
+class CommittingCommand(click.Command):
+    """A command that may commit."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        return run_to_commit(lambda: super(CommittingCommand, self).invoke(ctx))
+
+
+def run_to_commit(run: Callable[[], object]) -> object:
+    """Run a command and return its exit code, 0 if it fails after its commit.
+
+    Somebody who reads an error repeats the command, and would write twice. A pipe whose reader has closed it
+    is no failure of the command.
+    """
+    # Imported here because most commands do without it.
+    from tools.errors import visible
+    from workspace.publishing.after_commit import describe_failure, record_commits
+
+    with record_commits() as record:
+        try:
+            code = run()
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            if record.commit is None:
+                raise
+            reason = describe_failure(error)
+            record.caveats.append(f"Committed as {record.commit}, but what follows failed: {reason}")
+            code = Exit.DONE
+        for caveat in dict.fromkeys(record.caveats):
+            click.echo(visible(f"note: {caveat}"), err=True)
+    return code

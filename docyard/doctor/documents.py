@@ -1,0 +1,163 @@
+"""Checks of what stands at the served commit: document types, manifests, and each document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
+from docyard.doctor.taxonomy import check_manifests
+from workspace.config.config import DOCUMENT_SUFFIXES
+from workspace.git import DamagedRepository, GitStore, durable_objects
+from workspace.git.trees import walk
+from workspace.paths import is_nameable, written_out
+from workspace.snapshot.snapshot import NotADocument, check_pointer
+
+if TYPE_CHECKING:
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+AREA = "repository"
+_SHOWN = 200
+
+Progress = Callable[[float, float | None, str | None], None]
+
+
+def check_documents(
+    snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None = None
+) -> Iterator[Finding]:
+    """What is wrong with the types and documents of a commit, whose settings are known to be right."""
+    yield from _types(snapshot)
+    yield from check_manifests(snapshot)
+    yield from _root(snapshot)
+    yield from _others(snapshot)
+    yield from _contents(snapshot, writable, progress)
+
+
+def _root(snapshot: Snapshot) -> Iterator[Finding]:
+    root = snapshot.config.root
+    entry = snapshot.entry(root)
+    if root and (entry is None or not entry.is_tree):
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"docyard.toml says that documents are below {root!r}, and no commit has such a folder yet",
+            "Mend root in docyard.toml and commit it, or create a document: that makes the folder.",
+        )
+    elif not snapshot.documents:
+        yield Finding(Severity.NOTE, AREA, "the commit that is served holds no documents (*.md, *.markdown)")
+
+
+def _others(snapshot: Snapshot) -> Iterator[Finding]:
+    found = list(walk(snapshot.git, snapshot.tree)) if snapshot.tree else []
+    others = [path for path, entry in found if not entry.is_blob and snapshot.config.is_document(path)]
+    unnameable = [path for path, _ in found if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
+    if others:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{count(others, 'path is', 'paths are')} named like documents, but links or submodules, so not "
+            f"read: {some(others)}",
+        )
+    if unnameable:
+        shown = [written_out(path[:_SHOWN]) for path in unnameable]
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"no answer can name {count(unnameable, 'file', 'files')}, so not read: {some(shown)}",
+            "Rename them, without control characters, in UTF-8, and commit that.",
+        )
+
+
+def _types(snapshot: Snapshot) -> Iterator[Finding]:
+    from workspace.snapshot.document_types import BrokenType, document_types
+
+    for found in document_types(snapshot).values():
+        if isinstance(found, BrokenType):
+            yield Finding(Severity.ERROR, AREA, found.message, found.fix)
+
+
+def _contents(
+    snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None
+) -> Iterator[Finding]:
+    from workspace.publishing.pruned import whole_file
+
+    foreign: list[str] = []
+    large: list[str] = []
+    lost: dict[str, str] = {}
+    in_files: dict[str, str] = {}
+    pointers: list[str] = []
+    limit = snapshot.config.limits.document_bytes
+    for done, (path, blob) in enumerate(snapshot.documents.items()):
+        if progress is not None and done % 50 == 0:
+            progress(done, len(snapshot.documents), "Reading documents")
+        try:
+            if snapshot.git.blob_size(blob) > limit:
+                large.append(path)
+            else:
+                data = snapshot.git.blob(blob)
+                check_pointer(path, data)
+                data.decode()
+        except NotADocument:
+            pointers.append(path)
+        except UnicodeDecodeError:
+            foreign.append(path)
+        except DamagedRepository:
+            kept = whole_file(snapshot.git, path, blob) is not None
+            (in_files if kept else lost)[path] = blob
+    if in_files:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"the contents of {count([*in_files], 'document are', 'documents are')} missing or broken in the "
+            f"repository, and whole in the work tree: {some([*in_files])}",
+            MEND,
+            partial(_write_again, writable, in_files),
+        )
+    if lost:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"the contents of {count([*lost], 'document are', 'documents are')} missing or broken in the "
+            f"repository, so they can be neither read nor found: {some([*lost])}",
+            FROM_A_CLONE,
+        )
+    if pointers:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{count(pointers, 'path is a pointer', 'paths are pointers')} of Git LFS, so there is nothing "
+            f"to read: {some(pointers)}",
+            "git lfs migrate export --include='*.md' brings the texts into the repository",
+        )
+    if foreign:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{count(foreign, 'document is', 'documents are')} not UTF-8: {some(foreign)}",
+            "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW && mv NEW FILE, and commit it",
+        )
+    if large:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{count(large, 'document is', 'documents are')} over {limit:,} bytes: {some(large)}",
+            "Split them, or raise [limits] document_bytes in docyard.toml.",
+        )
+
+
+def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
+    from workspace.publishing.pruned import whole_file
+
+    store = writable().git
+    assert isinstance(store, GitStore)
+    written = []
+    with durable_objects():
+        for path, blob in blobs.items():
+            data = whole_file(store, path, blob)
+            if data is not None and store.put_blob(data) == blob:
+                written.append(path)
+    if not written:
+        return None
+    return f"wrote the contents of {count(written, 'document', 'documents')} again, from the work tree"

@@ -1,0 +1,72 @@
+"""A plot of quality and latency over runs. The one door to matplotlib, which is an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docyard.eval.run import LEVELS, Run
+from docyard.eval.summary import latency, mean
+from docyard.terminal.exits import CannotError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUFFIXES = (".svg", ".png")
+_DRAWN = ("ndcg@10", "mrr")
+
+
+def check_plotting() -> None:
+    """Raise CannotError where matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        from docyard.doctor.installation import extra_command
+
+        raise CannotError("a plot is drawn by matplotlib, which is not installed", fix=extra_command("eval"))
+
+
+def draw(runs: Sequence[Run], file: Path) -> None:
+    """Draw the measures of all cases above, the time of a search below, with one place for each run.
+
+    The same runs give the same bytes. `file` ends in .svg or .png. Raises OSError.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"svg.hashsalt": "docyard", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(max(6.4, 0.5 * len(runs)), 6.4), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        _draw_quality(above, runs)
+        _draw_latency(below, runs)
+        below.set_xticks(range(len(runs)), [_label(run) for run in runs], rotation=60, ha="right")
+        figure.suptitle(runs[-1].name)
+        figure.savefig(file, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
+
+
+def _draw_quality(axes: Axes, runs: Sequence[Run]) -> None:
+    for level in LEVELS:
+        for measure in _DRAWN:
+            means = [mean(run.cases, level, measure) for run in runs]
+            if any(value is not None for value in means):
+                heights = [float("nan") if value is None else value for value in means]
+                axes.plot(range(len(runs)), heights, marker="o", label=f"{measure} by {level}")
+    axes.set_ylim(0, 1)
+    axes.set_ylabel("mean over the cases")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="best")
+
+
+def _draw_latency(axes: Axes, runs: Sequence[Run]) -> None:
+    taken = [latency(run.cases) for run in runs]
+    for name in ("p50_ms", "p95_ms"):
+        heights = [getattr(one, name) if one else float("nan") for one in taken]
+        axes.plot(range(len(runs)), heights, marker="o", label=name.removesuffix("_ms"))
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("one search, ms")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="best")
+
+
+def _label(run: Run) -> str:
+    return f"{run.at[:16].replace('T', ' ')}  {(run.commit or 'none')[:7]}"

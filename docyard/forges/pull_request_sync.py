@@ -1,0 +1,297 @@
+"""What happens to a pull request on its forge happens to its proposal: reviews, comments, merges, ends.
+
+Which pull request is a proposal's is told by its branch, and what was taken in already by the keys of words,
+so nothing is stored. A merge is told from the target's commits; only where the forge has squashed or rebased
+it, so that no commit tells, the proposal is closed with words that name what the forge made of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from docyard.forges import relay
+from docyard.forges.describing import marker
+from docyard.forges.errors import ForgeNotFound, ForgeUnclear, concerns_all
+from docyard.forges.finding import Finding
+from docyard.forges.relay import title_of
+from workspace.errors import WorkspaceError
+from workspace.proposals.events import Closed, Reopened
+from workspace.proposals.proposal import State
+from workspace.sync.refs import tracking_ref
+
+if TYPE_CHECKING:
+    from docyard.forges.port import Forge, PullRequest
+    from workspace.proposals import Proposal
+    from workspace.workspace import Workspace
+
+OPEN_MOST = 100
+"""Open proposals that are looked at in one round, the newest first."""
+
+ENDED_MOST, ENDED_DAYS = 10, 7
+"""Proposals that have ended are looked at once more, to end what they have on the forge: so many, so long."""
+
+_KEPT_SECONDS = 600.0  # until what did not change by its own account is read again all the same
+_KEPT = 1_000
+
+
+class FollowedPullRequest(NamedTuple):
+    """What a look at one pull request came to.
+
+    `reviews` and `comments` count what was taken in. `done` are of "closed" and "reopened" (the proposal),
+    and "closed_there". `waits` is why something is left to do: "conflict" (there), "not_fetched" (it was
+    merged there, and the target here does not have that yet), "gone_on" (so it was, without the last commits
+    here).
+    """
+
+    proposal: str
+    number: int
+    url: str
+    state: str
+    reviews: int = 0
+    comments: int = 0
+    done: tuple[str, ...] = ()
+    waits: str | None = None
+
+    @property
+    def wrote(self) -> bool:
+        """Whether something was said here."""
+        return bool(self.reviews or self.comments or {"closed", "reopened"}.intersection(self.done))
+
+
+class Followed(NamedTuple):
+    """A round on a forge; `error` is the first thing that did not work. What was done besides stays done."""
+
+    forge: str
+    pull_requests: tuple[FollowedPullRequest, ...]
+    error: WorkspaceError | None = None
+
+    @property
+    def wrote(self) -> bool:
+        """Whether something was said here, which the remote does not have yet."""
+        return any(one.wrote for one in self.pull_requests)
+
+
+class _Seen(NamedTuple):
+    updated: datetime
+    head: str
+    conflict: bool
+    until: float
+
+
+class Follower:
+    """Follows the pull requests of a served branch, for one thread at a time; what it keeps saves calls."""
+
+    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
+        self._workspace = workspace
+        self._clock = clock
+        self._seen: dict[int, _Seen] = {}
+        self._finding = Finding(clock)
+        self._settled: set[tuple[str, State]] = set()
+
+    def follow(
+        self,
+        forge: Forge,
+        remote: str,
+        *,
+        pushed: bool = False,
+        branches: Collection[str] | None = None,
+        numbers: Collection[int] = (),
+    ) -> Followed:
+        """Look at the pull requests of proposals to the served branch, and follow what happened to them.
+
+        Only at those of some `branches` and `numbers`, if there are any. `pushed` says that commits of the
+        target were pushed just now: a forge needs a moment to see by them what was merged.
+        Raises nothing that a forge or a proposal can be the reason of: `error` tells it. One proposal that
+        cannot be followed does not keep the others from it; a forge that answers nobody ends the round.
+        """
+        found: list[FollowedPullRequest] = []
+        error: WorkspaceError | None = None
+        try:
+            named = set(branches or ())
+            if branches is not None or numbers:
+                named |= set(self._branches_of(forge, numbers))
+            is_all = branches is None and not numbers
+            proposals = list(self._proposals(None if is_all else named))
+            listed = self._finding.listed(forge, proposals) if is_all else None
+            for proposal in proposals:
+                try:
+                    one = self._one(forge, remote, proposal, listed, pushed=pushed, is_named=not is_all)
+                except WorkspaceError as reason:
+                    if concerns_all(reason):
+                        raise
+                    error = error or reason
+                    continue
+                if one is not None:
+                    found.append(one)
+        except WorkspaceError as reason:
+            error = error or reason
+        return Followed(forge.name, tuple(found), error)
+
+    def _branches_of(self, forge: Forge, numbers: Collection[int]) -> Iterator[str]:
+        for number in numbers:
+            try:
+                yield forge.get(number).head_branch
+            except ForgeNotFound:
+                continue  # an issue, or one that was deleted
+
+    def _proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
+        """Those that may have a pull request, the newest first."""
+        served = self._workspace.branch
+        since = datetime.now(UTC) - timedelta(days=ENDED_DAYS)
+        live = ended = 0
+        for one in self._workspace.proposing().all():
+            if one.words.target != served or one.words.submitted is None:
+                continue
+            if branches is not None:
+                if one.words.branch in branches:
+                    yield one
+            elif one.is_open:
+                live += 1
+                if live <= OPEN_MOST:
+                    yield one
+            elif one.state is not State.GONE and (one.id, one.state) not in self._settled:
+                ended += one.words.updated >= since
+                if one.words.updated >= since and ended <= ENDED_MOST:
+                    yield one
+
+    def _one(
+        self,
+        forge: Forge,
+        remote: str,
+        proposal: Proposal,
+        listed: Mapping[str, PullRequest] | None,
+        *,
+        pushed: bool,
+        is_named: bool,
+    ) -> FollowedPullRequest | None:
+        request = self._finding.find(forge, proposal, listed)
+        if request is None:
+            self._settle(proposal)
+            return None
+        kept = self._kept(request)
+        if kept is None or is_named:
+            if request.state == "open":
+                request = forge.get(request.number)  # a list does not tell of conflicts
+                if not request.is_of(proposal.words.branch, proposal.words.target):
+                    raise ForgeUnclear(title_of(forge.name), "it is of another pull request")
+            told = self._take_in(forge, request, proposal)
+        else:
+            told = self._told(request, proposal)._replace(waits="conflict" if kept.conflict else None)
+        proposal = self._workspace.proposing().one(proposal.id)  # somebody may have decided meanwhile
+        if proposal.is_open:
+            return self._ended_there(forge, request, proposal, told)
+        return self._ended_here(forge, remote, request, proposal, told, pushed=pushed)
+
+    def _told(self, request: PullRequest, proposal: Proposal) -> FollowedPullRequest:
+        return FollowedPullRequest(proposal.id, request.number, request.url, request.state)
+
+    def _take_in(self, forge: Forge, request: PullRequest, proposal: Proposal) -> FollowedPullRequest:
+        """Take in what was said there, in the order of reviews and comments."""
+        proposing = self._workspace.proposing()
+        before = proposing.said(proposal)
+        said = relay.reviews(forge.name, forge.reviews(request.number), request, proposal, before)
+        reviews = proposing.relay(proposal.id, said)
+        remarks = relay.comments(forge.name, forge.comments(request.number), proposal)
+        comments = proposing.relay(proposal.id, remarks)
+        conflict = request.state == "open" and request.mergeable is False
+        self._keep(request, conflict)
+        waits = "conflict" if conflict else None
+        return self._told(request, proposal)._replace(
+            reviews=len(reviews), comments=len(comments), waits=waits
+        )
+
+    def _ended_there(
+        self, forge: Forge, request: PullRequest, proposal: Proposal, told: FollowedPullRequest
+    ) -> FollowedPullRequest:
+        if request.state == "open":
+            return told
+        place = title_of(forge.name)
+        if request.state == "merged":
+            if not self._has(proposal.words.target, request.merge_sha):
+                return told._replace(waits="not_fetched")
+            if proposal.tip != request.head_sha:
+                return told._replace(waits="gone_on")
+            merged = (request.merge_sha or "")[:12]
+            text = f"Merged on {place} as {merged}, by squashing or rebasing its commits: {request.url}"
+        else:
+            events = self._workspace.proposing().said(proposal)
+            here = (one for one in events if not relay.is_of(forge.name, one.author))
+            taken_up = [one.time for one in here if isinstance(one.words, Reopened)]
+            if taken_up and max(taken_up) > (request.ended or request.updated):
+                return told  # someone has decided otherwise since
+            text = f"Closed on {place}: {request.url}"
+        closing = relay.closed(forge.name, request, text, self._ends(proposal))
+        new = self._workspace.proposing().relay(proposal.id, [closing])
+        return told._replace(done=("closed",) if new else ())
+
+    def _ended_here(
+        self,
+        forge: Forge,
+        remote: str,
+        request: PullRequest,
+        proposal: Proposal,
+        told: FollowedPullRequest,
+        *,
+        pushed: bool,
+    ) -> FollowedPullRequest:
+        told = told._replace(waits=None)
+        if request.state != "open":
+            self._settle(proposal)
+            return told
+        closed = proposal.words.closed
+        if proposal.state is State.CLOSED and closed is not None and relay.is_of(forge.name, closed):
+            taking = relay.reopened(forge.name, request, self._ends(proposal))
+            new = self._workspace.proposing().relay(proposal.id, [taking])
+            return told._replace(done=("reopened",) if new else ())
+        if proposal.state is State.MERGED:
+            landing = proposal.landing
+            commit = landing.commit or landing.tip if landing is not None else None
+            if pushed or not self._was_pushed(remote, proposal.words.target, commit):
+                return told  # the forge sees by itself that it has been merged, once it has the commits
+            text = f"Merged here as {commit}."
+        else:
+            text = "Closed where it was proposed."
+        # In this order: whoever may comment and not close would be told the same in each round.
+        forge.close(request.number)
+        self._settle(proposal)
+        forge.comment(request.number, f"{text}\n\n{marker(proposal.id)}")
+        return told._replace(done=("closed_there",), state="closed")
+
+    def _ends(self, proposal: Proposal) -> int:
+        """How often a proposal was closed, by which one end is told from the next."""
+        events = self._workspace.proposing().said(proposal)
+        return sum(isinstance(event.words, Closed) for event in events)
+
+    def _has(self, target: str, commit: str | None) -> bool:
+        """Whether the target here has a commit of the forge's."""
+        git = self._workspace.git
+        tip = git.tip(target)
+        return commit is not None and tip is not None and git.has(commit) and git.descends(tip, commit)
+
+    def _was_pushed(self, remote: str, target: str, commit: str | None) -> bool:
+        git = self._workspace.git
+        theirs = git.commit_at(tracking_ref(remote, target))
+        return theirs is not None and commit is not None and git.descends(theirs, commit)
+
+    def _kept(self, request: PullRequest) -> _Seen | None:
+        """What is known of a pull request that has not changed since it was read."""
+        seen = self._seen.get(request.number)
+        if seen is None or (seen.updated, seen.head) != (request.updated, request.head_sha):
+            return None
+        return seen if self._clock() < seen.until else None
+
+    def _keep(self, request: PullRequest, conflict: bool) -> None:
+        if len(self._seen) >= _KEPT:
+            self._seen.clear()
+        until = self._clock() + _KEPT_SECONDS
+        self._seen[request.number] = _Seen(request.updated, request.head_sha, conflict, until)
+
+    def _settle(self, proposal: Proposal) -> None:
+        if proposal.is_open:
+            return
+        if len(self._settled) >= _KEPT:
+            self._settled.clear()
+        self._settled.add((proposal.id, proposal.state))

@@ -1,0 +1,173 @@
+"""Who sent a request: by a token that it shows, or by the session of a browser that has shown one.
+
+A request shows a token as `Authorization: Bearer …`, or a browser opens `/?token=…` and is sent on to `/`
+with a session. The protocol's address takes no sessions: a page cannot speak for its reader there.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from docyard.caller import Caller
+from docyard.http.failures import Failures
+from docyard.http.forwarding import came_by_https
+from docyard.http.login import LOGIN, login_page
+from docyard.http.proving import Proof, Proving
+from docyard.http.refusals import MCP, refusal, wants_page
+from docyard.http.sessions import LONGEST, Session, Sessions
+
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
+_WRONG = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
+
+# What needs no token: files that are the same for everybody, and what forges sign themselves.
+_PUBLIC = ("/static/", "/hooks/")
+
+_NOBODY = b"nobody"
+_CLIENT = b"client"
+
+
+class Authentication:
+    """Answers 401 to whoever may not come in; others have a `caller` in the state of their request."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        proving: Proving,
+        sessions: Sessions,
+        failures: Failures,
+        *,
+        cookie: str,
+        may_write: bool,
+        is_proxied: bool,
+    ) -> None:
+        self._app = app
+        self._proving = proving
+        self._sessions = sessions
+        self._failures = failures
+        self._cookie = cookie
+        self._may_write = may_write
+        self._is_proxied = is_proxied
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: ASGIApp = self._app
+        if scope["type"] == "http":
+            found = await self._asked(scope)
+            if isinstance(found, Response):
+                answer = found
+            else:
+                scope = {**scope, "state": {**scope.get("state", {}), "caller": found}}
+        await answer(scope, receive, send)
+
+    async def _asked(self, scope: Scope) -> Caller | Response | None:
+        """Who asks; the answer to whoever may not; None where nobody needs to be known."""
+        path = scope["path"]
+        if path.startswith(_PUBLIC):
+            return None
+        shown = Headers(scope=scope).getlist("authorization")
+        if shown:
+            return await self._bearer(scope, shown)
+        if path == "/" and scope["method"] == "GET" and (found := await self._by_link(scope)) is not None:
+            return found
+        if path != MCP and (session := self.session(scope)) is not None:
+            return Caller(session.proof.person, session.csrf, self._may_write, True)
+        if self._proving.is_open:
+            return self._caller(Proof(), _NOBODY)
+        if path == LOGIN:
+            return None
+        if wants_page(scope) and path != MCP:
+            return await login_page(scope, 401, _CHALLENGE)
+        return refusal(
+            scope, 401, "no token was shown", "Send it as Authorization: Bearer TOKEN.", _CHALLENGE
+        )
+
+    def session(self, scope: Scope) -> Session | None:
+        """The session of a request, if it has one that goes on; a token that was revoked has ended it."""
+        value = cookie_value(scope, self._cookie)
+        found = self._sessions.find(value) if value else None
+        if found is None:
+            return None
+        proof = self._proving.again(found.proof)
+        if proof is None:
+            self._sessions.end(value)
+            return None
+        found.proof = proof
+        return found
+
+    def begin(self, scope: Scope, proof: Proof, response: Response) -> None:
+        """Begin a session with an answer, in the place of the one that the browser had."""
+        self._sessions.end(cookie_value(scope, self._cookie))
+        response.set_cookie(
+            self._cookie,
+            self._sessions.begin(proof),
+            max_age=int(LONGEST),
+            httponly=True,
+            samesite="lax",
+            secure=self._is_proxied and came_by_https(scope),
+        )
+
+    def end(self, scope: Scope, response: Response) -> None:
+        """End the session of a request, if it has one."""
+        self._sessions.end(cookie_value(scope, self._cookie))
+        response.delete_cookie(self._cookie, httponly=True, samesite="lax")
+
+    async def prove(self, scope: Scope, secret: str, after: str | None = None) -> Proof | Response:
+        """Who a token belongs to; after a while, the answer to whoever shows a wrong one.
+
+        `after` is where its reader goes on to from the form that is shown again.
+        """
+        found = self._proving.prove(secret)
+        if found is not None:
+            return found
+        if not await self._failures.slow():
+            later = {"Retry-After": "1"}
+            return refusal(scope, 429, "too many wrong tokens were shown", "Try again in a second.", later)
+        if scope["path"] in ("/", LOGIN):
+            return await login_page(scope, 401, _WRONG, is_wrong=True, after=after)
+        return refusal(
+            scope, 401, "this token is not known here", "It may be that of an earlier start.", _WRONG
+        )
+
+    async def _bearer(self, scope: Scope, shown: list[str]) -> Caller | Response:
+        scheme, _, secret = shown[0].partition(" ")
+        if len(shown) > 1 or scheme.lower() != "bearer":
+            fix = "Send one Authorization header: Bearer TOKEN."
+            return refusal(scope, 401, "a token is shown in another way", fix, _CHALLENGE)
+        found = await self.prove(scope, secret.strip())
+        return found if isinstance(found, Response) else self._caller(found, _CLIENT)
+
+    async def _by_link(self, scope: Scope) -> Response | None:
+        """The answer to `/?token=…`; None if there is no token in the query."""
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in query if name == "token"]
+        if not tokens:
+            return None
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        # The token is in no address that the browser shows, keeps or passes on.
+        response = RedirectResponse(f"/?{rest}" if rest else "/", 303, {"Referrer-Policy": "no-referrer"})
+        if not self._proving.is_open:
+            found = await self.prove(scope, tokens[-1].strip())
+            if isinstance(found, Response):
+                return found
+            # Another page's link lets nobody in under its writer's name who came in before.
+            if not came_from_elsewhere(scope) or self.session(scope) is None:
+                self.begin(scope, found, response)
+        return response
+
+    def _caller(self, proof: Proof, name: bytes) -> Caller:
+        name += proof.key
+        return Caller(proof.person, self._sessions.csrf(name), self._may_write, False)
+
+
+def came_from_elsewhere(scope: Scope) -> bool:
+    """Whether a browser says that another server's page led here (Fetch Metadata)."""
+    return Headers(scope=scope).get("sec-fetch-site") in ("cross-site", "same-site")
+
+
+def cookie_value(scope: Scope, name: str) -> str:
+    """The value of a cookie; empty if there is none."""
+    return HTTPConnection(scope).cookies.get(name, "")

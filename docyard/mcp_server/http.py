@@ -1,0 +1,155 @@
+"""Messages over HTTP at one address, for both protocol eras: nothing is remembered from one to the next.
+
+Each request is answered by itself, as JSON or as a stream of events, whichever its client accepts. So there
+is no memory of what a client has seen, and nobody is told anything but where they listen
+(`subscriptions/listen`). Who may ask is decided before a request comes here, and stands in its state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp_types import INVALID_REQUEST
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from docyard.mcp_server.arrays import wrap_array
+from docyard.mcp_server.calls import Calls, Progress
+from docyard.mcp_server.notifications import Announcer
+from docyard.mcp_server.requests import Requests
+from docyard.mcp_server.server import build_server
+from docyard.mcp_server.watching import Watching
+from docyard.mcp_server.workers import Workers
+from tools.registry import Toolbox
+
+LIMIT = 4 * 1024 * 1024
+"""Bytes of a request's body."""
+
+_WORKERS = 8
+_TOO_LARGE = 413
+_EVENTS = "text/event-stream"
+
+
+class Endpoint:
+    """The application at the address of the protocol, as long as `serve_http` runs."""
+
+    def __init__(self, events: ASGIApp, plain: ASGIApp, watching: Watching) -> None:
+        self._events = events
+        self._plain = plain
+        self._watching = watching
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        accepted = ",".join(Headers(scope=scope).getlist("accept"))
+        app = self._events if _EVENTS in accepted.lower() else self._plain
+        await app(scope, _Wrapping(receive), _Explaining(scope, receive, send))
+
+    def close(self) -> None:
+        """End the streams of those who listen, each with its last message."""
+        self._watching.close()
+
+
+class _Wrapping:
+    """Receives a body whole, with an array of arguments as the SDK takes it; then whatever comes."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._is_whole = False
+
+    async def __call__(self) -> Message:
+        if self._is_whole:
+            return await self._receive()
+        body = bytearray()
+        while not self._is_whole:
+            message = await self._receive()
+            body += message.get("body", b"")
+            is_over = not message.get("more_body", False) or len(body) > LIMIT
+            self._is_whole = message["type"] != "http.request" or is_over
+        return {**message, "body": wrap_array(bytes(body))} if message["type"] == "http.request" else message
+
+
+class _Explaining:
+    """Passes an answer on; in place of one that says that a body is too large, one that says what to do."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._is_replaced = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE:
+            self._is_replaced = True
+            await _too_large()(self._scope, self._receive, self._send)
+        elif not self._is_replaced:
+            await self._send(message)
+
+
+def _too_large() -> Response:
+    error = {
+        "code": INVALID_REQUEST,
+        "message": f"the message is larger than {LIMIT:,} bytes. Send less at once, in several calls.",
+        "data": {"code": "MESSAGE_TOO_LARGE", "limit": LIMIT},
+    }
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    return Response(body, _TOO_LARGE, media_type="application/json")
+
+
+@asynccontextmanager
+async def serve_http(
+    toolbox: Toolbox,
+    *,
+    version: str,
+    load: Callable[[], object],
+    warm: Callable[[Progress], object],
+) -> AsyncIterator[Endpoint]:
+    """Answer requests at an endpoint until the block ends, which waits for the calls that were begun.
+
+    `load` and then `warm` run in a thread at once: such a server is started before it is asked.
+    """
+    warmed = anyio.Event()
+
+    async def warm_up() -> None:
+        await calls.background(lambda _: load())
+        await calls.background(warm)
+        warmed.set()
+        announcer.ask()
+
+    async with Workers(_WORKERS) as workers:
+        calls = Calls(toolbox, workers)
+        bus = InMemorySubscriptionBus()
+        announcer = Announcer(toolbox.definitions, workers, bus, is_shared=True)
+        watching = Watching(Requests(toolbox, workers), bus, is_shared=True)
+        server = build_server(
+            toolbox,
+            calls,
+            workers,
+            announcer,
+            watching,
+            version=version,
+            listed=anyio.Event(),
+            indexed=warmed.wait,
+            is_shared=True,
+        )
+        # The SDK's manager answers either in JSON alone, or refuses clients that accept no events.
+        events, plain = (
+            StreamableHTTPSessionManager(
+                server, json_response=is_plain, stateless=True, max_request_body_size=LIMIT
+            )
+            for is_plain in (False, True)
+        )
+        async with AsyncExitStack() as stack:
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(warm_up)
+            tasks.start_soon(announcer.run)
+            tasks.start_soon(watching.run)
+            for manager in (events, plain):
+                await stack.enter_async_context(manager.run())
+            try:
+                yield Endpoint(events.handle_request, plain.handle_request, watching)
+            finally:
+                calls.close()
+                tasks.cancel_scope.cancel()

@@ -1,0 +1,80 @@
+"""Requests that are no calls of tools: answered in a worker, with errors as the protocol has them."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+from docyard.mcp_server.answers import encodable
+from docyard.mcp_server.workers import NotBegun, Workers
+from tools.context import Context
+from tools.errors import visible
+from tools.registry import Toolbox
+from workspace.errors import WorkspaceError
+
+log = logging.getLogger("docyard")
+
+T = TypeVar("T")
+
+_TOLD = ("nearest", "field")
+_SHOWN = 500
+
+
+class Requests:
+    """Runs such requests of one server in its workers, each on whatever serves when it begins."""
+
+    def __init__(self, toolbox: Toolbox, workers: Workers) -> None:
+        self._toolbox = toolbox
+        self._workers = workers
+
+    def context(self) -> Context:
+        """What there is to read now."""
+        return self._toolbox.context()
+
+    async def answer(self, work: Callable[[Context], T]) -> T:
+        """What work gives. Raises MCPError: with a cure for what was expected, with a reference for a bug."""
+
+        def run() -> T:
+            return work(self._toolbox.context())
+
+        return await self.run(run)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The same for work that asks for its context itself."""
+        try:
+            return await self._workers.run(work)
+        except WorkspaceError as error:
+            raise refusal(error) from None
+        except NotBegun:
+            raise
+        except Exception:
+            reference = secrets.token_hex(4)
+            log.exception("a request failed, reference %s", reference)
+            raise MCPError(
+                code=INTERNAL_ERROR,
+                message="Sorry, this failed because of a fault in docyard itself, not in the request. "
+                f"The server's log has the details under {reference}.",
+                data={"code": "INTERNAL_ERROR", "reference": reference},
+            ) from None
+
+
+def refusal(error: WorkspaceError) -> MCPError:
+    """The protocol's error for one that a client can mend: invalid parameters, also where nothing was found.
+
+    MCP 2026-07-28, "Resources", error handling: -32602 for a resource that is not there.
+    """
+    message, fix = visible(error.message), visible(error.fix)
+    data: dict[str, Any] = {"code": error.code}
+    if fix:
+        data["fix"] = fix[:_SHOWN]
+    data.update({name: error.details[name] for name in _TOLD if error.details.get(name)})
+    return MCPError(
+        code=INVALID_PARAMS,
+        message=encodable(f"{message[:_SHOWN]}. {fix[:_SHOWN]}".strip()),
+        data=encodable(data),
+    )

@@ -1,0 +1,266 @@
+"""A low-level MCP server of a toolbox's tools, over standard input and output, for both protocol eras."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import sys
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Tool,
+)
+
+from docyard.mcp_server.answers import encodable
+from docyard.mcp_server.arrays import unwrap_array
+from docyard.mcp_server.calls import Calls, Progress
+from docyard.mcp_server.completing import Completions
+from docyard.mcp_server.handlers import Resources
+from docyard.mcp_server.instructions import instructions
+from docyard.mcp_server.notifications import Announcer
+from docyard.mcp_server.prompts import Prompts
+from docyard.mcp_server.requests import Requests
+from docyard.mcp_server.stdio import Connection, OpenRequests, stdio
+from docyard.mcp_server.watching import Watching
+from docyard.mcp_server.workers import Workers
+from tools.registry import Toolbox, UnknownTool
+from workspace.writing.sight import Sight
+
+if TYPE_CHECKING:
+    from docyard.caller import Caller
+    from workspace.policy.person import Person
+
+log = logging.getLogger("docyard")
+
+Context = ServerRequestContext[Any, Any]
+
+_LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
+_FIXED_TTL = 3_600_000  # milliseconds; prompts and templates are the same as long as a server runs
+_WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for the tools
+_VALUES_WITHIN = 2.0  # seconds in which the first list of tools waits for the values of a declared taxonomy
+_WORKERS = 8
+_CLIENT_LENGTH = 100
+_PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def build_server(
+    toolbox: Toolbox,
+    calls: Calls,
+    workers: Workers,
+    announcer: Announcer,
+    watching: Watching,
+    *,
+    version: str,
+    listed: anyio.Event,
+    indexed: Callable[[], Awaitable[object]],
+    is_shared: bool = False,
+) -> Server[Any]:
+    """A server whose tools are the toolbox's.
+
+    `listed` is set when a client has asked for them, and `indexed` returns when there is an index. The first
+    list waits for it a little, where a taxonomy is declared whose values nobody knows yet: many hosts ask
+    once. `is_shared` says that requests come from several clients, of which nobody can be told anything but
+    in answer to a request.
+    """
+    schemas: dict[str, Mapping[str, Any]] = {}
+
+    def definitions() -> list[dict[str, Any]]:
+        found = toolbox.definitions()
+        schemas.update((tool["name"], tool["inputSchema"]) for tool in found)
+        return found
+
+    def schema(name: str) -> Mapping[str, Any] | None:
+        if not schemas:
+            definitions()
+        return schemas.get(name)
+
+    async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        if not listed.is_set() and await workers.run(toolbox.awaits_taxonomy):
+            with anyio.move_on_after(_VALUES_WITHIN):
+                await indexed()
+        found = await workers.run(definitions)
+        announcer.told(found, context.session)
+        listed.set()
+        return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        wanted = context.meta is not None and "progress_token" in context.meta
+        reporter = context.session if wanted else None
+        arguments = unwrap_array(params.arguments or {})
+        try:
+            result = await calls.call(
+                params.name, arguments, client_name(context), reporter, person_of(context)
+            )
+            return CallToolResult.model_validate(result)
+        except UnknownTool as error:
+            raise unknown_tool(error) from None
+        finally:
+            _notify(announcer.ask, watching.ask)
+
+    requests = Requests(toolbox, workers)
+    resources, prompts = Resources(requests, watching), Prompts(requests)
+
+    return Server(
+        "docyard",
+        version=version,
+        instructions=instructions(toolbox.names()),
+        cache_hints={
+            "tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private"),
+            "prompts/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
+            "resources/templates/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
+        },
+        get_tool_input_schema=schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+        on_subscribe_resource=None if is_shared else watching.subscribe,
+        on_unsubscribe_resource=None if is_shared else watching.unsubscribe,
+        on_subscriptions_listen=watching.listen,
+        on_list_prompts=prompts.list,
+        on_get_prompt=prompts.get,
+        on_completion=Completions(requests).complete,
+    )
+
+
+def _notify(*askers: Callable[[], None]) -> None:
+    """Ask for notifications of changes; a failure takes the place of no answer, and ends no server."""
+    for ask in askers:
+        try:
+            ask()
+        except Exception:
+            log.exception("clients are not notified of changes")
+
+
+def unknown_tool(error: UnknownTool) -> MCPError:
+    """The protocol's error for a tool that is not there, with the names that come nearest."""
+    name = encodable(error.name[:_CLIENT_LENGTH])
+    hint = (
+        f"Did you mean {' or '.join(error.nearest)}?"
+        if error.nearest
+        else "tools/list names those there are."
+    )
+    message = f"Unknown tool: {name!r}. {hint}"
+    return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
+
+
+def client_name(context: Context) -> str:
+    """What the client calls itself, in one line of at most 100 characters; "unknown" if it does not say.
+
+    The handshake era says it once, the stateless era with each request; the session knows both. Where a
+    handshake is not remembered, the product in `User-Agent` (RFC 9110 §10.1.5) stands in for it.
+    """
+    parameters = context.session.client_params
+    name = parameters.client_info.name if parameters else ""
+    # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
+    plain = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
+    told = " ".join(plain.split())[:_CLIENT_LENGTH].strip()
+    return told or _product(context) or "unknown"
+
+
+def _product(context: Context) -> str:
+    headers: Mapping[str, str] = getattr(context.request, "headers", {})
+    found = _PRODUCT.match(headers.get("user-agent", ""))
+    return found[0][:_CLIENT_LENGTH] if found else ""
+
+
+def person_of(context: Context) -> Person | None:
+    """Whose named token came with a request over HTTP; nobody's over standard input and output."""
+    state = getattr(context.request, "state", None)
+    caller: Caller | None = getattr(state, "caller", None)
+    return None if caller is None else caller.person
+
+
+async def serve_stdio(
+    toolbox: Toolbox,
+    *,
+    version: str,
+    warm: Callable[[Progress], object],
+) -> None:
+    """Serve one client over standard input and output until it closes its end, or a signal asks to stop.
+
+    `warm` runs in a thread once the tools were listed, or after a second. That never begins while a request
+    waits for its answer, but for a list of tools that waits for it.
+    """
+    listed, begun, warmed = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def warm_once() -> None:
+        if not begun.is_set():
+            begun.set()
+            await calls.background(warm)
+            warmed.set()
+            _notify(announcer.ask)
+
+    async def indexed() -> None:
+        tasks.start_soon(warm_once)
+        await warmed.wait()
+
+    async def warm_up(requests: OpenRequests) -> None:
+        with anyio.move_on_after(_WARM_AFTER):
+            await listed.wait()
+        await requests.settle()
+        await warm_once()
+
+    async def stop_on_signal(connection: Connection, scope: anyio.CancelScope) -> None:
+        """Stop at the first signal, when what runs is answered; at the second without answers."""
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                if calls.is_closing:
+                    scope.cancel()
+                calls.close()
+                workers.close()
+                connection.stop()
+
+    async with Workers(_WORKERS) as workers:
+        calls = Calls(toolbox, workers, Sight())
+        bus = InMemorySubscriptionBus()
+        announcer = Announcer(toolbox.definitions, workers, bus)
+        watching = Watching(Requests(toolbox, workers), bus)
+        server = build_server(
+            toolbox,
+            calls,
+            workers,
+            announcer,
+            watching,
+            version=version,
+            listed=listed,
+            indexed=indexed,
+        )
+        changing = NotificationOptions(tools_changed=True, resources_changed=True)
+        options = server.create_initialization_options(changing)
+        async with anyio.create_task_group() as tasks:
+            async with stdio() as connection:
+                if sys.platform != "win32":  # the event loop there cannot receive signals
+                    tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
+                tasks.start_soon(warm_up, connection.requests)
+                tasks.start_soon(announcer.run)
+                tasks.start_soon(watching.run)
+                await server.run(connection.incoming, connection.outgoing, options)
+            calls.close()
+            tasks.cancel_scope.cancel()
+
+
+def run_stdio(
+    toolbox: Toolbox,
+    *,
+    version: str,
+    warm: Callable[[Progress], object],
+) -> None:
+    """Run `serve_stdio` to its end, from code that is not asynchronous."""
+    anyio.run(partial(serve_stdio, toolbox, version=version, warm=warm))

@@ -1,0 +1,187 @@
+"""What a server serves, whichever way it is asked: a repository, or an artifact and what takes its place."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docyard import environment
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from docyard.forges.rounds import ForgeRounds
+    from index.artifacts.frozen import FrozenIndex
+    from index.service import SearchIndex
+    from index.storage.metadata import Problem
+    from tools.registry import Toolbox
+    from workspace.policy.tokens import Tokens
+    from workspace.workspace import Workspace
+
+    Progress = Callable[[int, int, str], None]
+
+log = logging.getLogger("docyard")
+
+_INTERVAL = 1.0  # seconds between two lines of progress
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What one server serves.
+
+    `load` is short and `warm` may be long; both run in the background. `close` is called at the end. `index`
+    gives the index that serves when a request begins, `people` whose tokens are known: nobody's without a
+    repository. `written` says that something may have been written. `rounds` follows the forge, where the
+    server speaks with a remote.
+    """
+
+    toolbox: Toolbox
+    writes: bool
+    load: Callable[[], object]
+    warm: Callable[[Any], object]
+    close: Callable[[], object]
+    index: Callable[[], SearchIndex]
+    people: Callable[[], Tokens | None]
+    written: Callable[[], object]
+    rounds: ForgeRounds | None = None
+
+
+def of_repository(
+    workspace: Workspace,
+    toolsets: tuple[str, ...] | None,
+    *,
+    read_only: bool,
+    syncs: bool,
+    text_tokens: int | None = None,
+) -> Served:
+    """A branch of a repository. Raises InvalidConfig for settings that no call could be answered with."""
+    from docyard.forges.announcements import announcer
+    from docyard.forges.rounds import ForgeRounds
+    from docyard.sync import Syncing
+    from index.service import SearchIndex
+    from tools.registry import Toolbox
+
+    _check_settings(workspace)
+    workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
+    index = SearchIndex(workspace)
+    workspace.inbound = index
+    toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
+    rounds = ForgeRounds(workspace, environment.forge_access)
+    syncing = Syncing(workspace, environment.remote_access, rounds)
+    toolbox.wrote = syncing.ask
+
+    def load() -> None:
+        # What cannot be opened is mended as the branch is followed, or the reason is given there.
+        with suppress(WorkspaceError):
+            index.warm()
+
+    def warm(progress: Progress) -> None:
+        load()
+        try:
+            workspace.recover()
+        except WorkspaceError as error:  # each write recovers first, and is told
+            log.warning("what a crash left is not mended yet: %s", error.message)
+        index.follow(progress)
+        index.links.begin(workspace.snapshot())
+
+    def begin(progress: Progress) -> None:
+        if syncs:
+            syncing.start()
+        warm(progress)
+
+    def close() -> None:
+        syncing.close()
+        index.close()
+
+    def people() -> Tokens:
+        from workspace.policy.tokens import Tokens
+
+        return Tokens(workspace.git.common_dir)
+
+    return Served(
+        toolbox,
+        not read_only,
+        load,
+        begin,
+        close,
+        lambda: index,
+        people,
+        syncing.ask,
+        rounds if syncs else None,
+    )
+
+
+def of_artifact(
+    folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
+) -> Served:
+    """An artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
+    from index.artifacts.swap import Artifacts
+    from index.storage.key_file import read_key
+    from tools.registry import Toolbox
+
+    artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged(), _warned)
+    toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets, text_tokens)
+    index = artifacts.latest()
+    _check_settings(index.workspace)
+    if index.metadata().embedding is not None:
+        log.warning("the artifact names an embedding; docyard searches it by its words")
+    if not index.artifact.trusted:
+        reason = _distrust(index, key)
+        log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
+
+    def load() -> None:
+        with suppress(WorkspaceError):  # whoever asks will be told
+            artifacts.current()
+
+    def warm(progress: Progress) -> None:
+        load()
+        artifacts.current().follow(progress)
+
+    return Served(toolbox, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None)
+
+
+def _distrust(index: FrozenIndex, key: Path | None) -> str:
+    from index.storage.location import SCHEMA
+
+    if key is None:
+        return "no --key was given"
+    if index.artifact.manifest.schema != SCHEMA:
+        return "another version of docyard made it"
+    return "it does not carry the seal of this key"
+
+
+def _check_settings(workspace: Workspace) -> None:
+    """Raises InvalidConfig for settings that no call could be answered with."""
+    from workspace.config.config import InvalidConfig
+
+    try:
+        workspace.snapshot().config  # noqa: B018
+    except InvalidConfig:
+        raise
+    except WorkspaceError:  # what is damaged is told to who reads it
+        return
+
+
+def _logged() -> Progress:
+    """What tells the log how far work is that takes its time."""
+    last = time.monotonic()
+
+    def report(done: int, total: int, message: str) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= _INTERVAL:
+            last = now
+            log.warning("%s: %s of %s", message, f"{done:,}", f"{total:,}")
+
+    return report
+
+
+def _warned(problem: Problem) -> None:
+    log.warning("metadata.json is invalid at %s, which is left out: %s", problem.field, problem.reason)
+
+
+def _refused(error: WorkspaceError) -> None:
+    log.warning("the artifact that took its place is not served: %s. %s", error.message, error.fix)

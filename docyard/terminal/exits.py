@@ -1,0 +1,58 @@
+"""How a command ends: four exit codes, and one way to say what went wrong and what to do next."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+
+from workspace.errors import Among, Listed, WorkspaceError
+
+
+class Exit(IntEnum):
+    """What the exit code of every command means."""
+
+    DONE = 0
+    PROBLEMS = 1
+    USAGE = 2
+    CANNOT = 3
+
+
+class CannotError(WorkspaceError):
+    """The command cannot do what was asked, for a reason outside its arguments."""
+
+    code = "CANNOT"
+
+
+def cure(error: WorkspaceError) -> str:
+    """What to do next at a shell: the error's own fix, and the command that lists what a name is among."""
+    if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
+        return f"Reopen it with `docyard proposals reopen {error.details['proposal']}`."
+    if error.code == "PROPOSAL_MOVED":
+        return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows it."
+    listing = "" if error.among is None else _listing(error.among)
+    return f"{error.fix} {listing}".strip()
+
+
+def _listing(among: Among) -> str:
+    import shlex
+
+    address = shlex.quote(f"{among.path}#{among.slug}" if among.slug else among.path)
+    match among.listed:
+        case Listed.DOCUMENTS:
+            return "`docyard search WORDS` finds documents."
+        case Listed.SECTIONS:
+            return f"`docyard read {address} --sections` lists its sections."
+        case Listed.TASKS:
+            return f"`docyard read {address}` shows its tasks."
+        case Listed.COMMITS:
+            return f"`docyard log {address}` shows its history."
+        case Listed.MISSING:
+            return f"Write and commit {address}."
+
+
+def complain(message: str, fix: str = "") -> None:
+    """Write an error, and what to do next, to standard error, with invisible characters written out."""
+    from tools.errors import visible
+
+    sys.stderr.write(visible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
+    sys.stderr.flush()

@@ -1,0 +1,222 @@
+"""Changes as a page shows them: documents, their sections, and in these the rows of text that differ.
+
+Everything is bounded: a page has 120 sections and about 400,000 characters, one change 40,000. What is left
+out is counted, and the next page begins where this one ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from docyard.web.diff_rows import MOST, Rows, rows_of
+from workspace.diff import Kind
+from workspace.diff.descriptions import document_sentence, one_line, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workspace.diff import DocumentChange, SectionChange, Segment
+    from workspace.proposals.review import Changes
+
+View = Literal["side", "inline"]
+
+MOST_SECTIONS = 120
+"""Of one page."""
+
+MOST_FILES = 200
+"""Other files that are named."""
+
+_MOST = 400_000  # characters of one page
+_SHORT = 120  # characters of a value for which a sentence has room
+
+_IN_ROWS = frozenset({Kind.ADDED, Kind.REMOVED, Kind.CHANGED, Kind.TASK_ADDED, Kind.TASK_REMOVED})
+_MARKS = {Kind.TASK_COMPLETED: "☑", Kind.TASK_REOPENED: "☐"}
+
+
+class ChangeShown(NamedTuple):
+    """One thing that happened: a sentence (or none, where the rows say it), and rows.
+
+    `mark` is what stands before the sentence, a box for a task that was ticked or reopened.
+    """
+
+    kind: Kind
+    sentence: tuple[Segment, ...]
+    rows: Rows
+    mark: str = ""
+
+
+class SectionShown(NamedTuple):
+    """What happened in a section of a document; the address is empty for front matter.
+
+    `id` names its place on the page. `above` are the titles of the sections that it stands below.
+    `is_there` is whether the newer version has the section.
+    """
+
+    id: str
+    address: str
+    heading: str
+    above: tuple[str, ...]
+    kinds: tuple[str, ...]
+    changes: tuple[ChangeShown, ...]
+    is_there: bool
+
+
+class DocumentShown(NamedTuple):
+    """What happened in a document, or the part of it that this page has."""
+
+    id: str
+    kind: str
+    path: str
+    old_path: str | None
+    title: str
+    sentence: tuple[Segment, ...]
+    sections: tuple[SectionShown, ...]
+
+
+class Diff(NamedTuple):
+    """A page of changes: `total` sections there are in all, of which it begins behind the first `offset`.
+
+    `next` is the offset of the page that follows; None at the end. `files` are no documents, `more_files` are
+    not named. `reason` says why documents are told without their sections.
+    """
+
+    documents: tuple[DocumentShown, ...]
+    total: int
+    offset: int
+    next: int | None
+    files: tuple[str, ...]
+    more_files: int
+    reason: str | None
+
+
+def place_id(path: str, address: str | None = None) -> str:
+    """The id of the element of a page that shows a document's changes, or those of a section of it."""
+    named = path if address is None else f"{path}\n{address}"
+    return "change-" + hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def diff_of(
+    changes: Changes,
+    *,
+    path: str | None = None,
+    offset: int = 0,
+    most: int = MOST_SECTIONS,
+    longest: int = MOST,
+    id_prefix: str = "",
+) -> Diff:
+    """A page of changes, of at most so many sections: of all documents, or of that of a path.
+
+    Of each change at most about `longest` characters are shown. `id_prefix` tells elements of two diffs on
+    one page apart.
+    """
+    documents = [one for one in changes.documents if path is None or path in (one.path, one.old_path)]
+    files = [file for file in changes.files if path in (None, file)]
+    shown: list[DocumentShown] = []
+    number = used = size = 0
+    next_at: int | None = None
+    for document in documents:
+        groups = _sections(document)
+        count = max(1, len(groups))
+        if next_at is not None or number + count <= offset:
+            number += count
+            continue
+        first = max(0, offset - number)
+        sections: list[SectionShown] = []
+        for place, group in enumerate(groups[first:], number + first):
+            if used >= most or size >= _MOST:
+                next_at = place
+                break
+            found = _section(document, group, longest)
+            sections.append(found)
+            used, size = used + 1, size + _size(found)
+        if sections or not groups:
+            used += not groups
+            shown.append(_with_prefix(id_prefix, _document(document, tuple(sections))))
+        number += count
+        if next_at is None and used >= most:
+            next_at = number
+    if next_at is not None and next_at >= number:
+        next_at = None
+    names = tuple(one_line(file, 1000) for file in files[:MOST_FILES])
+    more = max(0, len(files) - MOST_FILES)
+    return Diff(tuple(shown), number, offset, next_at, names, more, changes.reason)
+
+
+def _sections(document: DocumentChange) -> list[list[SectionChange]]:
+    """The changes of a document, those of one section together."""
+    found: dict[str, list[SectionChange]] = {}
+    for change in document.sections:
+        found.setdefault(change.section, []).append(change)
+    return list(found.values())
+
+
+def _document(document: DocumentChange, sections: tuple[SectionShown, ...]) -> DocumentShown:
+    return DocumentShown(
+        place_id(document.path),
+        document.kind.value,
+        document.path,
+        document.old_path if document.old_path != document.path else None,
+        one_line(document.title),
+        document_sentence(document),
+        sections,
+    )
+
+
+def _with_prefix(prefix: str, document: DocumentShown) -> DocumentShown:
+    sections = tuple(section._replace(id=prefix + section.id) for section in document.sections)
+    return document._replace(id=prefix + document.id, sections=sections)
+
+
+def _section(document: DocumentChange, group: Sequence[SectionChange], longest: int) -> SectionShown:
+    first = group[0]
+    is_task = first.kind.startswith("task_")
+    above = first.place.below[:-1] if is_task else first.place.below
+    return SectionShown(
+        place_id(document.path, first.section),
+        first.section,
+        one_line(first.heading) if first.section else "Front matter",
+        tuple(one_line(title) for title in above),
+        tuple(dict.fromkeys(_kind(change.kind) for change in group)),
+        tuple(_change(change, document.path, longest) for change in group),
+        any(change.after is not None and change.after.path == document.path for change in group) or is_task,
+    )
+
+
+def _kind(kind: Kind) -> str:
+    """What a section is marked with; what happened to its tasks is one thing."""
+    if kind.startswith("task_"):
+        return "tasks"
+    return "changed" if kind is Kind.METADATA else kind.value
+
+
+def _change(change: SectionChange, path: str, longest: int) -> ChangeShown:
+    before = change.before.text if change.before else ""
+    after = change.after.text if change.after else ""
+    has_rows = change.kind in _IN_ROWS or (change.kind is Kind.TASK_CHANGED and change.field == "text")
+    if change.kind is Kind.METADATA:
+        has_rows = max(len(before), len(after)) > _SHORT
+    elif change.kind in (Kind.TASK_ADDED, Kind.TASK_REMOVED):
+        has_rows = (before or after).count("\n") > 1
+    rows = rows_of(before, after, longest) if has_rows else Rows()
+    # The rows say what the texts are; without those the sentence costs nothing.
+    sentence = told(_without_texts(change) if has_rows else change, path).sentence
+    if change.kind is Kind.CHANGED and change.field != "heading" and rows.rows:
+        sentence = ()
+    return ChangeShown(change.kind, sentence, rows, _MARKS.get(change.kind, ""))
+
+
+def _without_texts(change: SectionChange) -> SectionChange:
+    before, after = (place and place._replace(text="") for place in (change.before, change.after))
+    return change._replace(before=before, after=after)
+
+
+def _size(section: SectionShown) -> int:
+    return sum(len(text) for text in _texts(section))
+
+
+def _texts(section: SectionShown) -> Iterator[str]:
+    for change in section.changes:
+        for row in change.rows.rows:
+            for piece in (*row.old, *row.new):
+                yield piece.text

@@ -1,0 +1,99 @@
+"""Which document and section an address of these pages means: as it stands, or where it has moved to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.addresses import SectionNotFound, resolve_section
+from workspace.errors import WorkspaceError
+from workspace.paths import is_nameable
+from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+
+if TYPE_CHECKING:
+    from docyard.web.request import Asked
+    from tools.moved import Found
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+
+_LONGEST = 2_000  # characters of a section's address that is shown again
+
+
+class Crumb(NamedTuple):
+    """A folder above a document: its name and its path."""
+
+    name: str
+    path: str
+
+
+class Meant(NamedTuple):
+    """A document, and the section of it that is meant (None: all of it)."""
+
+    document: Document
+    section: Section | None
+
+    @property
+    def key(self) -> str:
+        """The section's key, empty for the whole document."""
+        return self.section.key if self.section else ""
+
+
+def meant(asked: Asked) -> Meant:
+    """What the path and the query's `section` name.
+
+    Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NotADocument, LimitExceeded.
+    """
+    document = asked.snapshot.document(path_of(asked))
+    name = section_of(asked)
+    if not name:
+        return Meant(document, None)
+    return Meant(document, document.section_by_key(name) or resolve_section(document, name))
+
+
+def path_of(asked: Asked) -> str:
+    """The path of a request. Raises DocumentNotFound for one that nothing can have."""
+    path = asked.path["path"]
+    if not path or not is_nameable(path) or any(part in ("", ".", "..") for part in path.split("/")):
+        raise DocumentNotFound(
+            "nothing can stand at this path", fix="Find the document in the library, or search for it."
+        )
+    return path
+
+
+def section_of(asked: Asked) -> str:
+    """The section that the query names, empty for none."""
+    return asked.query.get("section", "").strip().removeprefix("#")[:_LONGEST]
+
+
+def moved_from(asked: Asked, path: str, section: str) -> Found | None:
+    """Where an address leads that names nothing any more; None if that is not known."""
+    from tools.moved import moved
+
+    try:
+        return moved(asked.workspace.moves, asked.snapshot, path, section or None)
+    except WorkspaceError:  # the page's own error says more
+        return None
+
+
+def redirection(asked: Asked, error: WorkspaceError, kind: str) -> str | None:
+    """The URL of the same page of what has moved; None if there is no trace of it.
+
+    `kind` names the page as `PageUrls` does: document, raw, history, blame, edit.
+    """
+    if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, NotADocument):
+        return None
+    try:
+        there = moved_from(asked, path_of(asked), section_of(asked))
+    except DocumentNotFound:
+        return None
+    if there is None:
+        return None
+    if kind == "raw":
+        return asked.urls.raw(there.file)
+    url: str = getattr(asked.urls, kind)(there.file, (there.slug or "").partition("[")[0])
+    return url
+
+
+def crumbs(path: str) -> list[Crumb]:
+    """The folders above a path, the top one first."""
+    parts = path.split("/")[:-1]
+    return [Crumb(part, "/".join(parts[: at + 1])) for at, part in enumerate(parts)]

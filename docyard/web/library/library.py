@@ -1,0 +1,186 @@
+"""The library: a folder's folders and documents, a hundred at a time, or all below it with open tasks."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from docyard.web.library.listing import Folder, by_name, listed
+from docyard.web.urls import with_query
+from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository
+from workspace.paths import check_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from starlette.responses import Response
+
+    from docyard.web.library.summaries import Summary
+    from docyard.web.request import Asked
+    from workspace.git.objects import Signature
+    from workspace.snapshot.snapshot import Snapshot
+
+ROWS = 100
+"""Folders and documents on one page."""
+
+TOGETHER = 60
+"""Documents below a folder that are all shown on its page, each with the folder that it is in."""
+
+_TAGS = 4
+
+
+class Row(NamedTuple):
+    """A document as the library shows it; `author` is who changed it last, where that is known."""
+
+    path: str
+    summary: Summary
+    type: str
+    tags: tuple[str, ...]
+    more_tags: int
+    author: Signature | None
+    commit: str | None
+
+    @property
+    def name(self) -> str:
+        """The document's file name."""
+        return self.path.rpartition("/")[2]
+
+
+class Group(NamedTuple):
+    """The documents of a folder further down; `name` is its path from the folder that is shown."""
+
+    folder: Folder
+    name: str
+    rows: Sequence[Row]
+
+
+def library(asked: Asked) -> Response:
+    """The top folder, or the one that the address names."""
+    folder = asked.path.get("path", "").strip("/")
+    if folder:
+        folder = check_path(folder)
+    snapshot = asked.snapshot
+    is_open_only = asked.query.get("tasks") == "open"
+    page = _page_number(asked.query.get("page", ""))
+    if not snapshot.documents and not folder:
+        return asked.page("library.html", **_place(asked, folder), **_nothing())
+    here = listed(snapshot, folder)
+    if asked.ref is None:
+        asked.site.summaries.read_ahead(snapshot)
+    first = (page - 1) * ROWS
+    if is_open_only:
+        found = list(islice(_with_open(asked, snapshot, here.below), first, first + ROWS + 1))
+        shown: Sequence[Folder | str] = found[:ROWS]
+        is_more = len(found) > ROWS
+    else:
+        every: list[Folder | str] = [*here.folders, *here.documents]
+        shown = every[first : first + ROWS]
+        is_more = len(every) > first + ROWS
+    is_together = not is_open_only and bool(here.folders) and len(here.below) <= TOGETHER
+    if is_together:
+        shown, is_more = here.documents, False
+    rows = _rows(asked, snapshot, [path for path in shown if isinstance(path, str)])
+    address = asked.urls.folder(folder)
+    kept = {"tasks": "open" if is_open_only else None, "ref": asked.ref}
+    plain = address.partition("?")[0]
+    return asked.page(
+        "library.html",
+        **_place(asked, folder),
+        folders=[one for one in shown if isinstance(one, Folder)],
+        rows=rows,
+        groups=_groups(asked, snapshot, folder, here.below) if is_together else (),
+        total=len(here.below),
+        open_only=is_open_only,
+        toggle=with_query(plain, tasks=None if is_open_only else "open", ref=asked.ref),
+        page=page,
+        earlier=with_query(plain, page=page - 1 if page > 2 else None, **kept) if page > 1 else None,
+        later=with_query(plain, page=page + 1, **kept) if is_more else None,
+    )
+
+
+def _place(asked: Asked, folder: str) -> Mapping[str, Any]:
+    """Where one is: the folder, those above it, and the branch and commit that are read."""
+    parts = folder.split("/") if folder else []
+    above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    return {
+        "folder": folder,
+        "above": [(path.rpartition("/")[2], path) for path in above],
+        "name": parts[-1] if parts else asked.workspace.name,
+        "branch": asked.workspace.branch if asked.ref is None else None,
+        "commit": asked.snapshot.commit,
+        "has_commits": _has_commits(asked),
+    }
+
+
+def _nothing() -> Mapping[str, Any]:
+    return {
+        "folders": (),
+        "rows": (),
+        "groups": (),
+        "total": 0,
+        "open_only": False,
+        "toggle": "",
+        "page": 1,
+        "earlier": None,
+        "later": None,
+    }
+
+
+def _has_commits(asked: Asked) -> bool:
+    """Whether the commit is one of a history, and no tree of an artifact."""
+    return asked.snapshot.commit is not None and asked.workspace.branch is not None
+
+
+def _page_number(text: str) -> int:
+    """The page that is asked for, from 1; the first for what is no number."""
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
+
+
+def _with_open(asked: Asked, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
+    """The documents that have tasks to be done."""
+    return (path for path in paths if asked.site.summaries.has_open(snapshot, path))
+
+
+def _rows(asked: Asked, snapshot: Snapshot, paths: Sequence[str]) -> list[Row]:
+    changed = asked.site.changed.of(snapshot) if _has_commits(asked) else {}
+    authors: dict[str, Signature | None] = {}
+    rows = []
+    for path in paths:
+        summary = asked.site.summaries.of(snapshot, path)
+        commit = changed.get(path)
+        if commit is not None and commit not in authors:
+            authors[commit] = _author(snapshot, commit)
+        kind, tags = _facets(snapshot, path, summary)
+        author = authors[commit] if commit else None
+        rows.append(Row(path, summary, kind, tags[:_TAGS], len(tags[_TAGS:]), author, commit))
+    return rows
+
+
+def _groups(asked: Asked, snapshot: Snapshot, folder: str, below: Sequence[str]) -> list[Group]:
+    """The documents further down, by folder."""
+    paths: dict[str, list[str]] = {}
+    for path in below:
+        above = path.rpartition("/")[0]
+        if above != folder:
+            paths.setdefault(above, []).append(path)
+    start = len(folder) + 1 if folder else 0
+    return [
+        Group(Folder(above, len(found)), above[start:], _rows(asked, snapshot, sorted(found, key=by_name)))
+        for above, found in sorted(paths.items(), key=lambda item: item[0].casefold())
+    ]
+
+
+def _author(snapshot: Snapshot, commit: str) -> Signature | None:
+    try:
+        return snapshot.git.commit(commit).author
+    except DamagedRepository:
+        return None
+
+
+def _facets(snapshot: Snapshot, path: str, summary: Summary) -> tuple[str, tuple[str, ...]]:
+    try:
+        values = snapshot.taxonomy.values(path, summary.facets)
+    except WorkspaceError:  # of a manifest that cannot be read; `docyard validate` tells of it
+        return "", ()
+    return ", ".join(values.get("type", ())), values.get("tags", ())

@@ -1,0 +1,168 @@
+"""Search: the sections that answer a query, with filters, hints where there are none, and the next page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from docyard.web.library.snippets import Block, blocks
+from workspace.document.sections import PREAMBLE
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from docyard.web.request import Asked
+    from index.hints import Hint
+    from index.service import Hit, SearchPage
+
+SHOWN = 20
+"""Hits on one page."""
+
+_QUERY = "q"
+_OWN = (_QUERY, "path", "ref", "cursor")
+_LONGEST = 500  # characters of a filter's value that a page repeats
+_FACETS = 4
+_NOTHING = "0 results found: "
+_FOR_CLIENTS = ", or use one of suggested_filters"
+
+
+class Filter(NamedTuple):
+    """A key to filter by: its values are listed, or none where there are too many, and then it is typed."""
+
+    key: str
+    label: str
+    values: Sequence[str]
+    chosen: str
+
+
+class Found(NamedTuple):
+    """A hit as the page shows it: its document, the headings down to its section, and its words."""
+
+    path: str
+    section: str
+    heading: str
+    above: tuple[str, ...]
+    blocks: Sequence[Block]
+    facets: tuple[str, ...]
+
+
+class Try(NamedTuple):
+    """Another search, which finds something: what its link says, and where it leads."""
+
+    label: str
+    url: str
+
+
+def search(asked: Asked) -> Response:
+    """The page of a search; whatever is wrong with the query is said on it, with the form as it was sent."""
+    query = asked.query.get(_QUERY, "")
+    path = asked.query.get("path", "").strip()
+    filters = _filters(asked)
+    chosen = {one.key: one.chosen for one in filters if one.chosen}
+    fields = {_QUERY: query, "path": path, **chosen}
+    page: SearchPage | None = None
+    error: WorkspaceError | None = None
+    if query.strip():
+        try:
+            page = asked.index.search(
+                query,
+                limit=SHOWN,
+                cursor=asked.query.get("cursor") or None,
+                filters=chosen,
+                path=path or None,
+                ref=asked.ref,
+            )
+        except WorkspaceError as raised:
+            error = raised
+    return asked.page(
+        "search.html",
+        query=query[:_LONGEST] if error else query,
+        path=path[:_LONGEST],
+        filters=filters,
+        is_filtered=bool(path or chosen),
+        result=page,
+        found=_found(query, page.hits) if page else (),
+        error=error,
+        tries=_tries_of_hint(asked, fields, page.hint)
+        if page and page.hint
+        else _tries_of_error(asked, fields, filters, error)
+        if error
+        else (),
+        hint=_said(page.hint) if page and page.hint else "",
+        is_first=not asked.query.get("cursor"),
+        first_page=asked.urls.search(**fields),
+        next_page=asked.urls.search(**fields, cursor=page.next_cursor) if page and page.next_cursor else None,
+    )
+
+
+def _filters(asked: Asked) -> list[Filter]:
+    """The keys of the taxonomy with the values that were indexed last, and what was chosen of them."""
+    metadata = asked.index.metadata()
+    known: Mapping[str, Sequence[str]]
+    if metadata is not None:
+        known = {key: facet.listed for key, facet in metadata.taxonomy.items()}
+    else:
+        try:
+            known = dict.fromkeys(asked.index.keys(), ())
+        except WorkspaceError:  # whoever searches is told
+            known = {}
+    return [
+        Filter(key, key[:1].upper() + key[1:].replace("_", " "), values, chosen)
+        for key, values in known.items()
+        if key not in _OWN
+        and ((chosen := asked.query.get(key, "").strip()[:_LONGEST]) or values or metadata is None)
+    ]
+
+
+def _found(query: str, hits: Sequence[Hit]) -> list[Found]:
+    from index.matches import Matcher
+    from index.query import parse
+
+    matcher = Matcher(parse(query).terms)
+    return [
+        Found(
+            hit.filepath,
+            # A document's beginning is where it opens by itself.
+            "" if (section := hit.address[len(hit.filepath) + 1 :]) == PREAMBLE else section,
+            hit.heading,
+            tuple(hit.breadcrumb.split(" > ")[:-1]) if hit.breadcrumb else (),
+            blocks(hit.snippet, matcher) if hit.snippet != hit.heading else (),
+            tuple(value for text in hit.metadata.values() for value in text.split(", "))[:_FACETS],
+        )
+        for hit in hits
+    ]
+
+
+def _said(hint: Hint) -> str:
+    """A hint for people: what clients are given as data stands below it as links."""
+    text = hint.message.removeprefix(_NOTHING).replace(_FOR_CLIENTS, "")
+    return text[:1].upper() + text[1:]
+
+
+def _tries_of_hint(asked: Asked, fields: Mapping[str, str], hint: Hint) -> list[Try]:
+    tries = [Try(query, asked.urls.search(**{**fields, _QUERY: query})) for query in hint.suggested_queries]
+    for key, values in hint.suggested_filters.items():
+        tries += [Try(f"{key}: {value}", asked.urls.search(**{**fields, key: value})) for value in values]
+    return [*tries, *_without_filters(asked, fields)]
+
+
+def _tries_of_error(
+    asked: Asked, fields: Mapping[str, str], filters: Sequence[Filter], error: WorkspaceError
+) -> list[Try]:
+    """What to ask instead: a value that there is, or the first page where a further one is out of date."""
+    if error.code in ("STALE_CURSOR", "INVALID_CURSOR"):
+        return [Try("From the beginning", asked.urls.search(**fields))]
+    near = error.details.get("nearest")
+    wrong = [one.key for one in filters if one.chosen and one.chosen not in one.values]
+    tries = []
+    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(near, list) and len(wrong) == 1:
+        key = wrong[0]
+        tries = [Try(f"{key}: {value}", asked.urls.search(**{**fields, key: value})) for value in near]
+    return [*tries, *_without_filters(asked, fields)]
+
+
+def _without_filters(asked: Asked, fields: Mapping[str, str]) -> list[Try]:
+    if not any(value for key, value in fields.items() if key != _QUERY):
+        return []
+    return [Try("Without filters", asked.urls.search(**{_QUERY: fields[_QUERY]}))]

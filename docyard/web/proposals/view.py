@@ -1,0 +1,159 @@
+"""One proposal for who is to review it: what it is, what is missing to merge, and what is said of it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from docyard.cli.proposals.list import who
+from docyard.cli.proposals.next_steps import token_needed
+from docyard.cli.proposals.view import View
+from docyard.forges.relay import link_of
+from docyard.web.diff import diff_of
+from docyard.web.proposals.conversation import conversation
+from docyard.web.proposals.words import said
+from workspace.history.told import told
+from workspace.proposals import State
+from workspace.proposals.actions.merge_gate import may_merge
+from workspace.proposals.review.commits import MOST as LOOKED_AT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.responses import Response
+
+    from docyard.web.request import Asked
+    from workspace.history import Told
+    from workspace.merge.trees_package import FileConflict
+    from workspace.proposals import Proposal
+
+_MOST_COMMITS = 20
+_MOST_OVERLAPS = 10
+_MOST_DOCUMENTS = 50
+_GLANCE = 3  # sections whose changes the conversation begins with
+_GLANCED = 1_500  # characters of each of them
+
+
+class Merging(NamedTuple):
+    """Whether the one who looks may merge now, and what is missing: sentences.
+
+    `needs_token` is whose token the merge itself needs, where that is not the caller's.
+    """
+
+    is_ready: bool
+    missing: tuple[str, ...]
+    needs_token: str
+
+
+def proposal_page(asked: Asked) -> Response:
+    """The page of a proposal. Raises ProposalNotFound."""
+    one = asked.workspace.proposing().one(asked.path["id"])
+    if one.id != asked.path["id"]:
+        return asked.redirect(asked.urls.proposal(one.id))
+    view = viewed(asked, one)
+    first = asked.query.get("from", "")
+    talk = conversation(
+        asked,
+        one,
+        view.changes,
+        view.lacking.void,
+        int(first) if first.isascii() and first.isdigit() and len(first) < 7 else None,
+    )
+    return asked.page(
+        "proposal.html",
+        **head(asked, one),
+        view=view,
+        talk=talk,
+        glance=diff_of(view.changes, most=_GLANCE, longest=_GLANCED),
+        unreviewed=diff_of(view.lacking.unreviewed, id_prefix="unreviewed-")
+        if view.lacking.unreviewed is not None
+        else None,
+        ref=view.changes.tip,
+        merging=merging(asked, view),
+        merged_by=_merged_by(asked, one),
+        conflicted=_paths(view.preview.conflicts),
+        description=said(asked, one.words.description) if one.words.description else None,
+        most_commits=_MOST_COMMITS,
+        looked_at=LOOKED_AT,
+        most_overlaps=_MOST_OVERLAPS,
+        most_documents=_MOST_DOCUMENTS,
+    )
+
+
+def viewed(asked: Asked, one: Proposal) -> View:
+    """All that is known of a proposal at its tip and its target's, but for what is said of it."""
+    proposing, reviewing = asked.workspace.proposing(), asked.workspace.reviewing()
+    preview = reviewing.preview(one)
+    return View(
+        one,
+        reviewing.changes(one),
+        preview,
+        proposing.lacking(one, preview),
+        reviewing.overlaps(one, asked.proposals) if one.is_open else (),
+        reviewing.commits(one),
+        (),
+    )
+
+
+def head(asked: Asked, one: Proposal) -> Mapping[str, Any]:
+    """What all pages of a proposal begin with, and what their forms carry."""
+    return {
+        "one": one,
+        "author": who(one.words.author),
+        "who": who,
+        "state_tags": STATE_TAGS,
+        "new_key": new_key,
+        "seen_words": seen_words(one),
+        "pull_request": link_of(asked.workspace.proposing().said(one)),
+        "is_own": asked.caller.person is not None and one.words.author.is_same(asked.actor.speaker),
+        "may_decide": asked.may_write and one.is_open,
+    }
+
+
+def new_key() -> str:
+    """A key for one form: sent twice, what it asks for is done once."""
+    return secrets.token_hex(16)
+
+
+def seen_words(one: Proposal) -> str:
+    """What tells whether a title and description are still those that somebody began to edit."""
+    named = f"{one.words.title}\n{one.words.description}"
+    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+STATE_TAGS = {
+    State.DRAFT: ("Draft", ""),
+    State.OPEN: ("Open", "good"),
+    State.CHANGES_REQUESTED: ("Changes requested", "warn"),
+    State.APPROVED: ("Approved", "good"),
+    State.MERGED: ("Merged", "merged"),
+    State.CLOSED: ("Closed", "bad"),
+    State.GONE: ("Branch gone", "bad"),
+}
+"""How a state is called, and the class of its tag."""
+
+
+def merging(asked: Asked, view: View) -> Merging:
+    """What stands between the caller and the merge."""
+    person = asked.caller.person
+    missing = [block.message for block in view.lacking.blocks if not block.only_clients]
+    needs_token = ""
+    if not missing and view.lacking.judgement is not None:
+        block = may_merge(view.lacking.judgement, person, is_client=False)
+        if block is not None:
+            needs_token = token_needed(view) or "a person's token"
+    is_ready = view.proposal.is_open and asked.may_write and not missing and not needs_token
+    return Merging(is_ready, tuple(missing), needs_token)
+
+
+def _merged_by(asked: Asked, one: Proposal) -> Told | None:
+    """What the merge commit says of itself; None where there is none, or this clone does not have it."""
+    commit = one.landing.commit if one.landing is not None else None
+    if commit is None or not asked.workspace.exists(commit):
+        return None
+    return told(asked.workspace.git.commit(commit))
+
+
+def _paths(conflicts: tuple[FileConflict, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found.path for found in conflicts))

@@ -1,0 +1,204 @@
+"""An artifact is opened, or refused with the reason.
+
+metadata.json missing, invalid, of a later major version   ->  refused
+its manifest missing, damaged, of a later format           ->  refused
+a file missing, cut short, or not what was written         ->  refused
+sealed with the reader's own key, of our version           ->  its segments are mapped
+anything else                                              ->  its index is built from its documents
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from index.artifacts.manifest import (
+    INDEX,
+    ArtifactDamaged,
+    ArtifactManifest,
+    NotAnArtifact,
+    check_files,
+    is_sealed,
+    no_metadata,
+    read,
+    read_all,
+    read_metadata_bytes,
+)
+from index.storage.location import METADATA, SCHEMA
+from index.storage.manifest import IndexDamaged, Stamp
+from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_provided
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from index.port import State
+    from index.segments.generation import Part
+
+_TRIES = 20
+"""How often we begin again while builders replace what we are reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """An artifact whose every file was found to be right.
+
+    `folder` leads through no link. `named` is the `metadata.json` that was asked for, as it was, `stamps` are
+    the other files. `trusted` says that it carries the
+    reader's own seal and that its index is of our version, so that its segments can be used. `moves` has the
+    new paths of documents by their old ones. `problem` is a breach of the contract that does not keep it from
+    being served.
+    """
+
+    folder: Path
+    metadata: Metadata
+    manifest: ArtifactManifest
+    named: Stamp
+    stamps: tuple[Stamp, ...]
+    trusted: bool
+    moves: Mapping[str, str]
+    problem: Problem | None = None
+
+    def is_untouched(self) -> bool:
+        """Whether every file is as it was when its sum was right. What is gone serves whoever has it open."""
+        return all(stamp.holds() for stamp in self.stamps)
+
+
+def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
+    """Open the artifact that stands in a folder now; large ones take about a millisecond for each megabyte.
+
+    Raises NotAnArtifact, InvalidMetadata, ArtifactDamaged, UnsupportedArtifact.
+    """
+    for _ in range(_TRIES):
+        # Looked at before it is read: what is changed in between is noticed at the next look.
+        named = _named(folder)
+        # Where the folder is a link, what was opened stays in its place when that leads elsewhere.
+        here = folder.resolve()
+        data = read_metadata_bytes(here)
+        try:
+            return _open(here, named, data, key)
+        except (NotAnArtifact, ArtifactDamaged):
+            # A builder may have swept away what this metadata.json names, and has put another in its place.
+            if read_metadata_bytes(folder) == data:
+                raise
+    raise busy()
+
+
+def busy() -> NotAnArtifact:
+    """The error for an artifact that is replaced faster than it can be read."""
+    return NotAnArtifact(
+        "the artifact is replaced faster than it can be read", fix="Try again in a moment.", file=METADATA
+    )
+
+
+def open_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[Part, ...]]:
+    """Map the segments of an artifact whose sums were right and whose seal is ours.
+
+    Give the state of the index, and its parts. Raises ArtifactDamaged.
+    """
+    from index.segments.generation import Part
+    from index.segments.segment import Segment, file_name
+    from index.segments.store import read_pages, read_state
+
+    name = INDEX
+    parts: list[Part] = []
+    try:
+        for id, dead in manifest.parts:
+            name = f"{INDEX}/{file_name(id)}"
+            if name not in manifest.files:
+                raise ArtifactDamaged.at(name, "the manifest does not list it")
+            segment = Segment.load(folder / INDEX, id, Stamp.of(folder / name))
+            parts.append(Part.of(segment, read_pages(dead)))
+        state = read_state(manifest.state)
+    except (IndexDamaged, OSError) as error:
+        raise ArtifactDamaged.at(name, "it cannot be read as it was written") from error
+    if sum(part.size for part in parts) != state.chunks or state.commit != manifest.tree:
+        raise ArtifactDamaged.at(INDEX, "its segments are not those that it tells of")
+    return state, tuple(parts)
+
+
+def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
+    """Read where documents are that have moved: old paths, and new ones. Raises ArtifactDamaged."""
+    name = manifest.moves
+    if name is None:
+        return {}
+    try:
+        moves = json.loads((folder / name).read_bytes())
+        return {str(old): str(new) for old, new in moves.items()}
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise ArtifactDamaged.at(name, "it cannot be read as it was written") from error
+
+
+def problems(folder: Path, key: bytes | None = None) -> list[str]:
+    """List what is wrong with the files of an artifact, each in a line; nothing if it is whole.
+
+    With a key, that it does not carry the seal of that key is wrong too. What is wrong in `metadata.json`
+    itself is for `index.metadata.problems`. Raises NotAnArtifact for a folder that has none.
+    """
+    data = read_metadata_bytes(folder)
+    try:
+        manifest = read(folder, data)
+    except WorkspaceError as error:
+        return [error.message]
+    found: list[str] = []
+    for name in sorted(manifest.files):
+        try:
+            check_files(folder, manifest, (name,))
+        except ArtifactDamaged as damage:
+            found.append(damage.message)
+    if key is not None and not is_sealed(data, manifest, key):
+        found.append("the artifact does not carry the seal of this key")
+    return found or _unlike(folder, data, manifest)
+
+
+def _named(folder: Path) -> Stamp:
+    try:
+        return Stamp.of(folder / METADATA)
+    except OSError as error:
+        raise no_metadata(error) from None
+
+
+def _open(folder: Path, named: Stamp, data: bytes, key: bytes | None) -> Artifact:
+    metadata, problem = parse_provided(data)
+    manifest = read(folder, data) if problem is None else _manifest_of(folder, data, metadata.stats)
+    stamps = check_files(folder, manifest)
+    trusted = key is not None and manifest.schema == SCHEMA and is_sealed(data, manifest, key)
+    return Artifact(folder, metadata, manifest, named, stamps, trusted, read_moves(folder, manifest), problem)
+
+
+def _manifest_of(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
+    """Read the manifest of a `metadata.json` whose `source_commit` is malformed, perhaps because of an edit.
+
+    A manifest is named by the sum of its `metadata.json`. Where none is, the one of an index with the same
+    figures is taken: its own sum and those of its files are checked, and the artifact is not trusted. Raises
+    what `read` raises.
+    """
+    try:
+        return read(folder, data)
+    except NotAnArtifact:
+        figures = (stats.indexed_at, stats.total_chunks)
+        known = [
+            manifest
+            for manifest in read_all(folder)
+            if (manifest.state.get("indexed_at"), manifest.state.get("chunks")) == figures
+        ]
+        if len(known) != 1:
+            raise
+        return known[0]
+
+
+def _unlike(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
+    """What of a whole artifact's documents cannot be read."""
+    from workspace.archive import Archive
+
+    stats = parse_metadata(data).stats
+    try:
+        documents = Archive(folder, manifest.tree).snapshot().documents
+    except WorkspaceError as error:
+        return [error.message]
+    if len(documents) != stats.total_files:
+        return [
+            f"metadata.json tells of {stats.total_files:,} files, and the artifact has {len(documents):,}"
+        ]
+    return []

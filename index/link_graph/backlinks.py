@@ -1,0 +1,100 @@
+"""Links resolved exactly: those of a document, and those that lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from index.link_graph.records import Record, Reference, reference
+from index.link_graph.spelled import naming
+from workspace.links.link import Enclosure, Link, LinkKind
+from workspace.links.reader import links_of
+from workspace.links.resolver import Resolved, Status, World, resolve
+
+if TYPE_CHECKING:
+    from workspace.document.document import Document
+
+
+class Linked(NamedTuple):
+    """A link, and where it leads. `source` and `section` are the document and the key of the section that it
+    stands in (None: of none); `to` is the key of the section that it leads to, None for the document itself.
+    """
+
+    source: str
+    section: str | None
+    line: int
+    kind: LinkKind
+    is_image: bool
+    destination: str
+    status: Status
+    path: str | None
+    to: str | None
+
+    @property
+    def address(self) -> str:
+        """The address that it leads to: path and section, or the destination where there is none."""
+        if self.path is None or self.status is not Status.OK:
+            return self.destination
+        return self.path if self.to is None else f"{self.path}#{self.to}"
+
+    @property
+    def source_address(self) -> str:
+        """The address of the section that it stands in."""
+        return self.source if self.section is None else f"{self.source}#{self.section}"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it names something of the repository that is not there."""
+        return self.status in (Status.MISSING_FILE, Status.MISSING_FRAGMENT)
+
+
+def outgoing(world: World, document: Document) -> list[Linked]:
+    """The links of a document, in order of place; definitions count where they are used."""
+    links = links_of(document, wiki=world.rules.wiki).links
+    return list(_linked(world, document.path, (reference(document, link) for link in links)))
+
+
+def backlinks(
+    world: World, document: Document, records: Iterable[tuple[str, Record]], *, own: bool = True
+) -> list[Linked]:
+    """The links to a document, or to its sections, from the documents of some records and, if `own`, from it.
+
+    In order of paths and places, but its own come first.
+    """
+    path = document.path
+
+    def leads_there(link: Linked) -> bool:
+        return link.path == path and link.status is Status.OK
+
+    found = list(filter(leads_there, outgoing(world, document))) if own else []
+    may_name = naming(path)
+    for source, record in records:
+        if source != path:
+            likely = (item for item in record.references if may_name(item.destination))
+            found.extend(filter(leads_there, _linked(world, source, likely)))
+    return found
+
+
+def _linked(world: World, source: str, references: Iterable[Reference]) -> Iterator[Linked]:
+    known: dict[tuple[LinkKind, str], Resolved] = {}
+    for item in references:
+        if item.kind is LinkKind.DEFINITION:
+            continue
+        what = (item.kind, item.destination)
+        if what not in known:
+            known[what] = resolve(world, source, _as_link(item))
+        resolved = known[what]
+        yield Linked(source, *item[:5], resolved.status, resolved.path, _section(world, resolved))
+
+
+def _section(world: World, resolved: Resolved) -> str | None:
+    """The key of the section that a link leads to."""
+    if resolved.place is None or resolved.place.section is None or resolved.path is None:
+        return None
+    document = world.document(resolved.path)
+    return document.sections[resolved.place.section].key if document else None
+
+
+def _as_link(item: Reference) -> Link:
+    """A link of which only that counts which says where it leads."""
+    return Link(item.kind, item.is_image, 0, 0, 0, 0, Enclosure.BARE, item.destination, None, item.line)

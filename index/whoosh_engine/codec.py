@@ -1,0 +1,162 @@
+"""Whoosh's view of our segments: its codec is meant to be replaced, and this one only reads.
+
+Whoosh's own searcher opens the folder of an index and finds in it what our evaluation finds. Sections are its
+documents, and a section has one text field, whose length is the section's. Nothing is written through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from whoosh.codec import base
+from whoosh.filedb.filestore import FileStorage
+from whoosh.matching import ListMatcher
+from whoosh.reading import TermInfo, TermNotFound
+
+from index.segments.arrays import map_flat
+from index.segments.generation import Part
+from index.segments.segment import Segment, file_name
+from index.whoosh_engine.schema import KEY, NAME, PATH, TEXT, key_of, term_of
+
+
+class FlatSegment(base.Segment):  # type: ignore[misc]
+    """A segment as Whoosh's table of contents has it: how many sections it has, and how many are dead.
+
+    `dead_pages` has the numbers of dead pages, four bytes each: fewer than the sections, and enough.
+    """
+
+    def __init__(self, id: str, size: int, dead: int, dead_pages: bytes) -> None:
+        self.indexname = NAME
+        self.segid = id
+        self.compound = False
+        self.size = size
+        self.dead = dead
+        self.dead_pages = dead_pages
+
+    def codec(self) -> FlatCodec:
+        return FlatCodec()
+
+    def doc_count_all(self) -> int:
+        return self.size
+
+    def deleted_count(self) -> int:
+        return self.dead
+
+
+class FlatCodec(base.Codec):  # type: ignore[misc]
+    """Opens our segments from a folder."""
+
+    def terms_reader(self, storage: FileStorage, segment: FlatSegment) -> Terms:
+        return Terms(_opened(storage, segment))
+
+    def per_document_reader(self, storage: FileStorage, segment: FlatSegment) -> Documents:
+        opened = _opened(storage, segment)
+        pages = np.frombuffer(segment.dead_pages, np.uint32).tolist()
+        return Documents(opened, frozenset(Part.of(opened, pages).dead.tolist()))
+
+
+class Terms(base.TermsReader):  # type: ignore[misc]
+    """The terms of a segment, by Whoosh's names of their fields."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    def __contains__(self, term: tuple[str, bytes]) -> bool:
+        return len(self._postings(*term)[0]) > 0
+
+    def terms(self) -> Iterator[tuple[str, bytes]]:
+        """Give every term, ordered by field and text."""
+        # The text's own key begins with NUL, but other names of fields come before its name in Whoosh.
+        return iter(sorted(map(term_of, self._segment.term_keys())))
+
+    def terms_from(self, name: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
+        return (term for term in self.terms() if term >= (name, prefix))
+
+    def items(self) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
+        return ((term, self.term_info(*term)) for term in self.terms())
+
+    def items_from(self, name: str, prefix: bytes) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
+        return ((term, self.term_info(*term)) for term in self.terms_from(name, prefix))
+
+    def term_info(self, name: str, text: bytes) -> TermInfo:
+        ids, weights = self._postings(name, text)
+        if not len(ids):
+            raise KeyError((name, text))
+        lengths = self._segment.lengths[ids]
+        return TermInfo(
+            weight=int(weights.sum(dtype=np.int64)),
+            df=len(ids),
+            minlength=int(lengths.min()),
+            maxlength=int(lengths.max()),
+            maxweight=int(weights.max()),
+            minid=int(ids[0]),
+            maxid=int(ids[-1]),
+        )
+
+    def matcher(self, name: str, text: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
+        ids, weights = self._postings(name, text)
+        if not len(ids):
+            raise TermNotFound(f"no term {text!r} in {name}")
+        return ListMatcher(
+            ids.tolist(),
+            weights.astype(float).tolist(),
+            format=format_,
+            scorer=scorer,
+            term=(name, text),
+            terminfo=self.term_info(name, text),
+        )
+
+    def indexed_field_names(self) -> list[str]:
+        return sorted({name for name, _ in self.terms()})
+
+    def _postings(self, name: str, text: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        key = key_of(name, text)
+        # A key without a field is shorter than any of ours.
+        return self._segment.postings(b"" if key is None else key)
+
+
+class Documents(base.PerDocumentReader):  # type: ignore[misc]
+    """The sections of a segment."""
+
+    def __init__(self, segment: Segment, dead: frozenset[int]) -> None:
+        self._segment = segment
+        self._dead = dead
+
+    def doc_count(self) -> int:
+        return self._segment.size - len(self._dead)
+
+    def doc_count_all(self) -> int:
+        return self._segment.size
+
+    def has_deletions(self) -> bool:
+        return bool(self._dead)
+
+    def is_deleted(self, number: int) -> bool:
+        return number in self._dead
+
+    def deleted_docs(self) -> frozenset[int]:
+        return self._dead
+
+    def doc_field_length(self, number: int, name: str, default: int = 0) -> int:
+        return int(self._segment.lengths[number]) if name == TEXT else default
+
+    def field_length(self, name: str) -> int:
+        return self._segment.total if name == TEXT else 0
+
+    def min_field_length(self, name: str) -> int:
+        return int(self._segment.lengths.min()) if name == TEXT and self._segment.size else 0
+
+    def max_field_length(self, name: str) -> int:
+        return int(self._segment.lengths.max(initial=0)) if name == TEXT else 0
+
+    def stored_fields(self, number: int) -> dict[str, str]:
+        path, key = self._segment.address(number)
+        return {PATH: path, KEY: key}
+
+
+def _opened(storage: FileStorage, segment: FlatSegment) -> Segment:
+    return Segment(segment.segid, map_flat(Path(storage.folder) / file_name(segment.segid)))

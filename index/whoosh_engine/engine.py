@@ -1,0 +1,256 @@
+"""The engine inside Whoosh's frame: one writer at a time, any number of readers, each at one generation.
+
+Whoever writes holds the lock of the index's home. A change adds a small segment and marks what it replaces as
+dead; a rebuild goes into a new folder beside the old one. Either is seen in one step, the replacing of the
+manifest or of the pointer to the folder, and what was open before stays readable.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from index.page import Page, Record, Unreadable
+from index.port import (
+    BaseMoved,
+    NotIndexed,
+    Progress,
+    Query,
+    Results,
+    Source,
+    State,
+)
+from index.ranking.cache import ArrayCache
+from index.segments.generation import Generation, Part
+from index.segments.store import Store
+from index.status import Status, leftovers, status_of
+from index.storage.files import remove
+from index.storage.home import Home
+from index.storage.location import Location
+from index.storage.manifest import IndexDamaged
+from index.storage.write_lock import Turns
+from index.whoosh_engine.opened import Opened
+
+if TYPE_CHECKING:
+    from index.building.changing import Change
+
+
+class WhooshEngine:
+    """The engine of the index at a home. Safe to use from several threads.
+
+    `read` gives the text of a section as Markdown. `processes` build a whole index, as many as its size asks
+    for if None.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        read: Callable[[Record], bytes],
+        *,
+        durable: bool = True,
+        processes: int | None = None,
+    ) -> None:
+        self._home = home
+        self._read_text = read
+        self._durable = durable
+        self._processes = processes
+        self._cache = ArrayCache()
+        self._turns = Turns(home, lambda: self.serving() is not None)
+        self._opened: Opened | None = None
+        self._keeping = threading.Lock()
+
+    def state(self) -> State | None:
+        """Read the index as the last writer left it, be it this process or another. Raises IndexDamaged."""
+        opened = self._read(self._home.settle())
+        return opened.state if opened else None
+
+    def latest(self) -> State | None:
+        """Read the same where the index lives now, and go nowhere else for it. Raises IndexDamaged."""
+        opened = self._read(self._home.look())
+        return opened.state if opened else None
+
+    def serving(self) -> State | None:
+        """Give the state of what can be answered from at once: of what is open, else of what is there."""
+        generation = self.generation()
+        return generation.state if generation else None
+
+    def generation(self) -> Generation | None:
+        """Give what can be answered from at once, with its parts."""
+        opened = self._opened
+        if opened is None or not opened.generation.is_untouched():
+            try:
+                opened = self._read(self._home.look())
+            except IndexDamaged:
+                return None
+        return opened.generation if opened else None
+
+    def apply(
+        self,
+        base: str | None,
+        commit: str | None,
+        upserts: Iterable[Page | Unreadable],
+        deletes: Iterable[str],
+    ) -> State:
+        """As the port says. Only the writer whose turn it is reads the documents."""
+
+        def change(location: Location | None) -> State:
+            opened = self._read(location)
+            _sweep(location, opened.folder if opened else None)
+            state = opened.state if opened else None
+            if state is not None and state.commit == commit != base:
+                return state
+            if (state.commit if state else None) != base:
+                raise _moved(state)
+            from index.building.changing import begun, changed
+
+            if opened is None:
+                return self._fill(location, lambda _: begun(commit, upserts))
+            generation = opened.generation
+            return self._commit(opened.store, generation, changed(generation, commit, upserts, deletes))
+
+        return self._turns.take(change, moves=False)
+
+    def rebuild(
+        self,
+        source: Source,
+        progress: Progress | None = None,
+        *,
+        unless: Callable[[State], bool] | None = None,
+    ) -> State:
+        """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
+
+        def collect(folder: Path | None) -> Change:
+            from index.building.changing import built_anew
+
+            return built_anew(source, folder, self._processes, progress, durable=self._durable)
+
+        def anew(location: Location | None) -> State:
+            _sweep(location, location.current() if location else None)
+            if unless is not None:
+                with suppress(IndexDamaged):
+                    opened = self._read(location)
+                    if opened is not None and unless(opened.state):
+                        return opened.state
+            return self._fill(location, collect)
+
+        return self._turns.take(anew, progress)
+
+    def adopt(self, parts: Sequence[Part], state: State) -> None:
+        """Serve segments that were opened elsewhere, as an index in memory: nothing is written."""
+        self._commit(Store(None), None, (parts, state))
+
+    def search(
+        self,
+        query: Query,
+        *,
+        offset: int = 0,
+        limit: int = 10,
+        generation: str | None = None,
+    ) -> Results:
+        """As the port says."""
+        opened = self._current()
+        if opened is None:
+            raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.")
+        return opened.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
+
+    def values(self, key: str) -> Mapping[str, int]:
+        """As the port says."""
+        return opened.values(key) if (opened := self._current()) else {}
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """As the port says."""
+        return opened.similar(word, most) if (opened := self._current()) else ()
+
+    def sweep(self) -> int:
+        """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
+        return self._turns.take(lambda location: remove(leftovers(location)) if location else 0)
+
+    def status(self, tip: str | None) -> Status:
+        """Tell of the index, without building, mending or following it."""
+        location = self._home.look()
+        folder = location.current() if location else None
+        generation: Generation | None = None
+        if folder is not None:
+            with suppress(IndexDamaged):
+                generation = Store(folder).read()
+        elif location is None and self._opened is not None:
+            generation = self._opened.generation
+        state = generation.state if generation else None
+        return status_of(location, tip, state, len(generation.parts) if generation else 0)
+
+    def close(self) -> None:
+        """Let go of what is open; an index in memory is gone then."""
+        with self._turns.alone():
+            self._opened = None
+            self._home.leave()
+
+    def _current(self) -> Opened | None:
+        """Give what is open, else what is there."""
+        return self._opened or self._read(self._home.settle())
+
+    def _read(self, location: Location | None) -> Opened | None:
+        """Read what is in a location, or in memory, and go on with it. Raises IndexDamaged.
+
+        Where another thread has put something else there meanwhile, which may be older or newer, it is read
+        again: whoever is told of a state gets no answer from an older one.
+        """
+        while True:
+            before = self._opened
+            opened = self._look(location, before)
+            with self._keeping:
+                if self._opened is before:
+                    self._opened = opened
+                    return opened
+
+    def _look(self, location: Location | None, opened: Opened | None) -> Opened | None:
+        """Read what is in a location, or in memory; what is opened of it already is not opened again."""
+        folder = location.current() if location else None
+        if opened is not None and opened.store.folder != folder:
+            opened = None
+        if folder is None and (opened is None or location is not None):
+            return None
+        store = opened.store if opened else Store(folder, self._durable)
+        generation = store.read(opened.generation if opened else None)
+        if opened is None or generation.number != opened.generation.number:
+            opened = Opened(store, generation, self._cache)
+        return opened
+
+    def _fill(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:
+        """Make an index beside the one that serves, and let it serve."""
+        folder = location.prepare() if location else None
+        try:
+            return self._commit(Store(folder, self._durable), None, collect(folder), location)
+        except BaseException:
+            if location and folder:
+                location.discard(folder)
+            raise
+
+    def _commit(
+        self, store: Store, previous: Generation | None, change: Change, location: Location | None = None
+    ) -> State:
+        """Make a change; that of a new folder, by putting this in its place in the location."""
+        parts, state = change
+        generation = store.commit(previous, parts, state)
+        if location and store.folder:
+            location.swap(store.folder)
+        with self._keeping:
+            self._opened = Opened(store, generation, self._cache)
+        return state
+
+
+def _sweep(location: Location | None, keep: Path | None) -> None:
+    """Remove what earlier writers left beside the index that is kept; only for the writer."""
+    if location is not None:
+        with suppress(OSError):
+            location.sweep(keep=keep)
+
+
+def _moved(state: State | None) -> BaseMoved:
+    return BaseMoved(
+        "the index stands at another commit than the change begins with",
+        fix="Begin with the commit that it stands at.",
+        commit=state.commit if state else None,
+    )

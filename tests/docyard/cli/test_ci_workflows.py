@@ -1,0 +1,215 @@
+"""What a forge runs on pull requests: the very steps of the files, run as the runner runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from docyard import __version__
+from docyard.cli.ci_workflows import KINDS, workflow
+from docyard.cli.main import main
+from tests import repositories, warm
+from tests.loops import loop_over
+from tests.repositories import Repo
+
+Capture = pytest.CaptureFixture[str]
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTIONS = ("github", "gitea")
+GUIDE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
+
+
+def steps(kind: str) -> list[dict[str, Any]]:
+    """The steps of a file for Actions."""
+    found: list[dict[str, Any]] = yaml.safe_load(workflow(kind).text)["jobs"]["documents"]["steps"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """What a runner has checked out: detached at the merge of a pull request that makes one thing worse."""
+    folder = tmp_path_factory.mktemp("runner")
+    there = repositories.normal(folder / "there", {"guide.md": GUIDE.format("begin")})
+    there.git("switch", "-q", "-c", "topic")
+    there.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
+    there.git("switch", "-q", "main")
+    there.commit({"others.md": "# Others\n\n[Theirs](not-ours.md)\n"})
+    there.git("merge", "-q", "--no-edit", "topic")
+    merge = there.head()
+    there.git("reset", "-q", "--hard", "HEAD~1")
+    there.git("update-ref", "refs/pull/1/merge", merge)
+    there.git("clone", "-q", str(there.path), str(folder / "here"))
+    repo = Repo(folder / "here")
+    repo.git("fetch", "-q", "origin", "refs/pull/1/merge")
+    repo.git("checkout", "-q", "--detach", merge)
+    return repo
+
+
+def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a runner does: by bash, which stops at the first error."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "docyard").write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
+    (programs / "docyard").chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=clone.path,
+        env={
+            **kept,
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "RUNNER_TEMP": str(folder),
+            "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.process
+def test_the_steps_annotate_and_tell_what_changes(clone: Repo, tmp_path: Path) -> None:
+    *_, telling, validating = steps("github")
+    (tmp_path / "summary").write_text("Of another step.\n")
+    told = run(clone, telling["run"], tmp_path, BASE="main")
+    assert told.returncode == 0, told.stderr
+    summary = (tmp_path / "summary").read_text()
+    assert summary.startswith("Of another step.\n### `guide.md`")
+    assert "~~begin.~~ **go on.**" in summary
+    assert "### `new.md`" in summary
+    assert "others.md" not in summary
+    done = run(clone, validating["run"], tmp_path, BASE="main")
+    assert done.returncode == 1, done.stderr
+    assert re.findall(r"^::(\w+) file=([^,]+),line=(\d+)", done.stdout, re.MULTILINE) == [
+        ("error", "new.md", "3")
+    ]
+
+
+@pytest.mark.process
+def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
+    job = yaml.safe_load(workflow("gitlab").text)["documents"]
+    assert job["variables"]["GIT_DEPTH"] == "0"
+    install, *script = job["script"]
+    assert install.endswith('"$DOCYARD"')
+    base = clone.git("merge-base", "HEAD^1", "HEAD^2").strip()
+    merged = {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": clone.git("rev-parse", "HEAD^1").strip()}
+    try:
+        done = run(clone, "\n".join(script), tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA=base, **merged)
+        assert done.returncode == 1, done.stderr
+        assert (clone.path / "documents.md").read_text().startswith("### `guide.md`")
+    finally:
+        (clone.path / "documents.md").unlink(missing_ok=True)
+    assert "\nnew.md\n  3:" in done.stdout
+    assert "others.md" not in done.stdout
+
+
+@pytest.mark.process
+@loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
+def test_the_name_of_a_branch_is_never_run(clone: Repo, tmp_path: Path, branch: str) -> None:
+    *_, telling, validating = steps("github")
+    script = f"{validating['run']} || {telling['run']}"
+    assert run(clone, script, tmp_path, BASE=branch).returncode == 3
+    assert not (clone.path / "pwned").exists()
+    assert not (tmp_path / "summary").exists()
+
+
+@loop_over("kind", ACTIONS)
+def test_it_may_do_little_and_is_pinned(kind: str) -> None:
+    text = workflow(kind).text
+    found = yaml.safe_load(text)
+    assert found["permissions"] == {"contents": "read"}
+    assert list(found[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
+    assert set(found["jobs"]) == {"documents"}
+    used = [step["uses"] for step in steps(kind) if "uses" in step]
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
+    checkout = steps(kind)[0]["with"]
+    assert checkout == {"fetch-depth": 0, "persist-credentials": False}
+    assert steps(kind)[2]["env"]["DOCYARD"] == f"docyard=={__version__}"
+    assert "${{" not in "".join(step.get("run", "") for step in steps(kind))
+    assert "secrets." not in text
+    assert "github.event" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("github", ".github/workflows/docyard.yml"),
+        ("gitea", ".gitea/workflows/docyard.yml"),
+        ("gitlab", ".gitlab/docyard.yml"),
+    ],
+)
+def test_it_is_written_once_and_nothing_is_committed(
+    tmp_path: Path, capsys: Capture, kind: str, path: str
+) -> None:
+    repo = repositories.normal(tmp_path / "docs")
+    head = repo.head()
+    assert main(["init", "--workflow", kind, "-C", str(repo.path / "guides")]) == 0
+    assert f"git add {path}" in capsys.readouterr().out
+    assert (repo.path / path).read_text() == workflow(kind).text
+    assert repo.head() == head
+    assert not (repo.path / "docyard.toml").exists()
+    assert main(["init", "--workflow", kind, "-C", str(repo.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"workflow": path, "written": False}
+    (repo.path / path).write_text("mine\n")
+    assert main(["init", "--workflow", kind, "-C", str(repo.path)]) == 3
+    assert "was left as it is" in capsys.readouterr().err
+    assert (repo.path / path).read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "code"),
+    [
+        ("docyard>=1,<2", 0),
+        ("docyard @ git+https://example.org/docyard.git@v1#egg=docyard", 0),
+        ('x"; rm -rf /', 3),
+        ("a\nb", 3),
+        ("-r evil.txt", 3),
+        ("", 3),
+    ],
+    ids=["range", "git", "quote", "lines", "option", "empty"],
+)
+def test_what_is_installed_can_be_named(tmp_path: Path, capsys: Capture, requirement: str, code: int) -> None:
+    repo = repositories.normal(tmp_path / "docs")
+    arguments = ["init", "--workflow", "github", "--docyard", requirement, "-C", str(repo.path)]
+    assert main(arguments) == code
+    if code == 0:
+        written = yaml.safe_load((repo.path / ".github/workflows/docyard.yml").read_text())
+        assert written["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
+
+
+def test_a_link_does_not_lead_it_out_of_the_repository(tmp_path: Path, capsys: Capture) -> None:
+    repo = repositories.normal(tmp_path / "docs")
+    (tmp_path / "out").mkdir()
+    (repo.path / ".github").symlink_to(tmp_path / "out")
+    assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
+    assert "leads out of the repository" in capsys.readouterr().err
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_without_files_it_says_where_to_go(tmp_path: Path, capsys: Capture) -> None:
+    repo = repositories.bare(tmp_path / "docs.git")
+    assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
+    assert "clone" in capsys.readouterr().err
+
+
+def test_a_summary_is_cut_by_documents(tmp_path: Path, capsys: Capture) -> None:
+    repo = repositories.normal(tmp_path / "docs")
+    repo.commit({f"{number:02}.md": f"# {number}\n\n{'Words. ' * 60}\n" for number in range(30)})
+    assert main(["diff", "--markdown", "--most", "3000", "-C", str(repo.path)]) == 0
+    shown = capsys.readouterr().out
+    assert 2_000 < len(shown) < 4_000
+    assert re.search(r"… and \d+ more documents\.\n$", shown)
+
+
+def test_each_kind_has_a_file() -> None:
+    assert len({workflow(kind).path for kind in KINDS}) == len(KINDS)

@@ -1,0 +1,52 @@
+"""Documents that are put right in several processes are what one process makes of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from docyard.cli.docyard_processes import in_blocks
+from workspace.config.config import WorkspaceConfig
+from workspace.validation.files import Files, FolderReader
+from workspace.validation.fixes.documents import mended
+from workspace.validation.fixes.fixers import Fixers
+from workspace.validation.fixes.history import RenamedDocuments
+from workspace.validation.run import Selection
+
+pytestmark = pytest.mark.process
+
+TEXTS = {
+    "a.md": "# A\n\n## One\n\n[gone](old.md) [case](B.md)\n",
+    "b.md": "# B\n\n## Sub\n\n### Sub\n\n[no](a.md#none)\n",
+    "c.md": "- [] task\n\ntrailing\t \n",
+    "new.md": "# New\n",
+}
+
+
+def test_the_same_is_mended_and_left_in_two_processes(tmp_path: Path) -> None:
+    for path, text in TEXTS.items():
+        (tmp_path / path).write_text(text)
+    config = WorkspaceConfig()
+    files = Files(frozenset(TEXTS), frozenset(), FolderReader(tmp_path), config)
+    fixers = Fixers(
+        files=files,
+        selection=Selection(config.validation),
+        elsewhere=RenamedDocuments({"old.md": "new.md"}),
+    )
+    told: list[float] = []
+    done = in_blocks(
+        partial(mended, fixers),
+        sorted(TEXTS),
+        "Mending",
+        jobs=2,
+        progress=lambda done, total, message: told.append(done),
+    )
+    assert sorted(done) == sorted(mended(fixers, TEXTS))
+    assert told[-1] == len(TEXTS)
+    by_path = {one.path: one for one in done}
+    assert by_path["b.md"].is_open  # a section that is gone: the history has to be asked
+    change = by_path["a.md"].change
+    assert change
+    assert b"[gone](new.md) [case](b.md)" in change.after

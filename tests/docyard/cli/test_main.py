@@ -1,0 +1,230 @@
+"""The command line: exit codes, errors with what to do next, help with an example, and a light start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from docyard import __version__, environment
+from docyard.cli.main import COMMANDS, docyard, main
+from tests.docyard.conftest import Git
+from tests.loops import loop_over
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(docyard)
+    for name in COMMANDS:
+        command = docyard.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", command.commands[inner]) for inner in command.commands)
+
+
+ALL = dict(commands())
+WITHOUT = ("demo", "completion", "index", "tokens", "proposals")
+"""What takes no repository, or is a group whose commands take it."""
+
+
+@pytest.mark.smoke
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"docyard {__version__}\n"
+
+
+@loop_over("name", ALL)
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*name.split(), "--help"]) == 0
+    assert "Example:" in capsys.readouterr().out
+
+
+@loop_over("name", [name for name in ALL if name not in WITHOUT])
+def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
+    options = {option for parameter in ALL[name].params for option in parameter.opts}
+    assert {"-C", "--repo"} <= options
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["search"], ["search", "x", "--limit", "51"], ["init", "--nonsense"]]
+)
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert "\n  fix: Run `docyard" in captured.err
+
+
+@pytest.mark.parametrize("command", [["search", "x"], ["index", "status"], ["index", "rebuild"], ["serve"]])
+def test_without_a_repository_the_reason_is_given(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "-C", str(tmp_path)]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: this is not a Git repository")
+    assert "\n  fix: " in captured.err
+    assert str(tmp_path) not in captured.err
+
+
+def test_search_prints_hits_for_people_and_for_programs(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "backoff", "jitter", "-C", str(repo)]) == 0
+    assert capsys.readouterr().out.startswith("guide.md#retries\t")
+    assert (
+        main(["search", "backoff", "--json", "--repo", str(repo), "--type", "runbook", "--tag", "backend"])
+        == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
+    assert len(answer["commit"]) == 40
+
+
+def test_search_at_a_ref(repo: Path, git: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    old = git("rev-parse", "HEAD")
+    (repo / "guide.md").write_text("# Guide\n\nOther words.\n")
+    git("commit", "--quiet", "--all", "--message", "Other")
+    assert main(["search", "backoff", "-C", str(repo)]) == 1
+    capsys.readouterr()
+    assert main(["search", "backoff", "--ref", "HEAD~1", "--json", "-C", str(repo)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
+    assert (answer["commit"], answer["stale"]) == (old, False)
+    assert main(["search", "backoff", "--ref", "nowhere", "-C", str(repo)]) == 3
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_search_without_a_hit_is_found_out_by_the_exit_code(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "zeppelin", "-C", str(repo)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err
+
+
+def test_a_filter_that_is_unknown_is_an_error(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "backoff", "--type", "runbok", "-C", str(repo)]) == 3
+    assert "runbook" in capsys.readouterr().err
+
+
+def test_the_repository_and_branch_may_come_from_the_environment(
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("branch", "older")
+    (repo / "more.md").write_text("# More\n\nzeppelin\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+    monkeypatch.setenv(environment.REPOSITORY, str(repo))
+    assert main(["search", "zeppelin"]) == 0
+    monkeypatch.setenv(environment.BRANCH, "older")
+    assert main(["search", "zeppelin"]) == 1
+    assert main(["search", "zeppelin", "--branch", "main"]) == 0
+    assert "more.md" in capsys.readouterr().out
+
+
+def test_the_current_folder_is_the_default(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "sub").mkdir()
+    monkeypatch.chdir(repo / "sub")
+    assert main(["search", "backoff"]) == 0
+    assert "guide.md#retries" in capsys.readouterr().out
+
+
+def test_the_index_says_where_it_stands(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+    def status() -> dict[str, object]:
+        assert main(["index", "status", "--json", "-C", str(repo)]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    assert status()["state"] == "missing"
+    assert main(["index", "rebuild", "-C", str(repo)]) == 0
+    assert "1 documents" in capsys.readouterr().out
+    found = status()
+    assert (found["state"], found["commit"], found["documents"]) == ("current", git("rev-parse", "HEAD"), 1)
+    git("commit", "--quiet", "--allow-empty", "--message", "On")
+    assert status()["state"] == "behind"
+
+
+LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
+
+
+@pytest.mark.process
+@loop_over(
+    ("statement", "late"),
+    [
+        ("import docyard.cli", LATE),
+        *((f"import docyard.commands.{name}", LATE) for name in COMMANDS),
+        ("import docyard.hosts", LATE),
+        (
+            "import workspace.edits",
+            ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),
+        ),
+        (
+            "import tools.registry",
+            (
+                *("numpy", "yaml", "sqlite3", "markdown_it", "pygments", "rich", "whoosh"),
+                *(
+                    "workspace.proposals.actions",
+                    "workspace.proposals.review",
+                    "workspace.merge",
+                    "workspace.diff",
+                ),
+            ),
+        ),
+    ],
+)
+def test_commands_import_nothing_heavy_before_they_run(statement: str, late: tuple[str, ...]) -> None:
+    code = f"{statement}; import sys; print([name for name in {late!r} if name in sys.modules])"
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_command_shows_the_help_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Usage: docyard")
+    assert "fix:" not in shown.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("serch x", "search"), ("proposals mereg x", "merge"), ("tokens lst", "list")]
+)
+def test_an_unknown_command_is_answered_with_the_nearest(
+    wrong: str, right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(wrong.split()) == 2
+    said = capsys.readouterr()
+    assert f"did you mean '{right}'?" in said.err
+    assert (said.out, "--help`." in said.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    "command", [["search", "words"], ["init", "--hosts"], ["proposals", "list"], ["serve"]]
+)
+@pytest.mark.parametrize("second", ["-C", "--repo"])
+def test_second_repository_is_wrong_usage(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], second: str
+) -> None:
+    assert main([*command, "-C", str(repo), second, str(tmp_path)]) == 2
+    assert "is given 2 times" in capsys.readouterr().err
+
+
+def test_repository_in_environment_may_have_colon_and_yields_to_option(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = repo.rename(tmp_path / "a:b")
+    monkeypatch.setenv(environment.REPOSITORY, str(odd))
+    assert main(["log", "--json"]) == 0
+    monkeypatch.setenv(environment.REPOSITORY, str(tmp_path / "nowhere"))
+    assert main(["log", "--json", "-C", str(odd)]) == 0
+    assert main(["log", "--json"]) == 3

@@ -1,0 +1,135 @@
+"""What publishes a folder of documents is found, reported and written into docyard.toml."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from docyard.cli.main import main
+from docyard.cli.sites import Site, find_site
+from docyard.commands.init import SETTINGS
+from tests.docyard.conftest import Git
+from tests.loops import loop_over
+from workspace.config.config import WorkspaceConfig
+from workspace.config.tables import Dialect
+from workspace.markdown.attribute_lists import AnchorForm
+from workspace.validation.files import FolderReader
+from workspace.validation.listing import of_folder
+
+SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
+
+
+def found(root: Path, **files: str) -> Site:
+    for name, text in files.items():
+        file = root / name.replace("__", "/").replace("_DOT_", ".")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return find_site(of_folder(root, None))
+
+
+@loop_over(
+    ("path", "text", "generator", "dialect", "anchors"),
+    [
+        ("mkdocs.yml", "markdown_extensions:\n  - attr_list\n  - toc\n", "MkDocs", "mkdocs", "braces"),
+        ("mkdocs.yml", "markdown_extensions: [attr_list]\n", "MkDocs", "mkdocs", "braces"),
+        ("docs/mkdocs.yaml", "markdown_extensions:\n  attr_list: {}\n", "MkDocs", "mkdocs", "braces"),
+        ("mkdocs.yml", "markdown_extensions:\n  - extra\n", "MkDocs", "mkdocs", "braces"),
+        ("mkdocs.yml", "INHERIT: ../base.yml\n", "MkDocs", "mkdocs", "braces"),
+        ("mkdocs.yml", "extra:\n  # - attr_list\n  a: !!python/name:b.c\n", "MkDocs", "mkdocs", "html"),
+        ("docusaurus.config.js", "module.exports = {}", "Docusaurus", "docusaurus", "braces"),
+        ("website/docusaurus.config.ts", "", "Docusaurus", "docusaurus", "braces"),
+        ("_config.yml", "theme: just-the-docs\n", "Jekyll", "github", "braces"),
+        ("docs/_config.yml", "markdown: CommonMarkGhPages\n", "Jekyll", "github", "html"),
+        ("hugo.toml", "", "Hugo", "github", "braces"),
+        ("config/_default/hugo.yaml", "", "Hugo", "github", "braces"),
+        ("config.toml", 'baseURL = "https://example.org"\n', "Hugo", "github", "braces"),
+        ("config.toml", "other = 1\n", "", "github", "braces"),
+        ("_quarto.yml", "", "Quarto", "github", "braces"),
+        ("pandoc.yaml", "", "Pandoc", "github", "braces"),
+        ("book.toml", "", "mdBook", "github", "braces"),
+        ("tests/mkdocs.yml", "", "", "github", "braces"),
+        ("a/b/c/d/mkdocs.yml", "", "", "github", "braces"),
+    ],
+)
+def test_generator_is_known_by_its_file(
+    tmp_path: Path, path: str, text: str, generator: str, dialect: str, anchors: str
+) -> None:
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(text)
+    site = find_site(of_folder(tmp_path, None))
+    assert (site.generator, site.dialect, site.anchors) == (generator, dialect, anchors)
+    assert site.file == (path if generator else "")
+
+
+def test_generator_nearest_to_the_root_counts(tmp_path: Path) -> None:
+    site = found(tmp_path, **{"sub__docusaurus_DOT_config.js": "", "mkdocs.yml": "- attr_list"})
+    assert site.generator == "MkDocs"
+
+
+def test_forms_in_the_documents_decide(tmp_path: Path) -> None:
+    site = found(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
+    assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
+    assert site.anchors is AnchorForm.SPACED
+    assert "1 heading carries it on the line below, as {: #id }." in site.notes
+    assert site.report()[:2] == [
+        "The documents are published with MkDocs (mkdocs.yml).",
+        "2 headings carry an anchor as { #id }.",
+    ]
+
+
+def test_unreadable_file_is_left_out(tmp_path: Path) -> None:
+    files = of_folder(tmp_path, None)
+    gone = type(files)(frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path))
+    assert find_site(gone) == Site()
+
+
+def test_settings_of_each_site_are_valid() -> None:
+    for dialect in Dialect:
+        for form in AnchorForm:
+            written = Site(dialect=dialect, anchors=form).settings(SETTINGS)
+            config = WorkspaceConfig.read(written.encode())
+            assert (config.links.dialect, config.anchors) == (dialect, form)
+    assert Site().settings(SETTINGS) == SETTINGS
+
+
+def test_init_reports_and_writes_what_was_found(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "mkdocs.yml").write_text("markdown_extensions:\n  - attr_list\n  - toc:\n      slugify: x\n")
+    (repo / "a.md").write_text(SPACED)
+    assert main(["init", "-C", str(repo)]) == 0
+    out = capsys.readouterr().out
+    assert "The documents are published with MkDocs (mkdocs.yml).\n" in out
+    assert "2 headings carry an anchor as { #id }.\n" in out
+    assert 'Settings: anchors = "spaced", and [links] dialect = "mkdocs".\n' in out
+    settings = tomllib.loads(git("show", "HEAD:docyard.toml"))
+    assert (settings["anchors"], settings["links"]["dialect"]) == ("spaced", "mkdocs")
+
+
+def test_init_of_a_bare_repository_reads_its_branch(
+    repo: Path, git: Git, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "docusaurus.config.js").write_text("")
+    (repo / "a.md").write_text("## A {/* #a */}\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "A site")
+    bare = tmp_path / "bare.git"
+    git("clone", "--quiet", "--bare", str(repo), str(bare), cwd=tmp_path)
+    assert main(["init", "--json", str(bare)]) == 0
+    site = json.loads(capsys.readouterr().out)["site"]
+    assert site == {
+        "generator": "Docusaurus",
+        "file": "docusaurus.config.js",
+        "dialect": "docusaurus",
+        "anchors": "comment",
+        "headings": {"comment": 1},
+        "notes": [],
+    }
+
+
+def test_init_of_a_plain_folder_changes_nothing_in_the_settings(repo: Path, git: Git) -> None:
+    assert main(["init", "-C", str(repo)]) == 0
+    assert (repo / "docyard.toml").read_text() == SETTINGS

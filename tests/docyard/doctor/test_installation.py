@@ -1,0 +1,150 @@
+"""The commands for an installation: of each installer, from what that leaves in its environment."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from docyard.doctor.installation import EXTRAS, Installer, find_installation, parse_requirements, requirements
+from tests.loops import loop_over
+
+ROOT = Path(__file__).resolve().parents[2]
+WHEEL = "file:///tmp/docyard-0.1.0-py3-none-any.whl"
+UV_CONFIGURATION = "home = /usr/bin\nimplementation = CPython\nuv = 0.9.0\n"
+
+
+@pytest.fixture(autouse=True)
+def no_python_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    folder = tmp_path / "docyard"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    return folder
+
+
+def add_package(prefix: Path, name: str, origin: object = None) -> None:
+    folder = prefix / "lib" / "python3.12" / "site-packages" / f"{name}-0.1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 0.1.0\n")
+    if origin is not None:
+        (folder / "direct_url.json").write_text(json.dumps(origin))
+
+
+def command(prefix: Path, extra: str = "math") -> str:
+    installation = find_installation(prefix, prefix / "bin" / "python")
+    return installation.extra_command(extra, ["latex2mathml>=3.77"])
+
+
+def repair(prefix: Path) -> str:
+    return find_installation(prefix, prefix / "bin" / "python").repair_command("click>=8.2")
+
+
+def test_plain_environment_uses_its_own_pip(prefix: Path) -> None:
+    assert command(prefix) == f"{prefix}/bin/python -m pip install 'docyard[math]'"
+    assert repair(prefix) == f"{prefix}/bin/python -m pip install 'click>=8.2'"
+
+
+def test_active_environment_is_named_python(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (prefix / "bin" / "python").write_text("#!/bin/sh\n")
+    (prefix / "bin" / "python").chmod(0o755)
+    monkeypatch.setenv("PATH", str(prefix / "bin"))
+    assert command(prefix) == "python -m pip install 'docyard[math]'"
+
+
+def test_environment_without_pip_is_named_to_another_pip(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docyard.doctor.installation.find_spec", lambda name: None)
+    assert command(prefix) == f"pip --python {prefix}/bin/python install 'docyard[math]'"
+    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
+    assert command(prefix) == f"uv pip install --python {prefix}/bin/python 'docyard[math]'"
+    assert repair(prefix) == f"uv pip install --python {prefix}/bin/python 'click>=8.2'"
+
+
+def test_system_python_that_refuses_pip_is_told_to_allow_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "EXTERNALLY-MANAGED").touch()
+    monkeypatch.setattr("docyard.doctor.installation.sysconfig.get_path", lambda name: str(tmp_path))
+    assert "-m pip install --break-system-packages 'docyard[math]'" in command(tmp_path)
+
+
+def test_pipx_environment_is_injected_into_by_its_name(prefix: Path) -> None:
+    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)  # pipx makes its environments with uv where it can
+    (prefix / "pipx_metadata.json").write_text("{}")
+    assert command(prefix) == "pipx inject docyard 'latex2mathml>=3.77'"
+    assert repair(prefix) == "pipx runpip docyard install 'click>=8.2'"
+    suffixed = prefix.rename(prefix.with_name("docyard-next"))
+    assert command(suffixed) == "pipx inject docyard-next 'latex2mathml>=3.77'"
+
+
+@pytest.mark.parametrize(
+    ("receipt", "origin", "expected"),
+    [
+        ('[{ name = "docyard" }]', None, "--with 'latex2mathml>=3.77' docyard"),
+        (
+            '[{ name = "docyard", extras = ["eval"], specifier = "==0.1.0" }]',
+            None,
+            "--with 'latex2mathml>=3.77' 'docyard[eval]==0.1.0'",
+        ),
+        (
+            '[{ name = "docyard", path = "/tmp/x.whl" }, { name = "rs-bpe", specifier = ">=0.1" }]',
+            {"url": WHEEL, "archive_info": {}},
+            f"--with 'rs-bpe>=0.1' --with 'latex2mathml>=3.77' 'docyard @ {WHEEL}'",
+        ),
+        (
+            '[{ name = "docyard", extras = ["eval", "tokens"], git = "https://example.org/d?rev=v1" }]\n'
+            'python = "3.12"',
+            {
+                "url": "https://example.org/d",
+                "vcs_info": {"vcs": "git", "requested_revision": "v1", "commit_id": "0" * 40},
+            },
+            "--python 3.12 --with 'latex2mathml>=3.77' 'docyard[eval,tokens] @ git+https://example.org/d@v1'",
+        ),
+        ("[", {"url": WHEEL}, f"--with 'latex2mathml>=3.77' 'docyard @ {WHEEL}'"),
+    ],
+)
+def test_uv_tool_is_installed_again_with_all_that_its_receipt_names(
+    prefix: Path, receipt: str, origin: object, expected: str
+) -> None:
+    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
+    (prefix / "uv-receipt.toml").write_text(f"[tool]\nrequirements = {receipt}\n")
+    add_package(prefix, "docyard", origin)
+    assert command(prefix) == f"uv tool install {expected}"
+
+
+@loop_over("kind", ["archive-v0", "environments-v2"])
+def test_environment_of_uvx_is_named_in_the_next_call(tmp_path: Path, kind: str) -> None:
+    prefix = tmp_path / kind / "4u1fip40Z8F-AaWO"
+    prefix.mkdir(parents=True)
+    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
+    assert command(prefix) == "uvx --with 'latex2mathml>=3.77' docyard"
+    add_package(prefix, "docyard", {"url": WHEEL})
+    assert command(prefix) == f"uvx --from 'docyard @ {WHEEL}' --with 'latex2mathml>=3.77' docyard"
+
+
+def test_extras_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"])
+    lines = [
+        *project["dependencies"],
+        *(
+            f"{line}; extra == '{extra}'"
+            for extra, wanted in project["optional-dependencies"].items()
+            for line in wanted
+        ),
+    ]
+    assert len(parse_requirements(lines)) == len(lines)
+    assert len(requirements()) == len(metadata.requires("docyard") or ()) > 0
+
+
+def test_installer_of_the_tests_is_pip() -> None:
+    assert find_installation().installer in (Installer.PIP, Installer.UV_PIP)

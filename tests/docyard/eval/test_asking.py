@@ -1,0 +1,137 @@
+"""Cases asked of an index: what is judged at which level, what the commit does not have, who is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docyard.eval.asking import Asked, CommitChanged, ask_all
+from docyard.eval.cases import Case
+from docyard.eval.judging import expected
+from index.service import SearchIndex
+from tests.docyard.conftest import Git
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def opened(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Workspace]]:
+    (repo / "C#.md").write_text(
+        "# C sharp\n\nJitter of a clock.\n\n## Setup\n\nInstall it.\n\n### On paper {#paper}\n\n### Windows\n"
+    )
+    git("add", ".")
+    git("commit", "--quiet", "--message", "More")
+    workspace = Workspace.open(repo, read_only=True)
+    index = SearchIndex(workspace)
+    yield index, workspace
+    index.close()
+
+
+def asked(opened: tuple[SearchIndex, Workspace], *cases: Case) -> Asked:
+    index, workspace = opened
+    return ask_all(index, workspace.snapshot(index.follow()), cases, top=50)
+
+
+def test_lists_are_judged_by_page_and_by_section(opened: tuple[SearchIndex, Workspace]) -> None:
+    case = Case("1", "backoff jitter", {"guide.md#retries": 2})
+    (outcome,) = asked(opened, case).outcomes
+    assert outcome.found[0] == "guide.md#retries"
+    assert outcome.page.ranks == {"guide.md": 1}
+    assert outcome.chunk is not None
+    assert outcome.chunk.ranks == {"guide.md#retries": 1}
+    assert outcome.chunk.measures["ndcg@10"] == outcome.page.measures["mrr"] == 1
+    assert outcome.ms is not None
+    assert outcome.ms > 0
+
+
+def test_a_case_that_names_pages_alone_is_not_judged_by_section(
+    opened: tuple[SearchIndex, Workspace],
+) -> None:
+    (outcome,) = asked(opened, Case("1", "jitter", {"C#.md": 1})).outcomes
+    assert outcome.chunk is None
+    assert outcome.page.ranks["C#.md"] in (1, 2)
+
+
+def test_a_page_stands_where_its_best_section_stands(opened: tuple[SearchIndex, Workspace]) -> None:
+    (outcome,) = asked(opened, Case("1", "guide jitter", {"C#.md": 1})).outcomes
+    assert outcome.hits == 3
+    assert outcome.page.ranks == {"C#.md": 2}, "two sections of the guide come first, and are one page"
+
+
+def test_filters_and_paths_narrow_the_search(opened: tuple[SearchIndex, Workspace]) -> None:
+    filtered = Case("1", "jitter", {"C#.md": 1}, filters={"type": "runbook"})
+    narrowed = Case("2", "jitter", {"C#.md": 1}, path="C#.md")
+    first, second = asked(opened, filtered, narrowed).outcomes
+    assert first.page.ranks == {"C#.md": None}
+    assert second.page.ranks == {"C#.md": 1}
+
+
+def test_what_the_commit_does_not_have_is_told_and_counts_as_not_found(
+    opened: tuple[SearchIndex, Workspace],
+) -> None:
+    case = Case(
+        "1",
+        "backoff",
+        {"guide.md#retries": 1, "guide.md#retry": 1, "gone.md": 1, "C#.md#setup": 1, "C#.md#clock": 1},
+        file="c",
+        line=4,
+    )
+    result = asked(opened, case)
+    assert [str(problem) for problem in result.problems] == [
+        "c:4: no section 'retry' in guide.md",
+        "c:4: no document 'gone.md'",
+        "c:4: no section 'clock' in C#.md",
+    ]
+    (outcome,) = result.outcomes
+    assert outcome.chunk is not None
+    assert outcome.chunk.measures["recall@10"] == pytest.approx(1 / 4)
+    assert outcome.page.measures["recall@10"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("1", "jitter", {"guide.md": 1}, filters={"type": "runbok"}),
+        Case("1", "jitter", {"guide.md": 1}, filters={"colour": "red"}),
+    ],
+)
+def test_a_case_that_the_search_will_not_take_scores_nothing_and_ends_nothing(
+    opened: tuple[SearchIndex, Workspace], case: Case
+) -> None:
+    result = asked(opened, case, Case("2", "jitter", {"guide.md": 1}))
+    refused, answered = result.outcomes
+    assert len(result.problems) == 1
+    assert (refused.ms, refused.hits, refused.page.measures["mrr"]) == (None, 0, 0)
+    assert answered.ms is not None
+
+
+def test_a_branch_that_moves_in_between_ends_it(
+    opened: tuple[SearchIndex, Workspace], repo: Path, git: Git
+) -> None:
+    index, workspace = opened
+    snapshot = workspace.snapshot(index.follow())
+    (repo / "new.md").write_text("# New\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Meanwhile")
+    with pytest.raises(CommitChanged):
+        ask_all(index, snapshot, [Case("1", "jitter", {"guide.md": 1})], top=50)
+
+
+def test_a_section_may_be_named_by_any_of_its_names(opened: tuple[SearchIndex, Workspace]) -> None:
+    index, workspace = opened
+    snapshot = workspace.snapshot(index.follow())
+    known = expected(Case("1", "q", {"C#.md#windows": 1, "C#.md#setup/windows": 3, "C#.md": 2}), snapshot)
+    assert known.chunks == {"C#.md#setup/windows": 3}
+    assert known.pages == {"C#.md": 3}
+    assert known.unknown == ()
+
+
+def test_progress_is_told(opened: tuple[SearchIndex, Workspace]) -> None:
+    index, workspace = opened
+    told: list[tuple[int, int, str]] = []
+    cases = [Case(str(number), "jitter", {"guide.md": 1}) for number in range(3)]
+    ask_all(
+        index, workspace.snapshot(index.follow()), cases, top=10, progress=lambda *args: told.append(args)
+    )
+    assert told == [(1, 3, "asking"), (2, 3, "asking"), (3, 3, "asking")]

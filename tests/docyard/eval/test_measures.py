@@ -1,0 +1,72 @@
+"""The measures: by hand where that is easy, and beside trec_eval on lists that nobody thought of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docyard.eval.measures import MEASURES, measure, ndcg, ranks, recall, reciprocal_rank
+
+TREC = {
+    "ndcg@5": "ndcg_cut_5",
+    "ndcg@10": "ndcg_cut_10",
+    "mrr": "recip_rank",
+    "recall@10": "recall_10",
+    "recall@50": "recall_50",
+}
+NAMES = [f"page{number:02}.md" for number in range(70)]
+
+
+def trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
+    asked = {"ndcg_cut.5,10", "recip_rank", "recall.10,50"}
+    found = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, asked).evaluate({"q": dict(scores)})["q"]
+    return {name: found[trec] for name, trec in TREC.items()}
+
+
+@given(
+    grades=st.dictionaries(st.sampled_from(NAMES), st.integers(-1, 4), min_size=1),
+    # Few different scores, so that most lists have ties.
+    scores=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 9).map(float), min_size=1),
+)
+def test_measures_agree_with_trec_eval(grades: dict[str, int], scores: dict[str, float]) -> None:
+    # Equal scores are ordered by name, the greatest first: trec_eval, `form_res_rels.c`.
+    ranked = sorted(sorted(scores, reverse=True), key=lambda name: -scores[name])
+    assert measure(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
+
+
+@given(
+    ranked=st.lists(st.sampled_from(NAMES), unique=True, min_size=1),
+    grades=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), min_size=1),
+)
+def test_a_list_in_our_own_order_is_measured_as_trec_eval_measures_its_ranks(
+    ranked: list[str], grades: dict[str, int]
+) -> None:
+    scores = {name: float(len(ranked) - place) for place, name in enumerate(ranked)}
+    assert measure(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
+
+
+def test_every_measure_is_compared() -> None:
+    assert MEASURES.keys() == TREC.keys()
+
+
+def test_by_hand() -> None:
+    grades = {"a": 2, "b": 1}
+    assert ndcg(["b", "x", "a"], grades, 10) == pytest.approx((1 + 2 / 2) / (2 + 1 / 1.5849625007))
+    assert ndcg(["a", "b"], grades, 10) == 1
+    assert ndcg(["x"] * 5 + ["a"], grades, 5) == 0
+    assert reciprocal_rank(["x", "y", "b"], grades) == pytest.approx(1 / 3)
+    assert recall(["x", "a"], grades, 1) == 0
+    assert recall(["x", "a"], grades, 2) == 0.5
+
+
+def test_nothing_found_and_nothing_right_are_zero() -> None:
+    assert set(measure([], {"a": 1}).values()) == {0.0}
+    assert set(measure(["a"], {"a": 0}).values()) == {0.0}
+
+
+def test_ranks_are_told_of_what_is_right_alone() -> None:
+    assert ranks(["x", "a"], {"a": 1, "b": 2, "x": 0}) == {"a": 2, "b": None}

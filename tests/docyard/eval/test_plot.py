@@ -1,0 +1,40 @@
+"""The plot: the same runs give the same file, and whoever has not installed what draws it is told."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from docyard.doctor.installation import extra_command
+from docyard.eval.plot import check_plotting, draw
+from docyard.terminal.exits import CannotError
+from tests.docyard.eval.test_runs import outcome, run
+
+RUNS = [
+    run(outcome("a", 2, chunk=1), outcome("b", 1), at="2026-01-01T00:00:00Z"),
+    run(outcome("a", None, ms=None), at="2026-01-02T00:00:00Z"),
+    run(outcome("a", 1, chunk=3), at="2026-01-03T00:00:00Z", commit=None),
+]
+
+
+@pytest.mark.slow
+def test_a_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    first, second, raster = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"
+    for file in (first, second, raster):
+        draw(RUNS, file)
+    assert first.read_bytes() == second.read_bytes()
+    words = {element.text for element in ElementTree.parse(first).iter() if element.text}
+    assert {"ndcg@10 by page", "mrr by chunk", "p95", "2026-01-01 00:00  ccccccc", "cases.yaml"} <= words
+    assert raster.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docyard.eval.plot.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
+    with pytest.raises(CannotError, match="matplotlib") as caught:
+        check_plotting()
+    assert caught.value.fix == extra_command("eval")
+    assert "docyard[eval]" in caught.value.fix

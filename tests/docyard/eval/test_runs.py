@@ -1,0 +1,213 @@
+"""Runs: their means, what changed between two, the report, the files they are kept in, and gates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from docyard.eval.difference import compare
+from docyard.eval.gates import Gate, read_gate
+from docyard.eval.measures import measure, ranks
+from docyard.eval.report import measure_cells, report, time_cells
+from docyard.eval.run import InvalidRun, Outcome, Parameters, Run, Scored, keep_run, read_run, read_runs
+from docyard.eval.summary import latency, rows, summary, without_hits
+from tests.loops import loop_over
+
+PARAMETERS = Parameters(top=50, limit=None)
+
+
+def scored(rank: int | None) -> Scored:
+    grades = {"right.md": 1}
+    ranked = [] if rank is None else ["wrong.md"] * (rank - 1) + ["right.md"]
+    return Scored(measures=measure(ranked, grades), ranks=ranks(ranked, grades))
+
+
+def outcome(
+    name: str,
+    rank: int | None,
+    *,
+    chunk: int | None = None,
+    category: str = "",
+    ms: float | None = 1.0,
+    digest: str = "same",
+) -> Outcome:
+    return Outcome(
+        id=name,
+        query=f"where is {name}",
+        category=category,
+        digest=digest,
+        ms=ms,
+        hits=0 if rank is None else 10,
+        found=() if rank is None else ("right.md#a|b",),
+        page=scored(rank),
+        chunk=None if chunk is None else scored(chunk),
+    )
+
+
+def run(*cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **more: object) -> Run:
+    fields: Mapping[str, object] = {
+        "name": name,
+        "at": at,
+        "commit": "c" * 40,
+        "version": "1.2.3",
+        "parameters": PARAMETERS,
+        "metadata": {"stats": {"total_files": 1234, "total_chunks": 5678}},
+        "problems": (),
+        "cases": cases,
+    }
+    return Run.model_validate({**fields, **more})
+
+
+def test_means_of_all_and_of_each_category_at_each_level() -> None:
+    cases = [outcome("a", 1, category="x", chunk=2), outcome("b", 2, category="y"), outcome("c", None)]
+    found = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in rows(cases)}
+    assert found == {
+        ("page", None): (3, 0.5),
+        ("page", ""): (1, 0),
+        ("page", "x"): (1, 1),
+        ("page", "y"): (1, 0.5),
+        ("chunk", None): (1, 0.5),
+        ("chunk", "x"): (1, 0.5),
+    }
+
+
+def test_no_category_is_shown_where_no_case_has_one() -> None:
+    assert [(row.level, row.category) for row in rows([outcome("a", 1)])] == [("page", None)]
+
+
+def test_latency_is_by_nearest_rank_and_leaves_out_what_was_not_asked() -> None:
+    took = latency(
+        [outcome(str(ms), 1, ms=float(ms)) for ms in range(100, 0, -1)] + [outcome("x", None, ms=None)]
+    )
+    assert took is not None
+    assert (took.p50_ms, took.p95_ms) == (50, 95)
+    assert latency([outcome("x", None, ms=None)]) is None
+
+
+def test_the_summary_is_data() -> None:
+    found = json.loads(json.dumps(summary(run(outcome("a", 1, category="x"), outcome("b", None)))))
+    assert found["page"]["mrr"] == 0.5
+    assert found["page"]["categories"]["x"]["ndcg@10"] == 1
+    assert "chunk" not in found
+    assert found["without_hits"] == without_hits([outcome("b", None)]) == 1
+
+
+def test_only_cases_that_ask_the_same_are_compared() -> None:
+    before = run(outcome("a", 2), outcome("b", 1), outcome("gone", 1), outcome("changed", 1, digest="old"))
+    now = run(outcome("a", 1), outcome("b", 3), outcome("new", 1), outcome("changed", None))
+    difference = compare(before, now)
+    assert [pair.now.id for pair in difference.gained()] == ["a"]
+    assert [pair.now.id for pair in difference.lost()] == ["b"]
+    assert difference.change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
+    assert difference.change("chunk", None, "mrr") is None
+    assert difference.change("page", "x", "mrr") is None
+
+
+def test_those_that_gained_most_come_first() -> None:
+    before = run(outcome("a", 2), outcome("b", None), outcome("c", 1), outcome("d", 1))
+    now = run(outcome("a", 1), outcome("b", 1), outcome("c", 2), outcome("d", None))
+    difference = compare(before, now)
+    assert [pair.now.id for pair in difference.gained()] == ["b", "a"]
+    assert [pair.now.id for pair in difference.lost()] == ["d", "c"]
+
+
+def test_the_report() -> None:
+    before = run(outcome("a", 2, ms=2), outcome("b", 1), at="2026-01-01T00:00:00Z", commit="b" * 40)
+    now = run(
+        outcome("a", 1, category="fix|ed"),
+        outcome("b", None),
+        outcome("new *one*", 1),
+        problems=["c.yaml:3: no document 'x_y.md'"],
+    )
+    text = report(now, compare(before, now))
+    assert "- commit: `" + "c" * 40 + "`" in text
+    assert "- index: 1,234 documents, 5,678 sections" in text
+    assert "| by page | 3 | 0.6667 (-0.3155) |" in text
+    assert r"| by page, fix\|ed | 1 | 1.0000 (+0.3691) |" in text
+    assert "### Gained: 1\n" in text
+    assert "| where is a | 0.6309 → 1.0000 | 2 → 1 |" in text
+    assert "| where is b | 1.0000 → 0.0000 | 1 → none |" in text
+    assert r"| where is new \*one\* | 1.0000 | 1 | right.md\#a\|b |" in text
+    assert "## Problems: 1\n\n- c.yaml:3: no document 'x\\_y.md'\n" in text
+    assert "b" * 40 in text
+
+
+def test_a_first_report_speaks_of_no_difference() -> None:
+    text = report(run(outcome("a", 1), commit=None, metadata=None))
+    assert "Difference" not in text
+    assert "Problems" not in text
+    assert "(+" not in text
+    assert "- commit: `none yet`" in text
+
+
+def test_every_line_of_cells_fits_its_headings() -> None:
+    from docyard.eval.report import HEADINGS
+
+    difference = compare(run(outcome("a", 2, chunk=1)), run(outcome("a", 1, chunk=3)))
+    lines = measure_cells(run(outcome("a", 1, chunk=3)), difference)
+    assert {len(line) for line in lines} == {len(HEADINGS)}
+    assert time_cells(run(outcome("a", 1, ms=None))) == [["cases that found nothing", "0"]]
+
+
+def test_a_run_is_kept_and_read_again(tmp_path: Path) -> None:
+    kept = run(outcome("a", 1, chunk=2, category="x"), outcome("é", None, ms=None))
+    file = keep_run(tmp_path / "new" / "runs", kept)
+    assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
+    assert read_run(file) == kept
+
+
+def test_runs_of_one_second_and_one_commit_keep_their_order(tmp_path: Path) -> None:
+    first, second = run(outcome("a", 1)), run(outcome("a", 2))
+    assert len({keep_run(tmp_path, first), keep_run(tmp_path, second)}) == 2
+    assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [first, second]
+
+
+def test_runs_are_read_by_time_and_only_those_that_asked_alike(tmp_path: Path) -> None:
+    late, early = (
+        run(outcome("a", 1), at="2026-03-01T00:00:00Z"),
+        run(outcome("a", 1), at="2026-02-01T00:00:00Z"),
+    )
+    for one in (late, early, run(name="other.yaml"), run(parameters=Parameters(top=20, limit=None))):
+        keep_run(tmp_path, one)
+    assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [early, late]
+    assert read_runs(tmp_path / "nothing there", "cases.yaml", PARAMETERS) == []
+
+
+@loop_over("text", ["", "{}", "[]", '{"format": 2}', "\0"])
+def test_a_file_that_is_no_run_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "odd.json").write_text(text)
+    with pytest.raises(InvalidRun, match=r"odd\.json is not a run of docyard eval") as caught:
+        read_runs(tmp_path, "cases.yaml", PARAMETERS)
+    assert caught.value.fix
+    assert str(tmp_path) not in caught.value.message
+
+
+@loop_over(
+    ("text", "gate"),
+    [
+        ("ndcg@10=.45", Gate("page", "ndcg@10", 0.45)),
+        (" chunk.MRR=1 ", Gate("chunk", "mrr", 1)),
+        ("page.recall@50=0", Gate("page", "recall@50", 0)),
+    ],
+)
+def test_gates(text: str, gate: Gate) -> None:
+    assert read_gate(text) == gate
+
+
+@loop_over(
+    "text",
+    ["", "ndcg@10", "ndcg@10=", "ndcg@10=x", "ndcg@10=1.5", "mrr=-1", "mrr=nan", "map=.5", "line.mrr=.5"],
+)
+def test_what_is_no_gate(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^\w"):
+        read_gate(text)
+
+
+def test_a_gate_is_missed_or_passed() -> None:
+    half = run(outcome("a", 2))
+    assert Gate("page", "mrr", 0.5).missed(half) is None
+    assert Gate("page", "mrr", 0.51).missed(half) == "mrr by page is 0.5000, and must be at least 0.51"
+    assert Gate("chunk", "mrr", 0).missed(half) == "mrr by chunk was not measured: no case names a section"

@@ -1,0 +1,139 @@
+"""Who sends nothing, or too slowly, is not waited for, and gives way to whoever comes next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from docyard.http.timeouts import BACKLOG, MOST, Waiting
+
+PATIENCE = 60.0  # seconds
+WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
+
+
+SHORT = 0.05  # seconds, of which none may pass before something that has to come in time
+
+
+class Crowded(Waiting):
+    most = 3
+
+
+@asynccontextmanager
+async def listening(protocol: type[Waiting], state: ServerState) -> AsyncIterator[int]:
+    """The port of a server of this protocol, which reads the whole body for `/read`."""
+    held = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while scope["path"] == "/read" and (await receive()).get("more_body"):
+            pass
+        if scope["path"] == "/held":
+            await held.wait()
+        await PlainTextResponse("here")(scope, receive, send)
+
+    config = uvicorn.Config(app, http=protocol, ws="none", log_config=None, lifespan="off")
+    config.load()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: protocol(config, state, {}), "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        held.set()
+        server.close()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def impatient(*parts: str) -> type[Waiting]:
+    """A protocol that waits only shortly for some parts of a request."""
+    return type("Impatient", (Waiting,), dict.fromkeys(parts, SHORT))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("sent", "part", "status"),
+    [
+        (b"", "head", b""),
+        (b"GET / HTTP/1.1\r\nHost: he", "head", b""),
+        (FORM + b"a", "body", b""),
+        (FORM.replace(b"/read", b"/"), "rest", b"200"),
+    ],
+    ids=["nothing", "half a head", "half a body", "half a body after its answer"],
+)
+async def test_who_does_not_go_on_is_hung_up_on(sent: bytes, part: str, status: bytes) -> None:
+    async with listening(impatient(part), ServerState()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        with anyio.fail_after(PATIENCE):
+            assert (await reader.read())[9:12] == status
+        writer.close()
+
+
+@pytest.mark.anyio
+async def test_a_byte_now_and_then_wins_no_time() -> None:
+    async def dribble(writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with listening(impatient("head"), ServerState()) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        with anyio.fail_after(PATIENCE), pytest.raises(ConnectionError):
+            await dribble(writer)
+
+
+@pytest.mark.anyio
+async def test_a_second_request_has_to_come_too() -> None:
+    protocol = impatient()
+    async with listening(protocol, ServerState()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with anyio.fail_after(PATIENCE):
+            for _ in range(2):
+                writer.write(WHOLE)
+                await reader.readuntil(b"here")
+            protocol.head = SHORT
+            writer.write(WHOLE[:5])
+            assert await reader.read() == b""
+        writer.close()
+
+
+@pytest.mark.anyio
+async def test_who_has_been_waited_for_the_longest_gives_way() -> None:
+    state = ServerState()
+    async with listening(Crowded, state) as port:
+        held, answer = await asyncio.open_connection("127.0.0.1", port)
+        answer.write(WHOLE.replace(b"/", b"/held", 1))
+        with anyio.fail_after(PATIENCE):
+            while not state.tasks:
+                await asyncio.sleep(0.001)
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        new, asking = await asyncio.open_connection("127.0.0.1", port)
+        asking.write(WHOLE)
+        with anyio.fail_after(PATIENCE):
+            assert (await new.readuntil(b"here")).startswith(b"HTTP/1.1 200")
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await idle[0][0].readexactly(1)
+        # Neither who came later nor who waits for an answer had to go.
+        idle[1][1].write(WHOLE)
+        with anyio.fail_after(PATIENCE):
+            assert (await idle[1][0].readuntil(b"here")).startswith(b"HTTP/1.1 200")
+        assert len(state.connections) == 3
+        assert not held.at_eof()
+        for writer in (answer, asking, idle[0][1], idle[1][1]):
+            writer.close()
+
+
+def test_there_are_files_left_for_the_work() -> None:
+    assert MOST + 2 * BACKLOG < 1024

@@ -1,0 +1,121 @@
+"""Lines of standard input: cut, bounded, and answered where nobody can read them."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docyard.mcp_server.input import INVALID_REQUEST, PARSE_ERROR, LineAssembler, Oversized, Refusal, refuse
+from tests.loops import loop_over
+
+
+def assemble(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | Oversized]:
+    assembler = LineAssembler(limit)
+    lines = [line for chunk in chunks for line in assembler.feed(chunk)]
+    return [*lines, *assembler.finish()]
+
+
+@given(st.lists(st.binary(max_size=40)), st.lists(st.integers(1, 30), min_size=1))
+def test_lines_do_not_depend_on_how_they_were_cut_into_chunks(lines: list[bytes], sizes: list[int]) -> None:
+    lines = [line.replace(b"\n", b"") for line in lines]
+    stream = b"".join(line + b"\n" for line in lines)
+    chunks, start = [], 0
+    while start < len(stream):
+        size = sizes[len(chunks) % len(sizes)]
+        chunks.append(stream[start : start + size])
+        start += size
+    assert assemble(chunks) == lines
+
+
+def test_the_last_line_needs_no_line_break() -> None:
+    assert assemble([b"a\nb"]) == [b"a", b"b"]
+    assert assemble([b"a\n"]) == [b"a"]
+
+
+@given(st.integers(1, 300), st.integers(1, 50))
+def test_a_line_is_oversized_exactly_over_the_limit(length: int, chunk: int) -> None:
+    text = b"x" * length
+    chunks = [text[start : start + chunk] for start in range(0, length, chunk)]
+    first, second = assemble([*chunks, b"\nnext\n"], limit=100)
+    assert first == (text if length <= 100 else Oversized(first.head, length))  # type: ignore[union-attr]
+    assert second == b"next"
+
+
+def test_an_endless_line_takes_no_more_memory_than_its_limit() -> None:
+    assembler = LineAssembler(limit=1_000_000)
+    for _ in range(100):
+        assert list(assembler.feed(b"x" * 100_000)) == []
+        assert sum(map(len, assembler._pending)) <= 1_100_000
+    (line,) = assembler.feed(b"\n")
+    assert isinstance(line, Oversized)
+    assert line.size == 10_000_000
+    assert len(line.head) <= 65_536
+
+
+CASES = [
+    ("a lone surrogate", rb'{"jsonrpc":"2.0","id":5,"method":"m","params":{"a":"\ud800"}}', 5, PARSE_ERROR),
+    (
+        "an id of text",
+        rb'{"jsonrpc":"2.0","id":"x\u00e9","method":"m","params":{"a":"\udfff"}}',
+        "xé",
+        PARSE_ERROR,
+    ),
+    ("a surrogate as id", rb'{"jsonrpc":"2.0","id":"\ud800","method":"m"}', None, PARSE_ERROR),
+    ("cut off after the id", b'{"jsonrpc":"2.0","id":7,"method":"tools/ca', 7, PARSE_ERROR),
+    ("cut off in the id", b'{"jsonrpc":"2.0","id":7', None, PARSE_ERROR),
+    ("an id deeper than the top", b'{"params":{"id":1},"method', None, PARSE_ERROR),
+    ("an id after params", b'{"params":{"id":1,"a":[{"id":2}]},"id":3,', 3, PARSE_ERROR),
+    ("a key in a string", rb'{"a":"\"id\":9","id":4,', 4, PARSE_ERROR),
+    ("a fraction as id", b'{"id":1.5,', None, PARSE_ERROR),
+    ("a truth value as id", b'{"jsonrpc":"2.0","id":true,"method":"m"}', None, INVALID_REQUEST),
+    ("not UTF-8", b'{"id":6,"method":"m","params":{"a":"\xff"}}', 6, PARSE_ERROR),
+    ("no JSON", b"hello", None, PARSE_ERROR),
+    ("another version", b'{"jsonrpc":"1.0","id":8,"method":"m"}', 8, INVALID_REQUEST),
+    ("a batch", b'[{"jsonrpc":"2.0","id":8,"method":"m"}]', None, INVALID_REQUEST),
+    ("a number", b"17", None, INVALID_REQUEST),
+    ("deep nesting", b'{"id":3,"a":' + b"[" * 100_000, 3, PARSE_ERROR),
+]
+
+
+@loop_over(("line", "identity", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_what_cannot_be_read_is_answered(line: bytes, identity: int | str | None, code: int) -> None:
+    refusal = refuse(line)
+    assert refusal is not None
+    assert (refusal.id, refusal.code) == (identity, code)
+
+
+def test_an_oversized_line_is_answered_with_its_size_and_limit() -> None:
+    refusal = refuse(Oversized(b'{"jsonrpc":"2.0","id":3,"params":{"a":"xxx', 5_000), limit=4_000)
+    assert refusal == Refusal(
+        3, INVALID_REQUEST, "The message is 5,000 bytes long; the limit is 4,000. Send less in one call."
+    )
+
+
+@loop_over(
+    "line",
+    [
+        rb'{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"\ud800"}}',
+        rb'{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}',
+        rb'{"jsonrpc":"2.0","id":1,"error":{"message":"\ud800"}}',
+    ],
+)
+def test_nobody_waits_for_an_answer_to_a_notification_or_a_response(line: bytes) -> None:
+    assert refuse(line) is None
+
+
+@given(st.binary(max_size=200))
+def test_every_line_can_be_answered(line: bytes) -> None:
+    refusal = refuse(line)
+    assert refusal is None or json.dumps(refusal.id).encode()
+
+
+@given(st.text(max_size=30), st.one_of(st.integers(), st.text(st.characters(exclude_categories=["Cs"]))))
+def test_the_id_is_found_wherever_a_request_was_cut_off(text: str, identity: int | str) -> None:
+    request = {"jsonrpc": "2.0", "params": {"id": 0, "text": text}, "id": identity, "method": "m"}
+    line = json.dumps(request).encode()
+    cut = line[: line.rindex(b'"method"')]
+    refusal = refuse(cut)
+    assert refusal is not None
+    assert refusal.id == identity

@@ -1,0 +1,80 @@
+"""`tools`, `index`, `workspace` and `templates` are common names; only Docyard's own may answer to them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docyard import __version__
+from docyard.startup import OURS, check_names
+from tests.loops import loop_over
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.smoke
+
+
+def foreign(folder: Path, name: str) -> Path:
+    """A package of somebody else's that says so when it is imported."""
+    package = folder / name
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('somebody else was imported')\n")
+    return package
+
+
+def python(*arguments: str, cwd: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    if path is not None:
+        environment["PYTHONPATH"] = path
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_our_own_packages_pass() -> None:
+    check_names()
+
+
+@pytest.mark.process
+@loop_over("name", OURS)
+def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: Path) -> None:
+    package = foreign(tmp_path, name)
+    code = "import docyard.__main__ as start; start.main()"
+    run = python("-P", "-c", code, cwd=ROOT, path=os.pathsep.join((str(tmp_path), str(ROOT))))
+    assert "ImportError" in run.stderr
+    assert str(package) in run.stderr
+    assert str(ROOT / name) in run.stderr
+    assert "pipx" in run.stderr
+    assert "somebody else" not in run.stderr
+
+
+def test_a_name_that_is_nowhere_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match="none of that name"):
+        check_names(str(tmp_path), ["no_such_package_here"])
+
+
+def test_a_module_of_the_name_is_foreign_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lonely_module.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match=r"lonely_module\.py"):
+        check_names(str(tmp_path), ["lonely_module"])
+
+
+@pytest.mark.process
+def test_the_current_directory_is_not_searched(tmp_path: Path) -> None:
+    """`python -m docyard` beside a user's own tools/ runs ours."""
+    for name in (*OURS, "click"):
+        foreign(tmp_path, name)
+    run = python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))
+    assert run.returncode == 0, run.stderr
+    assert __version__ in run.stdout
+
+
+@pytest.mark.process
+def test_a_source_checkout_runs_from_its_root() -> None:
+    run = python("-m", "docyard", "--version", cwd=ROOT)
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,339 @@
+"""A document on its page: what it says, what stands around it, and where its address leads."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from docyard.web.documents.dressing import Doors, dressed
+from docyard.web.live import unfinished
+from tests.docyard.web.documents.scene import Pages, served
+from tests.loops import loop_over
+from workspace.edits import UpdateContent
+from workspace.rendering import Entry, Rendered
+from workspace.writing.plan import Mode
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    """Pages of which a test only reads."""
+    with served(tmp_path_factory.mktemp("read") / "repo") as found:
+        found.site.index().links.follow(found.workspace.snapshot())
+        yield found
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Pages]:
+    """Pages that a test changes."""
+    with served(tmp_path / "repo") as found:
+        yield found
+
+
+class _Shape(HTMLParser):
+    """The ids of a page, its headings, and its tags that are open at the end."""
+
+    _EMPTY = frozenset({"meta", "link", "input", "br", "img", "hr", "path", "circle", "rect"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.firsts = 0
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Counts an element."""
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.firsts += tag == "h1"
+        if tag not in self._EMPTY:
+            self.open.append(tag)
+        assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Closes the element that was opened last."""
+        if tag not in self._EMPTY:
+            assert self.open.pop() == tag
+
+
+ALL = (
+    "/doc/README.md",
+    "/doc/specs/api.md",
+    "/doc/specs/crlf.md",
+    "/doc/specs/twice.md",
+    "/doc/odd/a%20b%23c%3F.md",
+    "/history/specs/api.md",
+    "/history/specs/api.md?section=rate-limits",
+    "/blame/specs/api.md",
+    "/blame/specs/api.md?section=endpoints",
+    "/commit/HEAD",
+    "/commit/HEAD?view=inline",
+    "/edit/specs/api.md",
+    "/edit/specs/api.md?section=rate-limits",
+)
+
+
+@loop_over("url", ALL)
+def test_each_page_is_whole_and_has_one_title(pages: Pages, url: str) -> None:
+    shape = _Shape(pages.get(url))
+    assert (shape.firsts, shape.open) == (1, [])
+    assert len(set(shape.ids)) == len(shape.ids)
+
+
+def test_a_page_shows_the_text_and_what_stands_around_it(pages: Pages) -> None:
+    page = pages.get("/doc/specs/api.md")
+    for part in (
+        "<title>Search &amp; find",
+        '<a href="/folder/specs">specs</a>',
+        '<span class="tag good">spec</span>',
+        "1 of 2 tasks",
+        '<h3 id="endpoints/errors">',
+        'href="/edit/specs/api.md?section=endpoints%2Ferrors"',
+        'href="/history/specs/api.md?section=rate-limits"',
+        f'href="/commit/{pages.repo.head()}"',
+        '<a href="/doc/README.md#_preamble">Handbook</a>',
+    ):
+        assert part in page
+    assert "type: spec" not in page
+
+
+def test_titles_of_documents_are_shown_as_they_are(pages: Pages) -> None:
+    page = pages.get("/doc/odd/a%20b%23c%3F.md")
+    assert "<title>Odd &amp; ·" in page  # words of a title are those without tags
+    assert "Odd &amp; &lt;named&gt; <a" in page
+    assert "/edit/odd/a%20b%23c%3F.md?section=" in page
+    assert "/raw/odd/a%20b%23c%3F.md" in page
+
+
+@loop_over(
+    ("url", "to"),
+    [
+        ("/doc/specs", "/folder/specs"),
+        ("/doc/notes.txt", "/raw/notes.txt"),
+        ("/doc/specs?ref=HEAD", "/folder/specs?ref=HEAD"),
+    ],
+    ids=["folder", "text", "folder at a ref"],
+)
+def test_what_is_no_document_is_shown_elsewhere(pages: Pages, url: str, to: str) -> None:
+    assert pages.leads(url) == to
+
+
+NOWHERE = {
+    "unknown": "none.md",
+    "near": "specs/ap.md",
+    "NUL": "a%00b.md",
+    "up": "%2e%2e/x.md",
+    "within": "specs/%2e%2e/README.md",
+    "bytes": "%ff%fe",
+    "empty part": "a//b.md",
+    "very long": "x" * 5000,
+    "line separator": "%E2%80%A8",
+    "drive": "C:%5Cx.md",
+    "git": ".git/config",
+    "emoji": "%F0%9F%98%80",
+}
+
+
+@loop_over("path", NOWHERE.values(), ids=NOWHERE.keys())
+@loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
+def test_paths_of_nothing_are_not_found(pages: Pages, kind: str, path: str) -> None:
+    answer = pages.client.get(f"/{kind}/{path}")
+    assert answer.status_code in (404, 400)
+    assert "<h1>" in answer.text
+
+
+@loop_over(
+    "ref",
+    ["nope", "a..b", "main%00", "HEAD~99", "@{1990-01-01}", "x" * 3000],
+    ids=["unknown", "range", "NUL", "too far", "before", "long"],
+)
+@loop_over("kind", ["doc", "raw", "history", "blame"])
+def test_refs_of_nothing_are_said(pages: Pages, kind: str, ref: str) -> None:
+    answer = pages.client.get(f"/{kind}/README.md?ref={ref}")
+    assert answer.status_code in (400, 404)
+    assert "<h1>" in answer.text
+
+
+def test_a_document_that_moved_is_found_at_its_new_path(own: Pages) -> None:
+    (own.repo.path / "guides").mkdir()
+    own.repo.git("mv", "specs/api.md", "guides/search.md")
+    own.repo.commit({}, "Move it")
+    assert own.leads("/doc/specs/api.md") == "/doc/guides/search.md"
+    assert own.leads("/raw/specs/api.md") == "/raw/guides/search.md"
+    assert (
+        own.leads("/blame/specs/api.md?section=rate-limits") == "/blame/guides/search.md?section=rate-limits"
+    )
+    page = own.get("/history/guides/search.md")
+    assert "renamed" in page
+    assert "from specs/api.md" in page
+    assert "is not there any more" in own.get("/history/specs/api.md")
+
+
+def test_a_ref_is_kept_in_links_and_nothing_is_edited_in_the_past(own: Pages) -> None:
+    first = own.repo.head()
+    own.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
+    page = own.get(f"/doc/README.md?ref={first}")
+    assert f'href="/doc/specs/api.md?ref={first}#rate-limits"' in page
+    assert "/edit/" not in page
+    assert "No link any more" in own.get("/doc/README.md")
+
+
+def test_a_proposal_that_is_read_takes_what_is_edited(own: Pages) -> None:
+    actor = own.site.actor(own.workspace, _caller())
+    operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
+    done = own.workspace.proposing().propose(
+        [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own.repo.head()
+    )
+    assert done.proposal is not None
+    id = done.proposal.id
+    assert f'href="/proposals/{id}">Say it</a> would change' in own.get("/doc/README.md")
+    assert "would change" not in own.get("/doc/specs/api.md")
+    page = own.get(f"/doc/README.md?ref={id}")
+    assert "Begin here." in page
+    assert f"/edit/README.md?section=_preamble&amp;proposal={id}" in page
+
+
+def _caller() -> object:
+    from docyard.caller import Caller
+
+    return Caller(None, "", True, False)
+
+
+def test_a_large_document_is_cut_and_says_so(own: Pages) -> None:
+    text = "# Large\n\n" + "".join(
+        f"## Part {number}\n\n{'Words of it. ' * 40}\n\n" for number in range(3_000)
+    )
+    own.repo.commit({"large.md": text})
+    page = own.get("/doc/large.md")
+    assert len(page) < 2_500_000
+    assert "Read all of it as it is" in page
+
+
+def test_a_document_over_the_limit_is_told_of(own: Pages) -> None:
+    limits = "[limits]\ndocument_bytes = 100000\n"
+    own.repo.commit({"docyard.toml": limits, "huge.md": "# Huge\n\n" + "word " * 30_000})
+    page = own.get("/doc/huge.md")
+    assert "too large for a page: huge.md has 150,008 bytes" in page
+    assert 'href="/raw/huge.md"' in page
+    assert own.client.get("/edit/huge.md").status_code in (400, 413)
+
+
+def test_a_read_only_page_offers_nothing_to_edit(tmp_path: Path) -> None:
+    with served(tmp_path / "repo", read_only=True) as found:
+        assert "/edit/" not in found.get("/doc/specs/api.md")
+
+
+def test_a_raw_file_is_sent_as_it_is(pages: Pages) -> None:
+    answer = pages.client.get("/raw/specs/crlf.md")
+    assert answer.content.startswith(b"# Lines\r\n")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_headings_that_a_document_brings_get_no_doors() -> None:
+    html = '<h1 id="_preamble">T</h1><h2>Own</h2><h2 id="own">Own</h2><h2 id="a&quot;b">A</h2>'
+    shown = dressed(_rendered(html, "_preamble", 'a"b'), DOORS)
+    assert shown.title == '<h1 id="_preamble">T</h1>'
+    assert re.findall(r"/edit/[^\"]*", shown.body) == ["/edit/a.md?section=a%22b"]
+    assert shown.body.startswith(
+        '<h2>Own</h2><h2 id="own">Own</h2><div class="titled h2" data-entry><h2 id="a'
+    )
+
+
+@loop_over("level", [1, 2])
+def test_a_heading_in_a_heading_stays_where_it_is(level: int) -> None:
+    inner = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
+    html = f'<h{level} id="a">T {inner} y</h{level}>\n<p>End</p>'
+    shown = dressed(_rendered(html, "a"), DOORS)
+    assert (shown.title, shown.body) == (None, html)
+
+
+DOORS = Doors("a.md", None, has_history=True, may_edit=True, proposal="")
+
+
+def _rendered(html: str, *ids: str) -> Rendered:
+    return Rendered(html, "T", True, tuple(Entry(2, id, id, id) for id in ids), False, ())
+
+
+def test_sections_may_be_called_as_parts_of_the_page_are(own: Pages) -> None:
+    text = '# T\n\n## Find\n\n## Keys\n\n## Content\n\n<p id="[find]">x</p>\n'
+    own.repo.commit({"find.md": text})
+    ids = _Shape(own.get("/doc/find.md")).ids
+    assert {"find", "keys", "content", "[find]", "[keys]", "[content]"} <= set(ids)
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_file_that_the_browser_has_is_not_sent_again(pages: Pages) -> None:
+    first = pages.client.get("/raw/notes.txt")
+    tag = first.headers["etag"]
+    again = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    assert pages.client.get("/raw/README.md", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_a_document_of_too_many_lines_is_told_of(own: Pages) -> None:
+    own.repo.commit({"long.md": "a\n" * 200_001})
+    page = own.get("/doc/long.md")
+    assert "200,001 lines" in page
+    assert 'href="/raw/long.md"' in page
+
+
+def _shown_version(page: str) -> str:
+    found = re.search(r'data-version="([^"]*)"', page)
+    assert found
+    return found[1]
+
+
+def test_a_page_waits_for_no_long_history(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        own.repo.commit({"notes.txt": f"{number}\n"})
+    own.site.index().links.follow(own.workspace.snapshot())
+    monkeypatch.setattr("docyard.web.documents.sidebar._LOOKED_AT", 2)
+    held = threading.Event()
+    own.site.reading_on.begin("another", lambda: held.wait(30))
+    first = own.get("/doc/specs/api.md")
+    assert "changed-by" not in first
+    assert "/history/specs/api.md" in first
+    assert _shown_version(first) == unfinished(own.site.versions.now(own.workspace))
+    held.set()
+    _until(lambda: not own.site.is_reading)
+    second = own.get("/doc/specs/api.md")
+    assert "changed-by" in second
+    assert _shown_version(second) == own.site.versions.now(own.workspace)
+
+
+def test_a_page_waits_for_no_graph_of_links(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docyard.web.documents.sidebar._FEW", 0)
+    graph = own.site.index().links
+    with graph._following:  # another thread has its turn
+        first = own.get("/doc/specs/api.md")
+        assert "is being read" in first
+        assert "Linked from" not in first
+        assert _shown_version(first).endswith("~")
+    _until(lambda: not own.site.is_reading)
+    second = own.get("/doc/specs/api.md")
+    assert "is being read" not in second
+    assert "Linked from" in second
+    assert not _shown_version(second).endswith("~")
+
+
+def test_a_large_document_that_links_here_is_named_without_reading_it(
+    own: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docyard.web.documents.sidebar._READ", 10)
+    own.site.index().links.follow(own.workspace.snapshot())
+    page = own.get("/doc/specs/api.md")
+    assert '<a href="/doc/README.md">README.md</a>' in page.replace("#_preamble", "")
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    for _ in range(3_000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never was")

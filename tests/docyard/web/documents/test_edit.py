@@ -1,0 +1,277 @@
+"""A section edited on a page becomes a proposal, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.docyard.web.documents.scene import Pages, fields, served
+from tests.loops import loop_over
+from workspace.proposals import Author, KnownBy, State
+from workspace.proposals.actions import Actor
+
+LIMITS = "/edit/specs/api.md?section=rate-limits"
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Iterator[Pages]:
+    with served(tmp_path / "repo") as found:
+        yield found
+
+
+def text_at(pages: Pages, ref: str, path: str) -> bytes:
+    """The bytes of a document at a ref."""
+    return pages.workspace.at(ref).read(path)
+
+
+def proposal_of(location: str) -> str:
+    """The proposal to which a browser is sent."""
+    assert location.startswith("/proposals/")
+    return location.removeprefix("/proposals/")
+
+
+def test_what_is_proposed_stands_in_a_proposal_and_not_on_the_branch(pages: Pages) -> None:
+    before = text_at(pages, "main", "specs/api.md")
+    form = pages.form(LIMITS)
+    assert form["text"] == "Sixty in a minute."
+    sent = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
+    id = proposal_of(pages.post(LIMITS, {**sent, "act": "propose"}))
+    proposal = pages.workspace.proposing().one(id)
+    assert (proposal.words.title, proposal.state) == ("Allow more", State.OPEN)
+    assert proposal.words.description.startswith("They asked for it.")
+    assert text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
+    assert text_at(pages, "main", "specs/api.md") == before
+
+
+def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
+    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = proposal_of(pages.post(LIMITS, sent))
+    assert pages.workspace.proposing().one(id).state is State.DRAFT
+    assert f'<option value="{id}"' in pages.get(LIMITS)
+    more = f"/edit/specs/api.md?section=endpoints&proposal={id}"
+    form = pages.form(more)
+    assert form["proposal"] == id
+    assert proposal_of(pages.post(more, {**form, "text": "Three of them.", "act": "draft"})) == id
+    text = text_at(pages, id, "specs/api.md")
+    assert b"Ninety." in text
+    assert b"Three of them." in text
+    pages.post(more, {**pages.form(more), "text": "Four.", "act": "propose"})
+    assert pages.workspace.proposing().one(id).state is State.OPEN
+
+
+def test_a_proposal_of_another_takes_what_is_edited_in_it(pages: Pages) -> None:
+    author = Author("Bot", "bot@example.org", KnownBy.CLIENT, "a-client")
+    other = pages.workspace.proposing().open("Theirs", "", Actor(author, "tool", "a-client"))
+    assert other.id not in pages.get(LIMITS)
+    form = pages.form(f"{LIMITS}&proposal={other.id}")
+    assert form["proposal"] == other.id
+    assert proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "act": "draft"})) == other.id
+
+
+def test_a_proposal_is_chosen_in_the_form_that_was_opened_without_it(pages: Pages) -> None:
+    first = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = proposal_of(pages.post(LIMITS, first))
+    other = "/edit/specs/api.md?section=endpoints"
+    pages.post(other, {**pages.form(other), "text": "Three.", "proposal": id, "act": "draft"})
+    assert b"Three." in text_at(pages, id, "specs/api.md")
+
+
+@pytest.mark.parametrize(
+    ("url", "old", "new", "was", "now"),
+    [
+        ("/edit/specs/crlf.md?section=a", "two", "2\r\n3", b"two\r\n", b"2\r\n3\r\n"),
+        ("/edit/specs/crlf.md?section=b", "three", "four", b"three", b"four"),
+        ("/edit/specs/crlf.md", "# Lines", "# Line ends", b"# Lines", b"# Line ends"),
+        ("/edit/specs/api.md", "type: spec", "type: guide", b"type: spec", b"type: guide"),
+        ("/edit/specs/api.md?section=_preamble", "What", "Say what", b"What", b"Say what"),
+        ("/edit/odd/a%20b%23c%3F.md?section=its-%C3%A9-section", "Text", "Words", b"Text", b"Words"),
+    ],
+    ids=["crlf", "no last newline", "title", "front matter", "introduction", "odd names"],
+)
+def test_only_what_was_changed_differs(
+    pages: Pages, url: str, old: str, new: str, was: bytes, now: bytes
+) -> None:
+    form = pages.form(url)
+    id = proposal_of(pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change it"}))
+    path = "odd/a b#c?.md" if "odd" in url else url.split("/edit/")[1].split("?")[0]
+    assert text_at(pages, id, path) == text_at(pages, "main", path).replace(was, now, 1)
+
+
+def test_a_form_sent_twice_at_once_makes_one_proposal(pages: Pages) -> None:
+    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "propose"}
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
+    assert len(found) == 1
+    [proposal] = pages.workspace.proposing().all()
+    assert proposal.state is State.OPEN
+    assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"
+
+
+def test_a_form_that_was_sent_with_other_words_asks_again(pages: Pages) -> None:
+    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    pages.post(LIMITS, sent)
+    page = pages.post(LIMITS, {**sent, "text": "A hundred."}, 409)
+    assert "sent once already" in page
+    assert fields(page)["text"] == "A hundred."
+    pages.post(LIMITS, {**fields(page), "act": "draft"})
+    assert len(pages.workspace.proposing().all()) == 2
+
+
+def test_what_another_changed_meanwhile_is_shown_and_nothing_is_lost(pages: Pages) -> None:
+    form = pages.form(LIMITS)
+    changed = pages.workspace.read_only or text_at(pages, "main", "specs/api.md").replace(
+        b"Sixty", b"Seventy"
+    )
+    assert isinstance(changed, bytes)
+    pages.repo.commit({"specs/api.md": changed})
+    page = pages.post(LIMITS, {**form, "text": "Ninety in a minute.", "title": "Allow <more>"}, 409)
+    for text in ("Sixty in a minute.", "Seventy in a minute.", "Ninety in a minute.", "Allow &lt;more&gt;"):
+        assert text in page
+    assert not pages.workspace.proposing().all()
+    again = fields(page)
+    assert again["base"] == pages.repo.head()
+    id = proposal_of(pages.post(LIMITS, again))
+    assert b"Ninety in a minute." in text_at(pages, id, "specs/api.md")
+
+
+def test_what_another_changed_elsewhere_stays(pages: Pages) -> None:
+    form = pages.form(LIMITS)
+    changed = text_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
+    pages.repo.commit({"specs/api.md": changed})
+    id = proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "title": "Allow more"}))
+    assert text_at(pages, id, "specs/api.md") == changed.replace(b"Sixty in a minute", b"Ninety")
+
+
+def test_a_section_that_is_gone_meanwhile_keeps_the_words(pages: Pages) -> None:
+    form = pages.form(LIMITS)
+    text = text_at(pages, "main", "specs/api.md")
+    pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
+    page = pages.post(LIMITS, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
+    assert "Ninety, however." in page
+    assert not pages.workspace.proposing().all()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"title": ""}, "title"),
+        ({"title": "x" * 300}, "title"),
+        ({"text": "Two of them."}, "Nothing is changed"),
+        ({"text": "> a\n\n## Errors\n\n```\nopen"}, "section"),
+        ({"text": "a\0b"}, "NUL"),
+        ({"base": "0" * 40}, "not there any more"),
+        ({"base": ""}, "not there any more"),
+        ({"proposal": "zzzzzzzz"}, "proposal"),
+    ],
+    ids=["no title", "long title", "no change", "open fence", "NUL", "other base", "no base", "no proposal"],
+)
+def test_what_cannot_be_written_is_said_and_leaves_nothing(
+    pages: Pages, change: dict[str, str], said: str
+) -> None:
+    url = "/edit/specs/api.md?section=endpoints"
+    sent = {**pages.form(url), "text": "Ninety, they say.", "title": "Allow more", **change}
+    answer = pages.client.post(url, data=sent)
+    assert 400 <= answer.status_code < 500
+    assert said in answer.text
+    if "text" not in change:
+        assert "Ninety, they say." in answer.text
+    assert not pages.workspace.proposing().all()
+    assert "proposals/" not in pages.repo.git("branch", "--list")
+
+
+def test_an_ended_proposal_takes_nothing(pages: Pages) -> None:
+    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = proposal_of(pages.post(LIMITS, sent))
+    proposing = pages.workspace.proposing()
+    form = pages.form(f"{LIMITS}&proposal={id}")
+    from docyard.caller import Caller
+
+    proposing.close(id, pages.site.actor(pages.workspace, Caller(None, "", True, False)))
+    page = pages.client.post(LIMITS, data={**form, "text": "More of it."})
+    assert page.status_code in (400, 409)
+    assert "More of it." in page.text
+    assert "closed" in page.text
+
+
+def test_a_preview_shows_the_text_and_keeps_the_form(pages: Pages) -> None:
+    sent = {**pages.form(LIMITS), "text": "**Ninety** <script>alert(1)</script>", "title": "So far"}
+    page = pages.post(LIMITS, {**sent, "act": "preview"}, 200)
+    assert "<strong>Ninety</strong>" in page
+    assert "<script>alert" not in page
+    kept = fields(page)
+    assert (kept["title"], kept["base"], kept["key"]) == ("So far", sent["base"], sent["key"])
+    assert not pages.workspace.proposing().all()
+
+
+def test_text_comes_back_from_the_page_as_it_went_there(pages: Pages) -> None:
+    text = "\n\n  </textarea><b>&amp;\n\ttab\n"
+    pages.repo.commit({"x.md": f"# X\n\n## A\n\n{text}\n## B\n"})
+    assert pages.form("/edit/x.md?section=a")["text"].replace("\r\n", "\n") == "  </textarea><b>&amp;\n\ttab"
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("/edit/specs/none.md", 404),
+        ("/edit/specs/api.md?section=none", 404),
+        ("/edit/specs", 404),
+        ("/edit/notes.txt", 404),
+        ("/edit/specs/twice.md?section=same", 400),
+        ("/edit/specs/api.md?proposal=zzzzzzzz", 404),
+    ],
+    ids=["document", "section", "folder", "no document", "ambiguous", "proposal"],
+)
+def test_what_is_not_there_is_not_edited(pages: Pages, url: str, status: int) -> None:
+    assert "<h1>" in pages.get(url, status)
+
+
+def test_one_of_two_sections_of_one_name_can_be_edited(pages: Pages) -> None:
+    url = "/edit/specs/twice.md?section=same~2"
+    assert pages.form(url)["text"] == "b"
+    form = pages.form(url)
+    # What another writes above it makes it the third, and it stays the one that was opened.
+    text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    pages.repo.commit({"specs/twice.md": text})
+    id = proposal_of(pages.post(url, {**form, "text": "c", "title": "Say c"}))
+    assert text_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
+
+
+def test_the_text_of_a_section_of_the_same_name_is_not_taken_for_it(pages: Pages) -> None:
+    url = "/edit/specs/twice.md?section=same~2"
+    form = pages.form(url)
+    text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    pages.repo.commit({"specs/twice.md": text.replace(b"\n\nb\n", b"\n\nchanged\n")})
+    page = pages.post(url, {**form, "text": "c", "title": "Say c"}, 409)
+    assert "How it reads now" not in page
+    assert fields(page)["base"] == form["base"]
+    assert fields(page)["text"] == "c"
+
+
+def test_sections_of_one_name_are_listed_with_their_lines(pages: Pages) -> None:
+    page = pages.get("/edit/specs/twice.md?section=same", 400)
+    assert '<a href="/doc/specs/twice.md#same~1">Same, line 3</a>' in page
+    assert '<a href="/doc/specs/twice.md#same~2">Other, line 7</a>' in page
+
+
+def test_a_section_that_moved_is_edited_at_its_new_place(pages: Pages) -> None:
+    pages.repo.git("mv", "specs/api.md", "specs/search.md")
+    pages.repo.commit({}, "Rename it")
+    answer = pages.client.get(LIMITS)
+    assert answer.headers["location"] == "/edit/specs/search.md?section=rate-limits"
+
+
+@loop_over(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])
+def test_nothing_is_edited_where_all_is_read_only(tmp_path: Path, read_only: bool, may_write: bool) -> None:
+    with served(tmp_path / "repo", read_only=read_only, may_write=may_write) as pages:
+        pages.get(LIMITS, 403)
+        assert pages.client.post(LIMITS, data={"csrf": "a-token-of-the-page"}).status_code == 403
+        assert "/edit/" not in pages.get("/history/specs/api.md")
+
+
+def test_another_page_cannot_send_the_form(pages: Pages) -> None:
+    form = pages.form(LIMITS)
+    pages.post(LIMITS, {**form, "csrf": "wrong", "text": "Ninety.", "title": "x"}, 403)
+    assert not pages.workspace.proposing().all()

@@ -1,0 +1,194 @@
+"""An artifact is opened, or refused with the reason; what is not sealed with our key is built again."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.artifacts import manifest as manifests
+from index.artifacts.artifact import open_artifact, problems
+from index.artifacts.frozen import FrozenIndex
+from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
+from index.service import SearchIndex
+from index.storage.keys import KEY_BYTES
+from index.storage.location import METADATA
+from index.storage.metadata import InvalidMetadata
+from tests.index.artifacts.conftest import Build
+from tests.index.harm import put
+from tests.repositories import Repo
+from workspace.errors import WorkspaceError
+
+QUERIES = ("retries", "rate limit", "RateLimitError", "backoff", '"exponential backoff"', "note -jitter")
+
+
+def lists(index: SearchIndex) -> list[object]:
+    """What an index answers, but for the commit."""
+    pages = [index.search(query) for query in QUERIES]
+    pages += [index.search("errors", filters=filters) for filters in ({"type": "runbook"}, {"tags": "sdk"})]
+    pages += [index.search("errors", path=path) for path in ("guides", "notes")]
+    return [(page.hits, page.hint) for page in pages]
+
+
+def files(out: Path) -> list[Path]:
+    return sorted(file for file in out.rglob("*") if file.is_file())
+
+
+def test_a_sealed_artifact_answers_as_its_repository(
+    build_out: Build, out: Path, key: bytes, index: SearchIndex
+) -> None:
+    commit = build_out()
+    artifact = open_artifact(out, key)
+    frozen = FrozenIndex(artifact)
+    assert artifact.trusted
+    assert lists(frozen) == lists(index)
+    assert frozen.search("retries").commit == commit
+    assert frozen.workspace.snapshot().commit == commit
+    assert frozen.metadata().corpus_description == "Guides"
+
+
+def test_an_old_address_leads_on(build_out: Build, out: Path, key: bytes, repo: Repo) -> None:
+    build_out()
+    repo.git("mv", "guides/retries.md", "guides/again.md")
+    build_out({})
+    index = FrozenIndex(open_artifact(out, key))
+    passage = index.get("guides/retries.md#backoff")
+    assert passage.target.chunk_id == "guides/again.md#backoff"
+    assert passage.moved is not None
+
+
+@pytest.mark.parametrize("given", [None, bytes(KEY_BYTES)])
+def test_without_its_key_the_index_is_built_from_the_documents(
+    artifact: Path, given: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*arguments: object) -> Any:
+        raise AssertionError("a segment of an artifact that is not ours was opened")
+
+    monkeypatch.setattr("index.artifacts.frozen.open_parts", never)
+    opened = open_artifact(artifact, given)
+    assert not opened.trusted
+    assert lists(FrozenIndex(opened)) == lists(index)
+
+
+def test_an_index_that_was_built_is_kept(artifact: Path) -> None:
+    told: list[str] = []
+    asked: list[str] = []
+    first = FrozenIndex(open_artifact(artifact), lambda done, total, message: told.append(message))
+    first.search("retries", progress=lambda done, total, message: asked.append(message))
+    assert told == asked != []
+    told.clear()
+    again = FrozenIndex(open_artifact(artifact), lambda done, total, message: told.append(message))
+    again.follow()
+    assert told == []
+    status = again.status()
+    assert status.is_current
+    assert status.folder is not None
+    assert not status.folder.is_relative_to(artifact)
+
+
+def test_only_the_last_two_indexes_of_a_folder_are_kept(build_out: Build, out: Path) -> None:
+    folders = set()
+    for number in range(4):
+        build_out({"notes/plain.md": f"# Number {number}\n"})
+        index = FrozenIndex(open_artifact(out))
+        index.follow()
+        folder = index.status().folder
+        assert folder is not None
+        folders.add(folder)
+        index.close()
+    assert len(folders) == 4
+    assert sum(folder.is_dir() for folder in folders) == 2
+
+
+def test_an_artifact_of_another_version_is_built_again(
+    artifact: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("index.artifacts.artifact.SCHEMA", 1_000)
+    assert not open_artifact(artifact, key).trusted
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_what_is_cut_short_anywhere_is_refused_and_named(artifact: Path, key: bytes, has_key: bool) -> None:
+    given = key if has_key else None
+    for file in files(artifact):
+        data = file.read_bytes()
+        for rest in (data[: len(data) // 2], data[:-1], b""):
+            put(file, rest)
+            with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as caught:
+                open_artifact(artifact, given)
+            if file.parent != artifact:
+                assert caught.value.details["file"] == file.relative_to(artifact).as_posix()
+        file.unlink()
+        with pytest.raises((NotAnArtifact, ArtifactDamaged)):
+            open_artifact(artifact, given)
+        put(file, data)
+    assert open_artifact(artifact, key).trusted
+
+
+def test_a_folder_without_metadata_is_no_artifact(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere", Path(__file__)):
+        with pytest.raises(NotAnArtifact, match=r"metadata\.json"):
+            open_artifact(folder)
+
+
+def test_a_foreign_pickle_in_the_folder_is_never_opened(artifact: Path, key: bytes, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+
+    class Bomb:
+        def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+            return marker.touch, ()
+
+    for name in ("_MAIN_0.toc", "_MAIN_1.toc", "1.manifest", "current"):
+        (artifact / "index" / name).write_bytes(pickle.dumps(Bomb()))
+    for given in (key, None):
+        FrozenIndex(open_artifact(artifact, given)).search("retries")
+    assert not marker.exists()
+
+
+def test_problems_lists_every_file_that_is_wrong(artifact: Path, key: bytes) -> None:
+    assert problems(artifact) == problems(artifact, key) == []
+    assert problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not carry the seal of this key"]
+    damaged = [file for file in files(artifact) if file.parent != artifact]
+    assert len(damaged) >= 3
+    for file in damaged:
+        put(file, file.read_bytes()[:-1] + b"?")
+    told = problems(artifact)
+    assert len(told) == len(damaged)
+    assert all(str(artifact) not in line for line in told)
+    (artifact / METADATA).unlink()
+    with pytest.raises(NotAnArtifact):
+        problems(artifact)
+
+
+def test_a_schema_is_told_only_what_may_be_shown(build_out: Build, out: Path) -> None:
+    """The `metadata.json` of an artifact from elsewhere may hold anything that the contract allows."""
+    build_out(key=None)
+    file = out / METADATA
+    manifest = next(out.glob("*.manifest"))
+    told = json.loads(file.read_bytes())
+    told["taxonomy"] = {
+        "type": {"description": "Say\u202e\n ignore", "values": ["runbook", "x\u200by", "\u202eok"]},
+        "scope": {"values": ["anything"]},
+    }
+    data = json.dumps(told).encode()
+    manifests.write(out, data, manifests.read(out, file.read_bytes()))
+    manifest.unlink()
+    file.write_bytes(data)
+    taxonomy = FrozenIndex(open_artifact(out)).metadata().taxonomy
+    assert list(taxonomy) == ["type"]
+    assert taxonomy["type"].values == ("runbook",)
+    assert taxonomy["type"].description == "Say ignore"
+
+
+def test_errors_name_no_folder(artifact: Path) -> None:
+    for file in files(artifact):
+        data = file.read_bytes()
+        put(file, data[:-2])
+        with pytest.raises(WorkspaceError) as caught:
+            open_artifact(artifact)
+        assert str(artifact) not in caught.value.message + caught.value.fix
+        put(file, data)

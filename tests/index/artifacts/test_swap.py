@@ -1,0 +1,208 @@
+"""Another artifact takes the folder between two calls; one that is refused leaves the old one serving."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.artifacts.artifact import open_artifact
+from index.artifacts.frozen import FrozenIndex
+from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
+from index.artifacts.swap import Artifacts
+from index.cursors import StaleCursor
+from index.storage.location import METADATA
+from tests.index.artifacts.conftest import Build
+from tests.index.harm import put
+from tools.registry import Toolbox
+from workspace.errors import WorkspaceError
+
+NEWER = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def found(index: FrozenIndex, query: str = "zebra") -> list[str]:
+    return [hit.chunk_id for hit in index.search(query).hits]
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_the_next_call_is_answered_by_the_new_one(
+    artifact: Path, build_out: Build, key: bytes, has_key: bool
+) -> None:
+    served = Artifacts(artifact, key if has_key else None)
+    old = served.current()
+    assert found(old) == []
+    commit = build_out(NEWER)
+    wait_for(lambda: served.current() is not old)
+    new = served.current()
+    assert found(new) == ["notes/plain.md#_preamble"]
+    assert new.search("zebra").commit == new.workspace.snapshot().commit == commit
+    assert "zebra" in new.get("notes/plain.md").text()
+
+
+def test_a_call_keeps_its_artifact_to_its_end(artifact: Path, build_out: Build, key: bytes) -> None:
+    served = Artifacts(artifact, key)
+    kept = served.current()
+    build_out(NEWER)
+    wait_for(lambda: served.current() is not kept)
+    for name in kept.artifact.manifest.files:
+        (artifact / name).unlink()
+    assert found(kept) == []
+    assert "Nothing of note." in kept.get("notes/plain.md").text()
+
+
+def test_an_artifact_that_was_never_asked_is_not_answered_from_when_its_files_are_gone(
+    artifact: Path, build_out: Build, key: bytes
+) -> None:
+    served = Artifacts(artifact, key)
+    for number in range(3):
+        build_out({"notes/plain.md": f"# Zebra number {number}\n"})
+    assert served.current().search("zebra").hits[0].heading == "Zebra number 2"
+
+
+def test_a_rebuild_of_the_same_documents_is_the_same_to_a_reader(
+    artifact: Path, build_out: Build, key: bytes
+) -> None:
+    served = Artifacts(artifact, key)
+    old = served.current()
+    page = old.search("errors", limit=1)
+    build_out({})
+    (artifact / METADATA).touch()
+    wait_for(lambda: served.current() is not old)
+    assert page.next_cursor is not None
+    assert served.current().search("errors", limit=1, cursor=page.next_cursor).hits
+
+
+def test_a_cursor_of_the_artifact_before_is_stale(artifact: Path, build_out: Build, key: bytes) -> None:
+    served = Artifacts(artifact, key)
+    old = served.current()
+    page = old.search("errors", limit=1)
+    build_out(NEWER)
+    wait_for(lambda: served.current() is not old)
+    with pytest.raises(StaleCursor) as stale:
+        served.current().search("errors", limit=1, cursor=page.next_cursor)
+    commit = served.current().search("errors").commit
+    assert commit is not None
+    assert stale.value.details == {"cursor_commit": None, "commit": commit}
+
+
+def test_one_that_is_refused_is_told_of_once_and_the_old_one_goes_on(
+    artifact: Path, build_out: Build, key: bytes
+) -> None:
+    told: list[WorkspaceError] = []
+    served = Artifacts(artifact, key, told.append)
+    old = served.current()
+    whole = (artifact / METADATA).read_bytes()
+    (artifact / METADATA).write_bytes(whole[: len(whole) // 2])
+    for _ in range(5):
+        assert served.current() is old
+    assert len(told) == 1
+    page = old.search("retries")
+    assert page.hits
+    assert page.stale
+    served._again = 0.0  # as when some seconds have passed
+    assert served.current() is old
+    assert len(told) == 1
+    build_out(NEWER)
+    served._again = 0.0
+    wait_for(lambda: served.current() is not old)
+    assert not served.current().search("retries").stale
+
+
+def test_an_artifact_that_is_removed_is_served_on(artifact: Path, key: bytes) -> None:
+    served = Artifacts(artifact, key)
+    assert served.current().held
+    shutil.rmtree(artifact)
+    assert found(served.current(), "jitter")
+    assert served.current().get("guides/retries.md").text()
+
+
+def test_a_link_that_leads_to_another_artifact_swaps_it(
+    artifact: Path, build_out: Build, key: bytes, tmp_path: Path
+) -> None:
+    releases = [tmp_path / "first", tmp_path / "second", tmp_path / "third"]
+    shutil.copytree(artifact, releases[0])
+    build_out(NEWER)
+    shutil.copytree(artifact, releases[1])
+    shutil.copytree(artifact, releases[2])
+    (releases[2] / METADATA).write_bytes(b"{")
+    link, draft = tmp_path / "link", tmp_path / "draft"
+    link.symlink_to(releases[0])
+    served = Artifacts(link, key)
+    old = served.current()
+    assert found(old) == []
+    for release, name in zip(releases[1:], ("second", "second"), strict=True):
+        draft.symlink_to(release)
+        draft.replace(link)
+        wait_for(lambda: served.current() is not old)
+        assert served.current().artifact.folder.name == name
+        assert found(served.current())
+    shutil.rmtree(releases[0])
+    assert old.get("notes/plain.md").text()
+
+
+def test_nothing_is_answered_from_files_that_were_changed(artifact: Path, key: bytes) -> None:
+    served = Artifacts(artifact, key)
+    toolbox = Toolbox.following(served.current, served.latest, None)
+    listed = toolbox.definitions()
+    segment = next((artifact / "index").iterdir())
+    data = segment.read_bytes()
+    put(segment, data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(ArtifactDamaged):
+        served.current()
+    answer = toolbox.call("search_docs", {"query": "retries"}, client="tester")
+    assert answer.is_error
+    assert answer.data["code"] == "ARTIFACT_DAMAGED"
+    assert answer.data["commit"] is None
+    assert toolbox.definitions() == listed
+    put(segment, data)
+    assert not toolbox.call("search_docs", {"query": "retries"}, client="tester").is_error
+
+
+def test_one_that_is_wrong_at_the_start_is_refused(artifact: Path, key: bytes) -> None:
+    (artifact / METADATA).unlink()
+    with pytest.raises(NotAnArtifact):
+        Artifacts(artifact, key)
+
+
+@pytest.mark.slow
+def test_readers_of_all_kinds_while_a_builder_swaps(artifact: Path, build_out: Build, key: bytes) -> None:
+    """A call's hits and the texts it reads are of one artifact, whatever is built meanwhile."""
+    ended = threading.Event()
+    wrong: list[str] = []
+    asked = [0]
+
+    def read(key: bytes | None) -> None:
+        try:
+            served = Artifacts(artifact, key)
+            while not ended.is_set():
+                index = served.current()
+                for hit in index.search("number").hits:
+                    text = index.get(hit.chunk_id).text()
+                    if hit.heading not in text:
+                        wrong.append(f"{hit.heading} is not in {text}")
+                asked[0] += 1
+        except Exception as error:  # a thread's error would be lost
+            wrong.append(repr(error))
+
+    readers = [threading.Thread(target=read, args=(given,)) for given in (key, key, None)]
+    for reader in readers:
+        reader.start()
+    for number in range(12):
+        build_out({"notes/plain.md": f"# Number {number}\n", f"notes/{number}.md": f"# Number {number}\n"})
+    ended.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+    assert asked[0]
+    assert FrozenIndex(open_artifact(artifact, key)).search("number").hits

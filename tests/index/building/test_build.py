@@ -1,0 +1,169 @@
+"""Building: the same index from one process or several, and no child that outlives its parent."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from index.building import build as building
+from index.building.build import Builder, Built, build, build_segments
+from index.page import Page, Unreadable
+from index.segments.generation import Part
+from index.segments.merge import merge
+from tests.index.pages import page, segment
+from tests.index.segments.test_merge import alike
+from tests.index.sources import Chatty, Failing, Lost, Numbered
+from tests.loops import loop_over
+
+SOURCE = Numbered(300)
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def whole(built: Built) -> bool:
+    """Whether these are the documents of the source, each once."""
+    pages = list(SOURCE.pages(SOURCE.paths()))
+    wanted = segment(found for found in pages if isinstance(found, Page))
+    lost = {found.path: found.blob for found in pages if isinstance(found, Unreadable)}
+    return built.unreadable == lost and alike(merge([Part.of(one) for one in built.segments]), wanted)
+
+
+def test_segments_stay_in_memory_without_a_folder() -> None:
+    built = build(SOURCE, None)
+    assert len(built.segments) == 1
+    assert built.segments[0].stamp is None
+    assert whole(built)
+
+
+def test_a_segment_is_written_whenever_enough_postings_are_held(tmp_path: Path) -> None:
+    builder = Builder(tmp_path, limit=1)
+    big = "word" * 300_000
+    for number in range(3):
+        builder.add(page(f"{number}.md", f"# Page {number}\n\nmany {big}\n"))
+        assert len(list(tmp_path.iterdir())) == number + 1
+    made = builder.finish()
+    assert [one.path(0) for one in made] == ["0.md", "1.md", "2.md"]
+
+
+def test_nothing_makes_no_segment(tmp_path: Path) -> None:
+    assert build_segments([], tmp_path) == Built((), {})
+    assert build(Numbered(0), tmp_path, processes=2) == Built((), {})
+
+
+@loop_over("paths", ["ba", "aa"])
+def test_pages_come_in_order(paths: Sequence[str]) -> None:
+    with pytest.raises(ValueError, match="ascending order"):
+        build_segments(page(path, "# A\n") for path in paths)
+
+
+def test_the_garbage_collector_runs_again_after_a_failure() -> None:
+    def pages() -> Iterator[Page]:
+        assert not gc.isenabled()
+        yield page("a.md", "# A\n")
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError):
+        build_segments(pages())
+    assert gc.isenabled()
+
+
+@pytest.mark.process
+def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    built = build(SOURCE, tmp_path, processes=2, progress=lambda *found: told.append(found))
+    assert whole(built)
+    assert {f"MAIN_{one.id}.flat" for one in built.segments} == {file.name for file in tmp_path.iterdir()}
+    assert all(one.is_untouched() and one.checksum for one in built.segments)
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert told[-1] == (300, 300, "Indexing documents")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("number", [0, signal.SIGKILL, signal.SIGSTOP])
+def test_what_a_child_does_not_finish_is_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    if number == signal.SIGSTOP:
+        monkeypatch.setattr("index.building.worker._PATIENCE", 3.0)
+    assert whole(build(Failing(300, signal=number), tmp_path, processes=2))
+
+
+def test_without_room_for_another_process_one_builds_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(process: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
+    assert whole(build(SOURCE, tmp_path, processes=3))
+
+
+@pytest.mark.process
+def test_a_failure_here_ends_the_children(tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        build(Lost(300), tmp_path, processes=2)
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_another_one_started_builds_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
+    monkeypatch.setattr(building, "ALONE", 1)
+    assert len(build(SOURCE, tmp_path).segments) == 1
+
+
+@pytest.mark.process
+def test_children_write_nothing_to_the_standard_output(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert whole(build(Chatty(300), tmp_path, processes=2))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that builds for ever, after its child has begun to do so too."""
+    (tmp_path / "index").mkdir()
+    code = (
+        # What a shell runs in the background ignores Ctrl-C, and so would this.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from pathlib import Path\n"
+        "from tests.index.sources import Endless\n"
+        "from index.building.processes import build\n"
+        f"folder = Path({str(tmp_path)!r})\n"
+        "build(Endless(300, folder=folder), folder / 'index', processes=2)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not all((tmp_path / name).exists() for name in ("parent", "child")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        yield process
+        process.kill()
+
+
+@pytest.mark.process
+def test_children_end_when_their_parent_is_killed(endless: subprocess.Popen[bytes]) -> None:
+    endless.kill()
+    # Whoever is left would hold its end of the pipe open.
+    endless.communicate(timeout=60)
+
+
+@pytest.mark.process
+def test_ctrl_c_is_heard_by_the_parent_alone(endless: subprocess.Popen[bytes]) -> None:
+    """A terminal sends it to all processes; the child says nothing of it."""
+    os.killpg(endless.pid, signal.SIGINT)
+    _, errors = endless.communicate(timeout=60)
+    assert errors.count(b"Traceback") == 1

@@ -1,0 +1,54 @@
+"""Every document's links are read in other processes, and the rows are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from index.link_graph import build
+from index.link_graph.build import Reading, read_rows
+from index.link_graph.store import Row
+from tests.repositories import Repo, normal
+from workspace.workspace import Workspace
+
+FILES = {f"folder/{number}.md": f"# {number}\n\n[next]({number + 1}.md)\n" for number in range(300)}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "repository", FILES)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_wherever_they_are_read_the_rows_are_the_same(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
+) -> None:
+    snapshot = Workspace.open(repo.path).snapshot()
+    found, documents = Reading.of(snapshot), list(snapshot.documents.items())
+    here = sorted(read_rows(found, documents), key=lambda row: row.path)
+    assert len(here) == len(FILES)
+    monkeypatch.setattr(build, "ALONE", 1)
+    told: list[tuple[int, int]] = []
+    elsewhere: list[Row] = list(
+        read_rows(
+            found, documents, lambda done, total, _: told.append((done, total)), is_waited_for=is_waited_for
+        )
+    )
+    assert sorted(elsewhere, key=lambda row: row.path) == here
+    assert told[-1] == (300, 300)
+
+
+def test_what_cannot_be_read_may_link_anywhere_and_what_is_no_text_nowhere(repo: Repo) -> None:
+    repo.commit(
+        {
+            "docyard.toml": "[limits]\ndocument_bytes = 1000\n",
+            "big.md": "x" * 1001,
+            "pointer.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n",
+        }
+    )
+    snapshot = Workspace.open(repo.path).snapshot()
+    found = Reading.of(snapshot)
+    assert found.record("big.md", snapshot.documents["big.md"]).is_open
+    assert not found.record("pointer.md", snapshot.documents["pointer.md"]).is_open

@@ -1,0 +1,271 @@
+"""The link graph follows its branch, and a document that it does not know is never left out."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from index.link_graph.graph import LinkGraph
+from index.link_graph.store import LinkStore
+from index.service import SearchIndex
+from index.storage.home import Home
+from tests.repositories import Repo, normal
+from workspace.workspace import Workspace
+
+WORDS = {
+    "a.md": "# A\n\nTo [b](b.md#part), [c](docs/c.md) and [the web](https://example.org/).\n",
+    "b.md": "# B\n\n## Part\n\nBack to [a][].\n\n[a]: <a.md>\n",
+    "docs/c.md": "# C\n\n![b](../b.md) <a href='/a.md#a'>x</a>\n",
+    "docs/README.md": "# Docs\n\nAll of [c](c).\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "repository", WORDS)
+
+
+@pytest.fixture
+def workspace(repo: Repo) -> Workspace:
+    return Workspace.open(repo.path)
+
+
+def opened(workspace: Workspace) -> LinkGraph:
+    """The graph as another process would open it."""
+    return SearchIndex(workspace).links
+
+
+@pytest.fixture
+def graph(workspace: Workspace) -> Iterator[LinkGraph]:
+    graph = opened(workspace)
+    yield graph
+    graph.close()
+
+
+def known(graph: LinkGraph, workspace: Workspace, commit: str | None = None) -> dict[str, object]:
+    """Which documents link to each document and folder, and by which links."""
+    snapshot = workspace.snapshot(commit)
+    places = {path for document in snapshot.documents for path in (document, document.rpartition("/")[0])}
+    return {path: graph.records(snapshot, path) for path in sorted(places)}
+
+
+def fresh(workspace: Workspace, commit: str | None = None) -> dict[str, object]:
+    """The same, read in memory from nothing."""
+    graph = LinkGraph(workspace, Home(lambda: "memory", lambda name: []))
+    with closing(graph):
+        graph.follow(workspace.snapshot(commit))
+        return known(graph, workspace, commit)
+
+
+def file_of(repo: Repo) -> Path:
+    (file,) = (repo.path / ".git" / "docyard" / "index").glob("*/links-*.sqlite")
+    return file
+
+
+def sources(graph: LinkGraph, workspace: Workspace, path: str) -> list[str]:
+    return list(graph.linking_to(workspace.snapshot(), [path]))
+
+
+def test_who_links_to_what_is_known(graph: LinkGraph, workspace: Workspace) -> None:
+    graph.follow(workspace.snapshot())
+    assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    assert sources(graph, workspace, "docs/c.md") == ["a.md", "docs/README.md", "docs/c.md"]
+    assert sources(graph, workspace, "docs/README.md") == ["docs/README.md"]
+    records = graph.records(workspace.snapshot(), "b.md")
+    assert records is not None
+    assert [(path, [item.destination for item in record.references]) for path, record in records] == [
+        ("a.md", ["b.md#part", "docs/c.md"]),
+        ("docs/c.md", ["../b.md", "/a.md#a"]),
+    ]
+
+
+def test_a_long_record_is_read_once_and_again_when_it_is_another(
+    graph: LinkGraph, workspace: Workspace, repo: Repo
+) -> None:
+    repo.commit({"toc.md": "\n".join(f"- [x](docs/c.md#{number}) [y](b.md)" for number in range(150))})
+    graph.follow(workspace.snapshot())
+    for ending in ("", "- [z](b.md)\n"):
+        if ending:
+            repo.commit({"toc.md": (repo.path / "toc.md").read_text() + "\n" + ending})
+        for _ in range(2):
+            records = dict(graph.records(workspace.snapshot(), "b.md") or [])
+            links = [item.destination for item in records["toc.md"].references]
+            assert links == ["b.md"] * (150 + bool(ending))
+
+
+def test_before_every_document_was_read_the_documents_are_looked_at(
+    graph: LinkGraph, workspace: Workspace
+) -> None:
+    assert graph.records(workspace.snapshot(), "a.md") is None
+    assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+
+
+def test_an_edit_is_followed_when_the_graph_is_asked(
+    graph: LinkGraph, workspace: Workspace, repo: Repo
+) -> None:
+    graph.follow(workspace.snapshot())
+    repo.commit({"new.md": "[a](a.md)\n", "b.md": "# B\n"})
+    assert sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
+    with closing(LinkStore(file_of(repo))) as store:
+        standing = store.standing()
+        assert standing is not None
+        assert standing.commit == repo.head()
+
+
+def test_followed_edit_by_edit_it_is_as_read_from_nothing(workspace: Workspace, repo: Repo) -> None:
+    chance = random.Random(7)
+    names = [*WORDS, "docs/d.md", "e/index.md", "e/f.md"]
+    graph = opened(workspace)
+    graph.follow(workspace.snapshot())
+    commits = [repo.head()]
+    for number in range(12):
+        for name in chance.sample(names, chance.randint(1, 3)):
+            file = repo.path / name
+            if file.exists() and chance.random() < 0.3:
+                file.unlink()
+                continue
+            links = "\n\n".join(
+                f"[x]({os.path.relpath(chance.choice(names), os.path.dirname(name) or '.')})"
+                for _ in range(chance.randint(0, 4))
+            )
+            repo.write({name: f"# {number}\n\n{links}\n"})
+        commits.append(repo.commit({}))
+        assert known(graph, workspace) == fresh(workspace)
+        other = chance.choice(commits)
+        assert known(graph, workspace, other) == fresh(workspace, other)
+    graph.close()
+    assert known(opened(workspace), workspace) == fresh(workspace)
+
+
+def test_another_commit_is_answered_for_without_moving_the_graph(
+    graph: LinkGraph, workspace: Workspace, repo: Repo
+) -> None:
+    first = repo.head()
+    repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
+    graph.follow(workspace.snapshot())
+    old = workspace.snapshot(first)
+    assert list(graph.linking_to(old, ["a.md"])) == ["a.md", "b.md", "docs/c.md"]
+    assert sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
+
+
+def test_a_branch_that_was_reset_is_followed_back(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
+    before = fresh(workspace)
+    repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
+    graph.follow(workspace.snapshot())
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    assert known(graph, workspace) == before
+
+
+def test_from_a_commit_that_is_gone_every_document_is_read_anew(
+    graph: LinkGraph, workspace: Workspace, repo: Repo
+) -> None:
+    repo.commit({"b.md": "# B\n"})
+    graph.follow(workspace.snapshot())
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    again = Workspace.open(repo.path)
+    lost = opened(again)
+    assert lost.records(again.snapshot(), "a.md") is None
+    assert sources(lost, again, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    lost.follow(again.snapshot())
+    assert known(lost, again) == fresh(again)
+
+
+def test_other_rules_make_other_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
+    repo.commit({"wiki.md": "[[c]]\n"})
+    graph.follow(workspace.snapshot())
+    assert "wiki.md" not in sources(graph, workspace, "docs/c.md")
+    repo.commit({"docyard.toml": "[links]\nwiki = true\n"})
+    assert "wiki.md" in sources(graph, workspace, "docs/c.md")
+    graph.follow(workspace.snapshot())
+    assert known(graph, workspace) == fresh(workspace)
+    assert "wiki.md" in sources(graph, workspace, "docs/c.md")
+
+
+def test_a_file_that_is_removed_is_made_again(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
+    graph.follow(workspace.snapshot())
+    for file in file_of(repo).parent.glob("links*"):
+        file.unlink()
+    assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    graph.follow(workspace.snapshot())
+    assert known(opened(workspace), workspace) == fresh(workspace)
+
+
+def test_a_repository_that_moves_takes_its_graph_along_or_makes_another(
+    graph: LinkGraph, workspace: Workspace, repo: Repo, tmp_path: Path
+) -> None:
+    graph.follow(workspace.snapshot())
+    repo.path.rename(tmp_path / "moved")
+    moved = Workspace.open(tmp_path / "moved")
+    other = opened(moved)
+    assert other.records(moved.snapshot(), "a.md") is not None
+    shutil.copytree(tmp_path / "moved", tmp_path / "copied")
+    copied = Workspace.open(tmp_path / "copied")
+    assert opened(copied).records(copied.snapshot(), "a.md") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_where_nothing_can_be_written_it_is_kept_elsewhere(workspace: Workspace, repo: Repo) -> None:
+    (repo.path / ".git").chmod(0o500)
+    try:
+        graph = opened(workspace)
+        graph.follow(workspace.snapshot())
+        assert known(graph, workspace) == fresh(workspace)
+    finally:
+        (repo.path / ".git").chmod(0o700)
+
+
+def test_where_no_place_is_private_it_is_kept_in_memory(workspace: Workspace, tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be")
+    graph = LinkGraph(workspace, Home(lambda: "x", lambda name: [blocked]))
+    with closing(graph):
+        graph.follow(workspace.snapshot())
+        assert known(graph, workspace) == fresh(workspace)
+
+
+def test_a_tree_without_documents_is_known_too(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "none", {"code.py": "1\n"})
+    workspace = Workspace.open(repo.path)
+    with closing(opened(workspace)) as graph:
+        graph.follow(workspace.snapshot())
+        assert graph.records(workspace.snapshot(), "a.md") == []
+
+
+def _follow(path: Path, rounds: int) -> None:
+    workspace = Workspace.open(path)
+    with closing(opened(workspace)) as graph:
+        for _ in range(rounds):
+            graph.follow(workspace.snapshot())
+
+
+@pytest.mark.process
+def test_processes_share_it(repo: Repo, workspace: Workspace) -> None:
+    context = multiprocessing.get_context("spawn")
+    others = [context.Process(target=_follow, args=(repo.path, 40)) for _ in range(2)]
+    for other in others:
+        other.start()
+    with closing(opened(workspace)) as graph:
+        for number in range(10):
+            repo.commit({f"new-{number}.md": "[a](a.md)\n"})
+            graph.follow(workspace.snapshot())
+            assert f"new-{number}.md" in sources(graph, workspace, "a.md")
+        for other in others:
+            other.join()
+            assert other.exitcode == 0
+        assert known(graph, workspace) == fresh(workspace)
+
+
+def test_a_thread_of_its_own_reads_them_and_ends_when_it_is_closed(
+    graph: LinkGraph, workspace: Workspace
+) -> None:
+    graph.begin(workspace.snapshot()).join()
+    assert graph.records(workspace.snapshot(), "a.md") is not None

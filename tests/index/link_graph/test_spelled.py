@@ -1,0 +1,45 @@
+"""Keys: whatever a link may mean has one key with what it names."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index.link_graph.records import Record, record_of
+from index.link_graph.spelled import keys_of_link, keys_of_path, name_in, names_meaning, naming
+from tests.examples import examples
+from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
+from workspace.config.tables import LinkRules
+from workspace.document.document import Document
+
+sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
+
+
+@given(rules, sourced)
+@settings(max_examples=examples(120), deadline=None)
+def test_what_a_link_means_is_found_under_its_keys(links: LinkRules, document: tuple[str, bytes]) -> None:
+    path, data = document
+    world = Paths((*PATHS, *SOURCES), links)
+    parsed = Document.parse(data, path)
+    record = record_of(parsed, links)
+    for kind, destination, target in meant(world, parsed):
+        assert set(keys_of_link(kind, destination, path, links)) & set(keys_of_path(target))
+        if target != path:
+            assert record.keys(path, links) & set(keys_of_path(target)), (destination, target)
+        if not world.is_folder(target):
+            assert naming(target)(destination), (destination, target)
+            assert name_in(destination) in {None, *names_meaning(target)}, (destination, target)
+
+
+@given(rules, sourced)
+@settings(max_examples=examples(50), deadline=None)
+def test_a_record_is_read_as_it_was_written(links: LinkRules, document: tuple[str, bytes]) -> None:
+    path, data = document
+    record = record_of(Document.parse(data, path), links)
+    assert Record.read(record.written()) == record
+
+
+def test_a_destination_without_end_makes_its_document_a_candidate_for_everything() -> None:
+    record = record_of(Document.parse(b"[x](" + b"a" * 5_000 + b".md)", "from.md"), LinkRules())
+    assert record.is_open
+    assert record.keys("from.md", LinkRules()) & set(keys_of_path("any/other.md"))

@@ -1,0 +1,103 @@
+"""What is kept of links is checked when it is opened: whatever was changed is seen, or says the same."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from index.link_graph.standing import Standing
+from index.link_graph.store import LinkStore, Row
+from index.port import BaseMoved
+from index.storage.manifest import IndexDamaged
+
+ONE, TWO = Standing("1" * 40, "a" * 40, "rules"), Standing("2" * 40, "b" * 40, "rules")
+ROWS = [
+    Row(f"{n}.md", f"{n:040}", b"[false,[]]" * n, frozenset({n, n * n, 7, 2**62 + n})) for n in range(1, 40)
+]
+KEYS = sorted({key for row in ROWS for key in row.keys})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "links.sqlite"
+
+
+def fill(file: Path) -> None:
+    with closing(LinkStore(file)) as store:
+        store.replace(ONE, ROWS, None)
+
+
+def contents(store: LinkStore) -> object:
+    return store.standing(), [store.linking([key]) for key in KEYS]
+
+
+def test_what_was_put_there_is_found(file: Path) -> None:
+    fill(file)
+    with closing(LinkStore(file)) as store:
+        standing, found = store.linking([16])
+        assert standing == ONE
+        assert [item.path for item in found] == ["16.md", "4.md"]
+        assert len(store.linking([7])[1]) == len(ROWS)
+
+
+def test_rows_move_with_what_they_stand_for(file: Path) -> None:
+    fill(file)
+    with closing(LinkStore(file)) as store:
+        store.apply(ONE, TWO, [ROWS[0]._replace(keys=frozenset({16}))], ["4.md", "never.md"])
+        assert [item.path for item in store.linking([16])[1]] == ["1.md", "16.md"]
+        with pytest.raises(BaseMoved):
+            store.apply(ONE, TWO, [], [])
+        with pytest.raises(BaseMoved):
+            store.replace(ONE, [], ONE)
+    with closing(LinkStore(file)) as again:
+        assert again.standing() == TWO
+        assert [item.path for item in again.linking([16])[1]] == ["1.md", "16.md"]
+
+
+def test_a_change_that_fails_leaves_no_trace(file: Path) -> None:
+    fill(file)
+
+    def failing() -> list[Row]:
+        raise RuntimeError("while rows are read")
+
+    with closing(LinkStore(file)) as store:
+        before = contents(store)
+        with pytest.raises(RuntimeError):
+            store.replace(TWO, (row for _ in [0] for row in failing()), ONE)
+        with pytest.raises(RuntimeError):
+            store.apply(ONE, TWO, (row for _ in [0] for row in failing()), ["1.md"])
+        assert contents(store) == before
+    with closing(LinkStore(file)) as again:
+        assert contents(again) == before
+
+
+@pytest.mark.property
+def test_every_changed_byte_is_seen_or_says_nothing_else(file: Path) -> None:
+    fill(file)
+    whole = file.read_bytes()
+    with closing(LinkStore(file)) as store:
+        truth = contents(store)
+    seen = 0
+    for position in range(0, len(whole), 149):
+        for other in file.parent.glob("links.sqlite-*"):
+            other.unlink()
+        file.write_bytes(
+            whole[:position] + bytes([whole[position] ^ (1 << position % 8)]) + whole[position + 1 :]
+        )
+        try:
+            with closing(LinkStore(file)) as store:
+                assert contents(store) == truth, position
+        except IndexDamaged:
+            seen += 1
+    assert seen > 10
+
+
+@pytest.mark.parametrize("cut", [0.0, 0.1, 0.5, 0.9])
+def test_a_file_that_is_cut_or_foreign_is_seen(file: Path, cut: float) -> None:
+    fill(file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(len(whole) * cut)] or b"not a database" * 100)
+    with pytest.raises(IndexDamaged):
+        LinkStore(file)

@@ -1,0 +1,70 @@
+"""The formula: pinned values, the same bits for one and for many, and what 16 bits can hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.ranking.bm25 import average, impact, impacts, weight
+from tests.loops import loop_over
+
+AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
+
+
+@loop_over(
+    ("w", "length", "mean", "expected"),
+    [
+        (1, 1, 1.0, 25206),  # 65536 / (1 + 1.6)
+        (1, 40, 40.0, 25206),
+        (2, 40, 40.0, 36409),
+        (3, 10, 40.0, 49152),  # 65536 * 3 / (3 + 1.6 * (0.5 + 0.5 * 10 / 40))
+        (1, 400, 40.0, 6687),
+        (255, 255, 2.0**40, 65331),
+        (1, 2**31, 0.25, 1),
+    ],
+)
+def test_impacts(w: int, length: int, mean: float, expected: int) -> None:
+    assert impact(w, length, mean) == expected
+
+
+@loop_over(
+    ("qtf", "df", "number", "expected"),
+    [(1, 1, 1, 49019), (2, 1, 1, 98038), (1, 1, 158_042, 1_970_629), (1, 10, 10, 7927), (1, 10**7, 10**7, 1)],
+)
+def test_weights(qtf: int, df: int, number: int, expected: int) -> None:
+    assert weight(qtf, df, number) == expected
+
+
+@loop_over(
+    ("length", "number", "expected"),
+    [(0, 0, 0.25), (0, 3, 0.25), (1, 3, 0.25), (9, 8, 1.0), (11, 8, 1.5), (10, 3, 3.25), (400, 10, 40.0)],
+)
+def test_the_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
+    assert average(length, number) == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 255), st.integers(0, 1 << 31)), min_size=1), AVERAGES)
+def test_one_and_many_impacts_are_the_same(items: list[tuple[int, int]], mean: float) -> None:
+    pairs = [(w, min(w + beside, (1 << 32) - 1)) for w, beside in items]
+    weights = np.array([w for w, _ in pairs], np.uint8)
+    found = impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
+    assert found.dtype == np.uint16
+    assert found.tolist() == [impact(w, length, mean) for w, length in pairs]
+
+
+@given(st.integers(1, 255), st.integers(0, 10**9), AVERAGES)
+def test_an_impact_is_near_its_true_value_and_fits_16_bits(w: int, beside: int, mean: float) -> None:
+    length = w + beside
+    true = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
+    found = impact(w, length, mean)
+    assert abs(found - max(true, Fraction(1))) <= Fraction(501, 1000)
+    assert 1 <= found <= 65331
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**7), st.integers(0, 10**7))
+def test_rare_terms_weigh_more(qtf: int, df: int, others: int) -> None:
+    number = df + others
+    assert weight(qtf, df, number) >= weight(qtf, min(df + 1, number), number) >= 1

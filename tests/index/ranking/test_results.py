@@ -1,0 +1,135 @@
+"""Lists equal those of the plain engine: hits, scores, order, and whether there is more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index.page import Page, Record
+from index.phrases import required_terms, verifier
+from index.port import Query
+from index.ranking.cache import ArrayCache
+from index.ranking.results import best
+from index.ranking.statistics import Statistics
+from tests.examples import examples
+from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
+from tests.index.plain import Entry, entries_of, ranked
+from tests.loops import loop_over
+
+Shown = tuple[list[tuple[str, float]], bool, bool]
+
+
+def expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> Shown:
+    found, partial = ranked([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
+    hits = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
+    return hits, len(found) > offset + limit, partial
+
+
+def given_by(
+    pages: Mapping[str, Page], statistics: Statistics, query: Query, offset: int, limit: int
+) -> Shown:
+    def read(record: Record) -> bytes:
+        return pages[record.path].data[record.body : record.end]
+
+    found = best(
+        statistics,
+        query,
+        offset=offset,
+        limit=limit,
+        required=[term for phrase in query.phrases for term in required_terms(phrase)],
+        verify=verifier(query.phrases, read) if query.phrases else None,
+    )
+    return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
+
+
+@pytest.fixture(
+    params=[(1 << 16, 1 << 12), (300, 1 << 12), (0, 1 << 12), (0, 50)],
+    ids=["one block", "some blocks", "each part pruned", "large parts joined and pruned"],
+)
+def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Score parts together, in some groups, or each by itself and with pruning, however small they are."""
+    whole, lasting = request.param
+    for module in ("index.ranking.evaluation", "index.ranking.blocks"):
+        monkeypatch.setattr(f"{module}.WHOLE", whole)
+    monkeypatch.setattr("index.ranking.blocks.LASTING", lasting)
+
+
+@pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
+def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a query of two terms for one of very many."""
+    monkeypatch.setattr("index.ranking.evaluation.MANY", request.param)
+
+
+@pytest.mark.property
+@pytest.mark.usefixtures("whole", "many")
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) -> None:
+    chance = Random(seed)
+    index, cache = Growing(), ArrayCache(limit=100_000)
+    paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
+    index.change(random_page(chance, path, chance.randrange(30)) for path in paths)
+    for _ in range(6):
+        some = chance.sample(paths, chance.randrange(6))
+        index.change(
+            [random_page(chance, path, chance.randrange(30)) for path in some],
+            chance.sample(paths, chance.randrange(4)),
+        )
+        if chance.random() < 0.3:
+            first = chance.randrange(len(index.parts))
+            index.merge(slice(first, first + chance.randint(1, 3)))
+        statistics = Statistics(index.parts, cache)
+        entries = [entries_of(page) for page in index.pages.values()]
+        for _ in range(8):
+            query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
+            offset = chance.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
+            assert given_by(index.pages, statistics, query, offset, limit) == expected(
+                entries, query, offset, limit
+            )
+
+
+@pytest.mark.usefixtures("whole")
+@loop_over("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
+def test_equal_scores_of_many_parts_are_ordered_by_address(limit: int) -> None:
+    index = Growing()
+    chance = Random(limit)
+    names = [f"{number:03}.md" for number in range(150)]
+    for start in range(5):
+        index.change(page(name, "wombat") for name in names[start::5])
+    index.change(deletes=chance.sample(names, 30))
+    statistics = Statistics(index.parts)
+    found = best(statistics, Query({"wombat": 1}), limit=limit)
+    assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
+    assert found.more == (limit < 120)
+
+
+# What a commit does to some paths: None deletes one, else it has sections with these headings.
+COMMITS = st.lists(
+    st.dictionaries(st.sampled_from(PATHS), st.none() | st.lists(st.sampled_from(WORDS), max_size=5)),
+    min_size=1,
+    max_size=4,
+)
+QUERIES = st.builds(
+    Query,
+    st.dictionaries(st.sampled_from(TERMS), st.integers(1, 3), min_size=1),
+    path=st.none() | st.sampled_from(PATTERNS),
+)
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(COMMITS, QUERIES, st.integers(0, 20), st.integers(1, 20))
+def test_lists_of_any_commits_equal_the_plain_ones(
+    commits: list[dict[str, list[str] | None]], query: Query, offset: int, limit: int
+) -> None:
+    index = Growing()
+    for commit in commits:
+        texts = {path: "".join(f"## {word}\n" for word in words or ()) for path, words in commit.items()}
+        index.change(page(path, text) for path, text in texts.items())
+        index.change(deletes=[path for path, words in commit.items() if words is None])
+    entries = [entries_of(page) for page in index.pages.values()]
+    assert given_by(index.pages, Statistics(index.parts), query, offset, limit) == expected(
+        entries, query, offset, limit
+    )

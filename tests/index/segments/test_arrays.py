@@ -1,0 +1,139 @@
+"""Files of arrays: what is written is read, and what is damaged is refused, never read amiss."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from index.segments.arrays import map_flat, pack, unpack, write_flat
+from index.storage.manifest import IndexDamaged
+from tests.loops import loop_over
+
+TYPES = ("u1", "<u4", "<i4", "<u8", "<i8")
+SOME = {
+    "ids": np.arange(5, dtype=np.uint32),
+    "none": np.empty((0, 3), np.int32),
+    "weights": np.arange(9, dtype=np.uint8),
+}
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> NDArray[Any]:
+    shape = draw(st.lists(st.integers(0, 5), min_size=1, max_size=3))
+    dtype = np.dtype(draw(st.sampled_from(TYPES)))
+    size = int(np.prod(shape)) * dtype.itemsize
+    return np.frombuffer(draw(st.binary(min_size=size, max_size=size)), dtype).reshape(shape)
+
+
+def packed(found: dict[str, NDArray[Any]], value: object = None) -> bytes:
+    return b"".join(pack(found, value))
+
+
+@given(st.dictionaries(st.text(max_size=5), arrays(), max_size=5), st.dictionaries(st.text(), st.integers()))
+def test_what_is_written_is_read(found: dict[str, NDArray[Any]], value: dict[str, int]) -> None:
+    flat = unpack(packed(found, value))
+    assert flat.value == value
+    assert list(flat.arrays) == list(found)
+    for name, array in found.items():
+        assert flat.arrays[name].dtype == array.dtype
+        assert flat.arrays[name].shape == array.shape
+        assert np.array_equal(flat.arrays[name], array)
+
+
+@loop_over("durable", [False, True])
+def test_a_file_is_its_packed_bytes_and_its_sum_is_theirs(tmp_path: Path, durable: bool) -> None:
+    file = tmp_path / "some.flat"
+    checksum = write_flat(file, SOME, [1], durable)
+    data = file.read_bytes()
+    assert data == packed(SOME, [1])
+    assert checksum == (len(data), zlib.crc32(data))
+
+
+def test_a_mapped_file_is_read_on_when_it_is_removed(tmp_path: Path) -> None:
+    file = tmp_path / "some.flat"
+    write_flat(file, SOME, "value")
+    flat = map_flat(file)
+    file.unlink()
+    assert flat.value == "value"
+    assert flat.arrays["ids"].tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="read-only"):
+        flat.arrays["ids"][0] = 1
+
+
+def test_a_file_is_never_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "some.flat"
+    write_flat(file, SOME)
+    with pytest.raises(FileExistsError):
+        write_flat(file, {})
+
+
+def test_a_file_that_is_gone_or_empty_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(IndexDamaged):
+        map_flat(tmp_path / "none.flat")
+    (tmp_path / "empty.flat").touch()
+    with pytest.raises(IndexDamaged):
+        map_flat(tmp_path / "empty.flat")
+
+
+def test_a_file_cut_anywhere_is_refused_or_lacks_only_padding() -> None:
+    whole = packed(SOME)
+    last = SOME["weights"].nbytes
+    for size in range(len(whole)):
+        try:
+            flat = unpack(whole[:size])
+        except IndexDamaged:
+            continue
+        assert size >= len(whole) - (-last % 8)
+        assert flat.arrays["weights"].tolist() == SOME["weights"].tolist()
+
+
+def test_a_byte_changed_anywhere_is_refused_or_read_within_the_file() -> None:
+    whole = packed(SOME)
+    for place in range(len(whole)):
+        for flip in (1, 0x10, 0x80):
+            data = bytearray(whole)
+            data[place] ^= flip
+            try:
+                flat = unpack(bytes(data))
+            except IndexDamaged:
+                continue
+            assert all(array.nbytes <= len(whole) for array in flat.arrays.values())
+
+
+@loop_over(
+    "place",
+    [
+        ["<u4", [5], 8],  # ends beyond the file
+        ["<u4", [1], 1 << 60],
+        ["<u4", [1 << 62, 1 << 62], 0],
+        ["<u4", [-1], 0],
+        ["<u4", [1], -8],
+        ["<u4", [1], 4],  # not at a multiple of 8
+        ["<u4", [1.0], 0],
+        ["<u4", [True], 0],
+        ["<u4", "1", 0],
+        ["|O", [1], 0],
+        ["<f8", [1], 0],
+        ["<u4", [1]],
+        None,
+    ],
+)
+def test_an_array_that_is_not_in_the_file_is_refused(place: object) -> None:
+    head = json.dumps({"arrays": {"ids": place}, "value": None}).encode()
+    head += b" " * (-len(head) % 8)
+    with pytest.raises(IndexDamaged):
+        unpack(b"docyard\x01" + len(head).to_bytes(8, "little") + head + bytes(24))
+
+
+@loop_over("head", [b"[]      ", b"null    ", b"{}      ", b"[" * 100_000, b'{"arrays": 1}   '])
+def test_a_head_that_describes_nothing_is_refused(head: bytes) -> None:
+    with pytest.raises(IndexDamaged):
+        unpack(b"docyard\x01" + len(head).to_bytes(8, "little") + head)

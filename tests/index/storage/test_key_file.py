@@ -1,0 +1,34 @@
+"""Which files are taken for a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from index.storage.key_file import InvalidKeyFile, read_key
+
+
+def test_a_key_file_is_32_bytes_of_this_user_alone(tmp_path: Path, key: bytes) -> None:
+    file = tmp_path / "key"
+    with pytest.raises(InvalidKeyFile, match="does not exist"):
+        read_key(file)
+    file.write_bytes(key)
+    file.chmod(0o600)
+    assert read_key(file) == key
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    assert read_key(link) == key
+    file.chmod(0o644)
+    with pytest.raises(InvalidKeyFile, match="only its owner"):
+        read_key(file)
+    file.chmod(0o600)
+    file.write_bytes(key[:-1])
+    with pytest.raises(InvalidKeyFile, match="exactly 32 bytes"):
+        read_key(file)
+    with pytest.raises(InvalidKeyFile):
+        read_key(tmp_path)
+    link.unlink()
+    link.symlink_to(link)
+    with pytest.raises(InvalidKeyFile):
+        read_key(link)

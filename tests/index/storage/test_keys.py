@@ -1,0 +1,70 @@
+"""The user's key: made once, private, and never taken from a file that others could have written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from index.service import SearchIndex
+from index.storage.keys import KEY_BYTES, stored_key, user_key
+from tests.repositories import Repo
+
+
+def test_a_key_is_made_once(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "key"
+    key = stored_key(file)
+    assert key == stored_key(file) == file.read_bytes()
+    assert key is not None
+    assert len(key) == KEY_BYTES
+    assert [entry.name for entry in file.parent.iterdir()] == ["key"]
+
+
+def test_a_key_that_others_may_read_is_not_used(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    stored_key(file)
+    file.chmod(0o644)
+    assert stored_key(file) is None
+
+
+def test_a_link_or_a_key_of_another_length_is_not_used(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.write_bytes(b"x" * KEY_BYTES)
+    real.chmod(0o600)
+    (tmp_path / "link").symlink_to(real)
+    assert stored_key(tmp_path / "link") is None
+    real.write_bytes(b"short")
+    assert stored_key(real) is None
+
+
+def test_without_a_home_a_key_lives_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    user_key.cache_clear()
+    assert user_key() == user_key()
+
+
+@pytest.mark.process
+def test_metadata_is_read_without_loading_the_engine(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    script = (
+        "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
+        "from index.service import SearchIndex\n"
+        "print(SearchIndex(Workspace.open(Path(sys.argv[1]))).metadata().stats.total_files)\n"
+        "print([name for name in ('whoosh', 'Stemmer', 'markdown_it') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(repo.path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:2] == ["4", "[]"]
+
+
+@pytest.mark.process
+def test_importing_the_service_loads_no_engine() -> None:
+    script = (
+        "import sys, index.service; print([m for m in ('whoosh', 'pydantic', 'Stemmer') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

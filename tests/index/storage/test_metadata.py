@@ -1,0 +1,466 @@
+"""metadata.json: what is written follows the commit, and what is read must keep the contract."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.port import State
+from index.service import SearchIndex
+from index.storage.describing import corpus_description, describe, facet
+from index.storage.metadata import (
+    Facet,
+    InvalidMetadata,
+    Metadata,
+    is_listable,
+    parse_metadata,
+    problems,
+    read_metadata,
+    write_metadata,
+)
+from tests.loops import loop_over
+from tests.repositories import Repo
+
+VALID: dict[str, Any] = {
+    "metadata_version": "1.1.0",
+    "corpus_description": "Speakeasy SDK documentation",
+    "taxonomy": {
+        "language": {"description": "Filter results by programming language.", "values": ["go", "java"]},
+        "scope": {"values": [" global-guide ", "sdk-specific", "global-guide"]},
+    },
+    "stats": {
+        "total_chunks": 2847,
+        "total_files": 312,
+        "indexed_at": "2026-02-21T14:32:00Z",
+        "source_commit": "4d2f9b4d6a42c377815f9f6c7db25a54d2aa9cf9",
+    },
+    "embedding": None,
+}
+
+
+def test_it_is_written_beside_the_index(index: SearchIndex, repo: Repo) -> None:
+    assert index.metadata() is None
+    index.follow()
+    folder = index.status().folder
+    assert folder is not None
+    data = json.loads((folder / "metadata.json").read_text())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", data["stats"].pop("indexed_at"))
+    assert data == {
+        "metadata_version": "1.1.0",
+        "corpus_description": "documentation of docs",
+        "taxonomy": {
+            "type": {"values": ["api_spec", "runbook"]},
+            "tags": {"values": ["network", "sdk"]},
+        },
+        "stats": {"total_chunks": 8, "total_files": 4, "source_commit": repo.head()},
+        "embedding": None,
+    }
+
+
+def test_it_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
+    index = open_index()
+    index.follow()
+    repo.commit(
+        {
+            "docyard.toml": '[corpus]\ndescription = "Handbook"\n',
+            "guides/retries.md": "---\ntags: [Zoo, ' ', '" + "x" * 129 + '\', "a\\u202Eb"]\n---\n# R\n',
+        }
+    )
+    index.follow()
+    metadata = index.metadata()
+    assert metadata is not None
+    assert metadata == open_index().metadata()
+    assert metadata.corpus_description == "Handbook"
+    assert metadata.taxonomy["tags"].values == ("Zoo", "network")
+    assert metadata.taxonomy["type"].values == ("api_spec",)
+    assert metadata.stats.source_commit == repo.head()
+
+
+def test_what_searches_filter_by_is_written_at_once(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
+    index.follow()
+    told = read_metadata(index.status().folder / "metadata.json")  # type: ignore[operator]
+    assert told == index.metadata()
+    assert told is not None
+    assert told.taxonomy["tags"].values == ("fresh", "network", "sdk")
+
+
+def test_figures_are_told_at_once_and_written_by_the_end(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    file = index.status().folder / "metadata.json"  # type: ignore[operator]
+    repo.commit({"new.md": "# New\n"})
+    index.follow()
+    told = index.metadata()
+    assert told is not None
+    assert (told.stats.source_commit, told.stats.total_files) == (repo.head(), 5)
+    index.close()
+    assert read_metadata(file) == told
+
+
+def test_late_figures_do_not_take_back_what_another_process_told(
+    open_index: Callable[[], SearchIndex], repo: Repo
+) -> None:
+    one, other = open_index(), open_index()
+    one.follow()
+    repo.commit({"new.md": "# New\n"})
+    one.follow()
+    repo.commit({"newer.md": "# Newer\n"})
+    other.follow()
+    other.close()
+    one.close()
+    told = open_index().metadata()
+    assert told is not None
+    assert (told.stats.source_commit, told.stats.total_files) == (repo.head(), 6)
+
+
+def test_it_is_the_same_object_as_long_as_it_says_the_same(index: SearchIndex, repo: Repo) -> None:
+    index.follow()
+    known = index.metadata()
+    file = index.status().folder / "metadata.json"  # type: ignore[operator]
+    file.touch()
+    assert index.metadata() is known
+    assert index.metadata() is known
+
+
+def test_what_another_process_writes_is_told(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
+    one, other = open_index(), open_index()
+    assert one.metadata() is None
+    one.follow()
+    repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
+    other.follow()
+    told = one.metadata()
+    assert told is not None
+    assert told == other.metadata()
+    assert "fresh" in told.taxonomy["tags"].values
+
+
+@pytest.mark.parametrize("torn", [0, 10, 200])
+def test_a_torn_file_is_ignored_and_written_anew(
+    open_index: Callable[[], SearchIndex], repo: Repo, torn: int
+) -> None:
+    index = open_index()
+    index.follow()
+    file = index.status().folder / "metadata.json"  # type: ignore[operator]
+    whole = file.read_bytes()
+    file.write_bytes(whole[:torn])
+    other = open_index()
+    assert other.metadata() is None
+    other.follow()
+    assert file.read_bytes() == whole
+
+
+def test_the_example_of_the_contract_is_read_and_normalised() -> None:
+    metadata = parse_metadata(json.dumps(VALID).encode())
+    assert metadata.taxonomy["scope"].values == ("global-guide", "sdk-specific")
+    embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
+    assert parse_metadata(json.dumps({**VALID, "embedding": embedding}).encode()).embedding is not None
+    without = {key: value for key, value in VALID["stats"].items() if key != "source_commit"}
+    assert parse_metadata(json.dumps({**VALID, "stats": without}).encode()).stats.source_commit is None
+
+
+def _with(field: str, value: object) -> dict[str, Any]:
+    changed = json.loads(json.dumps(VALID))
+    target = changed
+    *parents, last = field.split(".")
+    for parent in parents:
+        target = target[parent]
+    target[int(last) if isinstance(target, list) else last] = value
+    return dict(changed)
+
+
+def test_the_upper_edge_of_every_limit_is_accepted() -> None:
+    keys = [f"{i:064}" for i in range(64)]
+    values = [f"{i:0128}" for i in range(512)]
+    read = parse_metadata(
+        json.dumps({**VALID, "taxonomy": {key: {"values": values} for key in keys}}).encode()
+    )
+    assert list(read.taxonomy) == keys
+    assert list(read.taxonomy[keys[-1]].values) == values
+
+
+def test_limits_hold_for_what_is_left_after_trimming() -> None:
+    values = [text for i in range(511) for text in (f" {i} ", f"{i}")] + [" " * 99 + "x" * 128]
+    taxonomy = {" " + "k" * 64 + " ": {"values": values}}
+    read = parse_metadata(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
+    assert list(read.taxonomy) == ["k" * 64]
+    assert len(read.taxonomy["k" * 64].values) == 512
+
+
+@loop_over("version", ["1.0.0", "1.1.7", "1.99.0", "1.18446744073709551616.0"])
+def test_another_minor_version_is_read_with_what_it_adds(version: str) -> None:
+    data = {**VALID, "metadata_version": version, "later": {"a": 1}}
+    assert parse_metadata(json.dumps(data).encode()).corpus_description == VALID["corpus_description"]
+
+
+@loop_over(
+    "time", ["2026-02-21T14:32:00.123Z", "2026-02-21T14:32:00+00:00", "2026-02-21T14:32Z", "20260221T143200Z"]
+)
+def test_a_time_in_utc_is_accepted(time: str) -> None:
+    assert problems(json.dumps(_with("stats.indexed_at", time)).encode()) == []
+
+
+def test_a_whole_number_may_be_written_with_a_fraction_of_nothing() -> None:
+    data = json.dumps({**VALID, "embedding": {"provider": "p", "model": "m", "dimensions": 3072.0}})
+    read = parse_metadata(data.replace("2847", "2847.0").encode())
+    assert read.embedding is not None
+    assert (read.embedding.dimensions, read.stats.total_chunks) == (3072, 2847)
+    assert b"3072.0" not in read.as_bytes()
+
+
+@given(
+    st.dictionaries(
+        st.text("abc ", min_size=1, max_size=5).filter(str.strip),
+        st.tuples(st.none() | st.text(max_size=9), st.lists(st.text("aB é\t", max_size=4).filter(str.strip))),
+        max_size=5,
+    ).filter(lambda keys: len({key.strip() for key in keys}) == len(keys)),
+    st.none() | st.from_regex("[0-9a-f]{40}", fullmatch=True),
+)
+def test_what_is_written_says_what_was_read(
+    keys: dict[str, tuple[str | None, list[str]]], commit: str | None
+) -> None:
+    taxonomy = {
+        key: {"values": values} | ({} if text is None else {"description": text})
+        for key, (text, values) in keys.items()
+    }
+    read = parse_metadata(
+        json.dumps(
+            {**VALID, "taxonomy": taxonomy, "stats": {**VALID["stats"], "source_commit": commit}}
+        ).encode()
+    )
+    written = json.loads(read.as_bytes())
+    assert parse_metadata(read.as_bytes()) == read
+    assert list(written) == list(VALID)
+    assert list(written["stats"]) == list(VALID["stats"])
+    assert written["embedding"] is None
+    assert written["stats"]["source_commit"] == commit
+    for key, (text, values) in keys.items():
+        told = written["taxonomy"][key.strip()]
+        assert told.get("description") == text
+        assert ("description" in told) == (text is not None)
+        assert told["values"] == sorted({value.strip() for value in values})
+
+
+@loop_over(
+    ("field", "value"),
+    [
+        ("metadata_version", "1.1"),
+        ("metadata_version", "1.1.0-beta"),
+        ("metadata_version", 1),
+        ("metadata_version", "2.0.0"),
+        ("metadata_version", "01.1.0"),
+        ("metadata_version", "1.1.0\n"),
+        ("corpus_description", None),
+        ("taxonomy.language.values.1", "  "),
+        ("taxonomy.language.values.0", 7),
+        ("taxonomy.language.description", 7),
+        ("taxonomy.language.values", None),
+        ("taxonomy.scope", []),
+        ("taxonomy", None),
+        ("taxonomy", {"a": {"values": []}, " a": {"values": []}}),
+        ("taxonomy.limit", {"values": []}),
+        ("taxonomy.language.values", [str(i) for i in range(513)]),
+        ("taxonomy.language.values.0", "x" * 129),
+        ("taxonomy", {"k" * 65: {"values": ["a"]}}),
+        ("taxonomy", {" ": {"values": ["a"]}}),
+        ("taxonomy", {f"k{i}": {"values": ["a"]} for i in range(65)}),
+        ("stats.total_chunks", -1),
+        ("stats.total_chunks", "7"),
+        ("stats.total_files", 1.5),
+        ("stats.total_files", True),
+        ("stats.indexed_at", "yesterday"),
+        ("stats.indexed_at", "2026-02-21T14:32:00"),
+        ("stats.indexed_at", "2026-02-21T14:32:00+02:00"),
+        ("stats.indexed_at", "2026-02-30T14:32:00Z"),
+        ("stats.indexed_at", "2026-02-21"),
+        ("stats.source_commit", "4D2F9B4D6A42C377815F9F6C7DB25A54D2AA9CF9"),
+        ("stats.source_commit", "4d2f9b4d6a42c377815f9f6c7db25a54d2aa9cf9\n"),
+        ("stats.source_commit", "4d2f9b4"),
+        ("stats.source_commit", "4d2f9b4d6a42c377815f9f6c7db25a54d2aa9cf"),
+        ("embedding", "none"),
+        ("embedding", {"provider": "p", "model": "m", "dimensions": 0}),
+        ("embedding", {"provider": "p", "model": "m", "dimensions": 0.5}),
+        ("embedding", {"provider": "p", "model": "m", "dimensions": "3072"}),
+        ("embedding", {"model": "m", "dimensions": 3072}),
+    ],
+)
+def test_a_breach_is_named_by_its_field(field: str, value: object) -> None:
+    with pytest.raises(InvalidMetadata) as error:
+        parse_metadata(json.dumps(_with(field, value)).encode())
+    assert str(error.value.details["field"]).startswith(field)
+    assert error.value.message == error.value.message.removesuffix(".")
+    assert error.value.fix
+
+
+@loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
+def test_what_is_required_is_missed(field: str) -> None:
+    without = {key: value for key, value in VALID.items() if key != field}
+    assert [problem.field for problem in problems(json.dumps(without).encode())] == [field]
+
+
+def test_every_breach_is_listed() -> None:
+    wrong = {
+        "metadata_version": "1.x",
+        "corpus_description": 3,
+        "taxonomy": {
+            "a": {"values": ["x", "", "y" * 129]},
+            "b": {},
+            " ": {"values": []},
+            "limit": {"values": []},
+            "k" * 65: {"values": []},
+        },
+        "stats": {"total_chunks": -1, "indexed_at": "", "source_commit": "abc"},
+        "embedding": {"provider": "p", "model": "m", "dimensions": 0},
+    }
+    found = problems(json.dumps(wrong).encode())
+    assert [problem.field for problem in found] == [
+        "metadata_version",
+        "corpus_description",
+        "taxonomy.a.values.1",
+        "taxonomy.a.values.2",
+        "taxonomy.b.values",
+        "taxonomy.",
+        "taxonomy.limit",
+        "taxonomy." + "k" * 64,
+        "stats.total_chunks",
+        "stats.total_files",
+        "stats.indexed_at",
+        "stats.source_commit",
+        "embedding.dimensions",
+    ]
+    for problem in found:
+        assert problem.reason[0].islower()
+        assert not problem.reason.endswith(".")
+
+
+def test_the_name_of_a_field_cannot_write_on_a_terminal() -> None:
+    taxonomy: dict[str, Any] = {"\x1b[2J\u202eevil\n" + "x" * 100: {"values": []}}
+    [problem] = problems(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
+    assert problem.field.isprintable()
+
+
+@loop_over("data", [b"", b"[]", b"{", b"\xff", b"null", b'{"a": NaN}'])
+def test_what_is_no_metadata_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidMetadata):
+        parse_metadata(data)
+
+
+def test_a_facet_lists_what_a_schema_may_hold() -> None:
+    found = facet([" b ", "a", "B", "a", "", "x" * 129, "c\x00", "\u200b", "e\u202ef", "\U000e0041"])
+    assert found.values == ("B", "a", "b")
+    assert facet([]).values == ()
+    assert len(facet(str(i) for i in range(512)).values) == 512
+    assert facet(str(i) for i in range(513)).values == ()
+    assert facet([*(str(i) for i in range(512)), *("\x00" * i for i in range(1, 99))]).values != ()
+
+
+@loop_over(
+    ("value", "is_listed"),
+    [
+        ("Größe", True),
+        ("日本 語", True),
+        ("C++ / 1.0", True),
+        ("", False),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("a\tb", False),
+        ("a\u00adb", False),
+        ("a\u2066b", False),
+        ("a\u3164b", False),
+        ("a\ufe01b", False),
+        ("a\U000e0100b", False),
+        ("a\ud800b", False),
+        ("a\u00a0b", False),
+    ],
+)
+def test_what_can_be_seen_is_listed(value: str, is_listed: bool) -> None:
+    assert is_listable(value) is is_listed
+    assert (facet([value]).values == (value,)) is is_listed
+    if value and len(value) <= 128:
+        assert (Facet.model_construct(values=(value,)).listed == (value,)) is is_listed
+
+
+def _described(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:
+    return describe(State("a" * 40, 2, 3, 4, "2026-02-21T14:32:00Z"), values, "Docs", keys)
+
+
+def test_declared_keys_are_told_in_their_order_with_what_is_said_of_them() -> None:
+    keys = {"scope": "The scope.", "empty": None, "many": "Too many.", "type": None, "tags": None}
+    told = _described(keys, {"scope": ["b", "a"], "many": [str(i) for i in range(513)], "tags": ["t"]})
+    assert json.loads(told.as_bytes())["taxonomy"] == {
+        "scope": {"description": "The scope.", "values": ["a", "b"]},
+        "empty": {"values": []},
+        "many": {"description": "Too many.", "values": []},
+        "tags": {"values": ["t"]},
+    }
+    assert list(told.taxonomy) == ["scope", "empty", "many", "tags"]
+
+
+def test_64_declared_keys_leave_no_room_for_those_of_every_workspace() -> None:
+    declared = {f"k{i}": None for i in range(64)}
+    values = {"type": ["a"], "tags": ["b"]}
+    assert list(_described({**declared, "type": None, "tags": None}, values).taxonomy) == list(declared)
+    del declared["k0"]
+    assert list(_described({**declared, "type": None, "tags": None}, values).taxonomy) == [*declared, "type"]
+
+
+def test_the_values_of_a_key_that_did_not_change_are_not_looked_at_again() -> None:
+    values = {"a": ["x", "y"]}
+    first, second = _described({"a": None}, values), _described({"a": None}, values)
+    assert first.taxonomy["a"] is second.taxonomy["a"]
+
+
+@loop_over(
+    ("configured", "name", "told"),
+    [
+        ("Handbook", "docs", "Handbook"),
+        (None, "docs", "documentation of docs"),
+        (" \n ", "docs", "documentation of docs"),
+        ("two\nlines\tand  gaps", "docs", "two lines and gaps"),
+        ("a\u202eb\x1b[2Jc\u2028d", "docs", "a b [2Jc d"),
+        ("\u0646\u200c\u0627", "docs", "\u0646\u200c\u0627"),
+        (None, "\udcff", "documentation of"),
+        ("x" * 900, "docs", "x" * 500),
+    ],
+)
+def test_the_corpus_is_described_in_one_line(configured: str | None, name: str, told: str) -> None:
+    assert corpus_description(configured, name) == told
+
+
+def test_the_description_is_the_same_before_and_after_the_first_index(
+    open_index: Callable[[], SearchIndex], repo: Repo
+) -> None:
+    assert open_index().description() == "documentation of docs"
+    repo.commit({"docyard.toml": '[corpus]\ndescription = "The\\nHandbook"\n'})
+    index = open_index()
+    assert (index.metadata(), index.description()) == (None, "The Handbook")
+    index.follow()
+    told = index.metadata()
+    assert told is not None
+    assert (told.corpus_description, index.description()) == ("The Handbook", "The Handbook")
+
+
+def test_settings_that_are_wrong_do_not_hinder_the_description(index: SearchIndex, repo: Repo) -> None:
+    repo.commit({"docyard.toml": "nonsense ="})
+    assert index.description() == "documentation of docs"
+
+
+def test_description_of_an_earlier_version_is_replaced(
+    index: SearchIndex, open_index: Callable[[], SearchIndex]
+) -> None:
+    index.follow()
+    metadata, folder = index.metadata(), index.status().folder
+    assert metadata is not None
+    assert folder is not None
+    index.close()
+    write_metadata(folder / "metadata.json", metadata.model_copy(update={"corpus_description": "docs"}))
+    upgraded = open_index()
+    upgraded.follow()
+    assert upgraded.description() == "documentation of docs"
+    assert upgraded.metadata() == metadata

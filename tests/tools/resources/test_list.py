@@ -1,0 +1,99 @@
+"""The list of resources: every document once, by pages that belong to one commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from index.cursors import InvalidCursor, StaleCursor
+from index.service import SearchIndex
+from tests.repositories import Repo, normal, unborn
+from tests.tools.conftest import API
+from tools.context import Context
+from tools.registry import Toolbox
+from tools.resources.contents import read_resource
+from tools.resources.list import PAGE, list_resources
+from workspace.workspace import Workspace
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
+
+
+def context_of(repo: Repo) -> Context:
+    workspace = Workspace.open(repo.path, durable=False)
+    return Toolbox(workspace, SearchIndex(workspace), None, False).context()
+
+
+def test_a_document_is_listed_with_title_and_size(toolbox: Toolbox) -> None:
+    page = list_resources(toolbox.context(), None)
+    assert [tuple(found) for found in page.resources] == [
+        ("doc:///api.md", "api.md", "API", len(API)),
+        ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n")),
+    ]
+    assert page.next_cursor is None
+
+
+def test_pages_hold_each_document_once(tmp_path: Path) -> None:
+    names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE + 1)]
+    context = context_of(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
+    found: list[str] = []
+    sizes: list[int] = []
+    cursor = None
+    while True:
+        page = list_resources(context, cursor)
+        found += [resource.path for resource in page.resources]
+        sizes.append(len(page.resources))
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert found == sorted(names)
+    assert sizes == [PAGE, PAGE, 1]
+
+
+def test_a_page_that_is_full_and_the_last_has_no_cursor(tmp_path: Path) -> None:
+    context = context_of(normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE)}))
+    page = list_resources(context, None)
+    assert len(page.resources) == PAGE
+    assert page.next_cursor is None
+
+
+def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "plain.md": "# Plain\n",
+        "a b/C# ü?.md": "# Sharp\n",
+        "100%41.md": "# Hundred\n",
+        "x#y.md": "# X\n",
+        "empty.md": "",
+        "latin.md": b"# Caf\xe9\n",
+        "pointer.md": POINTER,
+        "large.md": "# Large\n\n" + "word " * 30_000,
+    }
+    repo = normal(tmp_path / "docs", files)
+    (repo.path / "link.md").symlink_to("plain.md")
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "A link")
+    context = context_of(repo)
+    page = list_resources(context, None)
+    for found in page.resources:
+        source = read_resource(context, found.uri)
+        assert source.place.document.path == found.path
+        assert source.is_cut == (found.path == "large.md")
+    assert [found.path for found in page.resources] == sorted(name for name in files if name != "pointer.md")
+
+
+def test_a_cursor_belongs_to_its_documents(toolbox: Toolbox, repo: Repo) -> None:
+    repo.commit({f"{number}.md": "# A\n" for number in range(PAGE)})
+    cursor = list_resources(toolbox.context(), None).next_cursor
+    assert cursor is not None
+    repo.commit({"more.md": "# More\n"})
+    with pytest.raises(StaleCursor):
+        list_resources(toolbox.context(), cursor)
+    for wrong in ("", "nonsense", cursor[:-4] + "AAAA", cursor * 50):
+        with pytest.raises(InvalidCursor):
+            list_resources(toolbox.context(), wrong)
+
+
+def test_nothing_is_listed_before_the_first_commit(tmp_path: Path) -> None:
+    page = list_resources(context_of(unborn(tmp_path / "docs")), None)
+    assert page.resources == ()
+    assert page.next_cursor is None

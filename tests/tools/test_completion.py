@@ -1,0 +1,119 @@
+"""Candidates: what begins with what was typed comes first, and there are never too many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from tests.repositories import Repo, normal
+from tests.tools.resources.test_list import context_of
+from tools.completion import (
+    MOST,
+    NONE,
+    Candidates,
+    complete_address,
+    complete_folder,
+    complete_path,
+    complete_ref,
+    complete_section,
+    complete_type,
+    ranked,
+)
+from tools.registry import Toolbox
+
+NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.md")
+
+
+@loop_over(
+    ("typed", "found"),
+    [
+        ("", NAMES),
+        ("guides", ("guides/setup.md", "guides/retries.md", "reference/guides.md")),
+        ("GUIDES/S", ("guides/setup.md",)),
+        ("re", ("reference/guides.md", "README.md", "guides/retries.md")),
+        ("guides/setpu.md", ("guides/setup.md",)),
+        ("zzzzzz", ()),
+        ("x" * 10_000, ()),
+    ],
+)
+def test_candidates_are_ranked(typed: str, found: tuple[str, ...]) -> None:
+    best = ranked(NAMES, typed)
+    assert best.values[: len(found)] == found
+    assert bool(best.values) == bool(found)
+
+
+def test_there_are_at_most_a_hundred() -> None:
+    assert ranked([f"{number}.md" for number in range(250)], "") == Candidates(
+        tuple(f"{number}.md" for number in range(MOST)), 250
+    )
+
+
+@given(st.lists(st.text(max_size=8), max_size=30), st.text(max_size=8))
+def test_each_candidate_is_a_name_and_comes_once(names: list[str], typed: str) -> None:
+    found = ranked(names, typed)
+    assert set(found.values) <= set(names)
+    assert len(set(found.values)) == len(found.values) == min(found.total, MOST)
+    begin = [name.casefold().startswith(typed.casefold()) for name in found.values]
+    assert begin == sorted(begin, reverse=True)
+
+
+def test_paths_and_folders(toolbox: Toolbox) -> None:
+    context = toolbox.context()
+    assert complete_path(context, "", {}).values == ("api.md", "notes/plain.md")
+    assert complete_path(context, "pla", {}).values == ("notes/plain.md",)
+    assert complete_folder(context, "", {}).values == ("notes",)
+
+
+def test_folders_are_listed_with_those_above_them(tmp_path: Path) -> None:
+    context = context_of(normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"}))
+    assert complete_folder(context, "", {}).values == ("a", "a/b")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("", ("_preamble", "endpoints", "endpoints/search", "tasks")),
+        ("end", ("endpoints", "endpoints/search")),
+        ("sea", ("endpoints/search",)),
+        ("taks", ("tasks",)),
+    ],
+)
+def test_sections_of_a_document(toolbox: Toolbox, typed: str, found: tuple[str, ...]) -> None:
+    context = toolbox.context()
+    assert complete_section(context, typed, {"path": "api.md"}).values == found
+    assert complete_address(context, f"api.md#{typed}", {}).values == tuple(
+        f"api.md#{name}" for name in found
+    )
+    assert complete_section(context, typed, {}) == NONE
+    assert complete_section(context, typed, {"path": "none.md"}) == NONE
+
+
+def test_a_section_is_found_by_its_heading(tmp_path: Path) -> None:
+    text = "# A\n\n## Größe & Gewicht {#size}\n\n## Preis\n"
+    context = context_of(normal(tmp_path / "docs", {"a.md": text}))
+    assert complete_section(context, "GEWICHT", {"path": "a.md"}).values == ("size",)
+
+
+def test_a_ref_decides_what_there_is(toolbox: Toolbox, repo: Repo) -> None:
+    first = repo.head()
+    repo.git("tag", "v1")
+    repo.git("branch", "feature/x")
+    repo.commit({"api.md": "# API\n\n## Other\n", "new.md": "# New\n"})
+    context = toolbox.context()
+    for ref in (first, "v1", "feature/x"):
+        assert complete_path(context, "", {"ref": ref}).values == ("api.md", "notes/plain.md")
+        assert "tasks" in complete_section(context, "", {"path": "api.md", "ref": ref}).values
+    assert complete_path(context, "", {"ref": "v"}).values == ("api.md", "new.md", "notes/plain.md")
+    assert complete_section(context, "oth", {"path": "api.md"}).values == ("other",)
+    assert set(complete_ref(context, "", {}).values) >= {"HEAD", "main", "feature/x", "v1"}
+    assert complete_ref(context, "fea", {}).values == ("feature/x",)
+
+
+def test_types(toolbox: Toolbox, repo: Repo) -> None:
+    assert complete_type(toolbox.context(), "api", {}).values == ("api_spec",)
+    repo.commit({".docyard/templates/broken/type.toml": "nonsense"})
+    assert "broken" not in complete_type(toolbox.context(), "", {}).values

@@ -1,0 +1,99 @@
+"""`[[protect]]` in `docyard.toml`: what is a rule, and how one that is none is told of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.loops import loop_over
+from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.settings import ALL_CHECKS, MAX_RULES, Protection
+from workspace.proposals.approvals import Void
+
+pytestmark = pytest.mark.smoke
+
+
+def test_a_rule_with_all_it_can_say() -> None:
+    config = WorkspaceConfig.read(
+        b'[[protect]]\npaths = ["specs/**"]\ntypes = ["api_spec"]\napprovals = 2\n'
+        b'approvers = ["ana", "ben", "ana"]\nmerge = ["ana"]\nchecks = ["links"]\n[[protect]]\n'
+    )
+    assert config.protect == (
+        Protection(
+            paths=("specs/**",),
+            types=("api_spec",),
+            approvals=2,
+            approvers=("ana", "ben"),
+            merge=("ana",),
+            checks=("links",),
+        ),
+        Protection(),
+    )
+    assert (Protection().approvals, Protection().checks) == (1, ALL_CHECKS)
+    assert WorkspaceConfig.read(None).protect == ()
+
+
+@loop_over(
+    ("rule", "field"),
+    [
+        ('approvers = ["ana"]\napprovals = 2', "protect.0.approvals"),
+        ('approvals = 2\napprovers = ["ana", "ana"]', "protect.0.approvals"),
+        ("approvals = -1", "protect.0.approvals"),
+        ("approvals = 21", "protect.0.approvals"),
+        ("approvals = false", "protect.0.approvals"),
+        ('approvals = "0"', "protect.0.approvals"),
+        ('approvers = ["Ana"]', "protect.0.approvers.0"),
+        ('merge = ["a b"]', "protect.0.merge.0"),
+        ('merge = ["a\\u001b[2J"]', "protect.0.merge.0"),
+        ('merge = ["' + "a" * 10_000 + '"]', "protect.0.merge.0"),
+        ('paths = ["../up"]', "protect.0.paths.0"),
+        ('paths = ["/etc"]', "protect.0.paths.0"),
+        ('paths = ["specs", ""]', "protect.0.paths.1"),
+        ('paths = ["[a"]', "protect.0.paths.0"),
+        ('paths = ["./specs/**"]', "protect.0.paths.0"),
+        ('paths = ["specs//api.md"]', "protect.0.paths.0"),
+        ('paths = "specs"', "protect.0.paths"),
+        ("paths = [" + '"a",' * 101 + "]", "protect.0.paths"),
+        ('types = [" "]', "protect.0.types.0"),
+        ('checks = ["spelling"]', "protect.0.checks.0"),
+        ('path = ["specs"]', "protect.0.path"),
+    ],
+)
+def test_what_is_no_rule(rule: str, field: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        WorkspaceConfig.read(f"[[protect]]\n{rule}\n".encode())
+    assert caught.value.details["field"] == field
+    assert len(caught.value.message) < 300
+    assert caught.value.message.isprintable()
+
+
+def test_a_single_table_is_told_how_to_be_a_list() -> None:
+    with pytest.raises(InvalidConfig, match=r"write each rule below \[\[protect\]\]"):
+        WorkspaceConfig.read(b'[protect]\npaths = ["specs"]\n')
+
+
+def test_a_rule_s_unknown_setting_is_answered_with_those_of_rules() -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        WorkspaceConfig.read(b'[[protect]]\npath = ["specs"]\n')
+    assert "Known settings: paths, types, approvers, approvals, merge, checks." in caught.value.fix
+
+
+def test_five_hundred_rules_and_no_more() -> None:
+    assert len(WorkspaceConfig.read(b"[[protect]]\n" * MAX_RULES).protect) == MAX_RULES
+    with pytest.raises(InvalidConfig, match="at most 500 rules, and has 501"):
+        WorkspaceConfig.read(b"[[protect]]\n" * (MAX_RULES + 1))
+
+
+def test_the_example_of_the_documentation_is_a_rule() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [rule] = WorkspaceConfig.read(example.encode()).protect
+    assert rule.model_fields_set == {*Protection.model_fields}
+    assert (rule.approvals, rule.checks) == (Protection().approvals, Protection().checks)
+
+
+def test_every_reason_why_an_approval_does_not_count_is_documented() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+    assert [reason for reason in Void if f"`{reason}`" not in page] == []

@@ -1,0 +1,71 @@
+"""The `[validate]` table of `docyard.toml`: what may stand there, and what holds where."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.loops import loop_over
+from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.validation_settings import NAMES, Validation
+from workspace.validation.finding import Severity
+from workspace.validation.rules import RULES
+from workspace.validation.run import Selection
+
+
+def settings(text: str) -> Validation:
+    return WorkspaceConfig.read(text.encode()).validation
+
+
+def test_the_names_are_those_of_the_rules() -> None:
+    assert tuple(rule.name for rule in RULES) == NAMES
+
+
+def test_each_rule_stands_in_a_file_of_its_name() -> None:
+    from workspace.validation import rules
+
+    for rule in RULES:
+        assert getattr(rules, rule.name.replace("-", "_")).RULE is rule
+
+
+def test_the_last_override_that_matches_counts() -> None:
+    found = settings(
+        '[validate]\nrules = { several-h1 = "off", skipped-level = "note" }\n'
+        '[[validate.override]]\nmatch = "old"\nrules = { broken-link = "off", several-h1 = "error" }\n'
+        '[[validate.override]]\nmatch = "old/x.md"\nrules = { broken-link = "note" }\n'
+    )
+    assert found.levels("new.md") == {"several-h1": "off", "skipped-level": "note"}
+    assert found.levels("old/a.md") == {"several-h1": "error", "skipped-level": "note", "broken-link": "off"}
+    assert found.levels("old/x.md") == {"several-h1": "off", "skipped-level": "note", "broken-link": "note"}
+
+
+def test_a_rule_that_is_asked_for_is_on_unless_the_settings_switch_it_off() -> None:
+    found = settings('[validate.rules]\nseveral-h1 = "off"\n')
+    assert "missing-anchor" not in Selection(found).severities("a.md")
+    only = frozenset({"missing-anchor", "several-h1"})
+    assert Selection(found, only).severities("a.md") == {"missing-anchor": Severity.WARNING}
+    assert Selection(found, only, frozenset({"missing-anchor"})).severities("a.md") == {}
+
+
+@loop_over(
+    ("text", "said"),
+    [
+        ("[validate]\nrule = {}\n", "there is no setting 'validate.rule'"),
+        ('[validate.rules]\nbroken-links = "off"\n', "there is no such rule; the rules are broken-link,"),
+        ('[validate.rules]\nbroken-link = "fatal"\n', "must be 'error', 'warning', 'note' or 'off'"),
+        (
+            '[[validate.override]]\nmatch = "../x"\nrules = {}\n',
+            "the glob leads out of the folder of its file",
+        ),
+        ("[[validate.override]]\nrules = {}\n", "validate.override.0.match: Field required"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, said: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        settings(text)
+    assert said in caught.value.message
+
+
+def test_the_settings_are_listed_by_the_names_of_the_file() -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        settings("validation = {}\n")
+    assert ", validate" in caught.value.fix

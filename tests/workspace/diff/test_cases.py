@@ -1,0 +1,32 @@
+"""Examples of what changed between two versions, and of how it is shown: `tests/cases/section_diff.md`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.loops import loop_over
+from tests.workspace.cases import Case, read_cases
+from workspace.diff import SectionChange, as_lines, as_markdown, document_change, plain_line
+from workspace.document.document import Document
+
+pytestmark = pytest.mark.smoke
+
+
+@loop_over("case", read_cases("section_diff.md"))
+def test_a_change_is_told_as_people_think_of_it(case: Case) -> None:
+    old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
+    change = document_change(old, new)
+    assert change is not None
+    if "changes" in case.fences:
+        assert [in_brief(item) for item in change.sections] == case.fences["changes"].splitlines()
+    if "shown" in case.fences:
+        assert as_markdown([change]) == case.fences["shown"]
+    if "lines" in case.fences:
+        assert [plain_line(line) for line in as_lines([change])] == case.fences["lines"].splitlines()
+
+
+def in_brief(change: SectionChange) -> str:
+    """The kind, the address before and after, and which part of it."""
+    before, after = change.before, change.after
+    addresses = dict.fromkeys(place.address for place in (before, after) if place)
+    return f"{change.kind} {' -> '.join(addresses)}" + (f" ({change.field})" if change.field else "")

@@ -1,0 +1,46 @@
+"""Time: what changed in large and nasty documents is told in time that grows as they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from tests.loops import loop_over
+from tests.workspace.bombs import NASTY
+from tests.workspace.document.test_document_growth import grows_as_it_should
+from workspace.diff import as_data, as_lines, as_markdown, document_change
+from workspace.document.document import Document
+from workspace.errors import WorkspaceError
+
+
+@pytest.mark.growth
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
+    def measure(size: int) -> float:
+        with suppress(WorkspaceError):
+            old = Document.parse(make(size))
+            new = Document.parse(make(size + size // 10).replace(b"a", b"c", size // 3))
+            start = time.process_time()
+            change = document_change(old, new)
+            if change is not None:
+                as_markdown([change])
+                as_lines([change])
+                as_data([change])
+            return time.process_time() - start
+        return 0.0
+
+    assert grows_as_it_should(measure, 2000) is None
+
+
+@loop_over("make", NASTY.values(), ids=NASTY)
+def test_whatever_is_nasty_is_told_within_the_bound(make: Callable[[int], bytes]) -> None:
+    with suppress(WorkspaceError):
+        old, new = Document.parse(make(60)), Document.parse(make(70).replace(b"a", b"c", 20))
+        change = document_change(old, new)
+        if change is not None:
+            assert len(as_markdown([change], 500)) <= 560
+            assert as_lines([change], 500)
+            assert as_data([change], 500)

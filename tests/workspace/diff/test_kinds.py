@@ -1,0 +1,155 @@
+"""Kinds agree with what was done: an operation is told as people would tell it, and as nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.workspace.diff.test_cases import in_brief
+from tests.workspace.documents import documents, revised
+from workspace.diff import Kind, as_data, as_lines, as_markdown, document_change, section_changes
+from workspace.diff.texts import raw_text, readable
+from workspace.document.addresses import task_address
+from workspace.document.document import Document
+from workspace.edits import (
+    AddSection,
+    AddTask,
+    AppendContent,
+    CompleteTask,
+    MoveTask,
+    RemoveSection,
+    RemoveTask,
+    RenameSection,
+    ReopenTask,
+    SetMetadata,
+    UpdateContent,
+    UpdateTask,
+)
+from workspace.edits.operation import DocumentOperation
+from workspace.markdown.lines import BOM
+
+FILE = "doc.md"
+TEXT = (
+    "---\ntype: document\nowner: ada\n---\n\n# Title\n\nIntroduction.\n\n## One\n\nThe first text.\n\n"
+    "### Deep\n\nThe second text.\n\n## Tasks\n\nBefore them.\n\n- [ ] Write it\n  - Criteria: short\n"
+    "- [x] Ship it\n- [ ] Party\n\n## Last\n\nThe third text.\n"
+)
+WHOLE = (Kind.ADDED, Kind.REMOVED, Kind.CHANGED)
+DOCUMENT = Document.parse(TEXT.encode(), FILE)
+_WORD = re.compile(r"[^ \t\r\n]+")
+
+
+@loop_over(
+    ("operation", "expected"),
+    [
+        (AddSection(file=FILE, title="Fresh", content="New."), ["added fresh"]),
+        (AddSection(file=FILE, title="Fresh", parent_slug="one", content="New."), ["added one/fresh"]),
+        (RemoveSection(file=FILE, slug="one"), ["removed one", "removed one/deep"]),
+        (RenameSection(file=FILE, slug="one", new_title="Uno"), ["renamed one"]),
+        (RenameSection(file=FILE, slug="_preamble", new_title="Name"), ["renamed _preamble"]),
+        (UpdateContent(file=FILE, slug="last", content="Wholly other words."), ["changed last"]),
+        (AppendContent(file=FILE, slug="one", content="More."), ["changed one"]),
+        (AddTask(file=FILE, slug="tasks", title="Rest"), ["task_added tasks[3]"]),
+        (RemoveTask(file=FILE, slug="tasks[1]"), ["task_removed tasks[1]"]),
+        (CompleteTask(file=FILE, slug="tasks[0]"), ["task_completed tasks[0]"]),
+        (
+            CompleteTask(file=FILE, slug="tasks[0]", note="Done"),
+            ["task_completed tasks[0]", "task_changed tasks[0] (note)"],
+        ),
+        (ReopenTask(file=FILE, slug="tasks[1]"), ["task_reopened tasks[1]"]),
+        (UpdateTask(file=FILE, slug="tasks[2]", title="Sleep"), ["task_changed tasks[2] (title)"]),
+        (UpdateTask(file=FILE, slug="tasks[0]", criteria="long"), ["task_changed tasks[0] (criteria)"]),
+        (UpdateTask(file=FILE, slug="tasks[0]", assignee="ada"), ["task_changed tasks[0] (assignee)"]),
+        (MoveTask(file=FILE, slug="tasks[2]", before="tasks[0]"), ["task_moved tasks[2] -> tasks[0]"]),
+        (MoveTask(file=FILE, slug="tasks[2]", to_slug="last"), ["task_moved tasks[2] -> last[0]"]),
+        (
+            SetMetadata(file=FILE, metadata={"owner": "bob", "state": "new"}),
+            ["metadata owner", "metadata state"],
+        ),
+    ],
+    ids=str,
+)
+def test_an_operation_is_told_as_what_it_is(operation: DocumentOperation, expected: list[str]) -> None:
+    assert [in_brief(item) for item in section_changes(DOCUMENT, revised(DOCUMENT, operation))] == expected
+
+
+@settings(max_examples=examples(50))
+@given(documents)
+def test_nothing_is_told_of_what_did_not_change(document: Document) -> None:
+    assert section_changes(document, Document.parse(document.data, FILE)) == ()
+
+
+@settings(max_examples=examples(50))
+@given(documents, documents)
+def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -> None:
+    change = document_change(old, new)
+    assert (change is None) == (old.data == new.data)
+    if change is None:
+        return
+    told = [(item.kind, item.before, item.after, item.field) for item in change.sections]
+    assert len(set(told)) == len(told)
+    if words_of(old.data.removeprefix(BOM)) != words_of(new.data.removeprefix(BOM)):
+        assert told
+    for most in (0, 300, 100_000):
+        assert len(as_markdown([change], most)) <= most + 60
+        as_lines([change], most)
+        assert len(str(as_data([change], most)["documents"])) <= 2 * most + 60
+
+
+@example(
+    Document.parse("\u00a0\n# Errors\n# Errors\n- [ ] Write it".encode(), FILE),
+    Document.parse("# Errors\n- [ ] Write it\u00a0\n# Errors\n".encode(), FILE),
+)
+@settings(max_examples=examples(50))
+@given(documents, documents)
+def test_what_nothing_is_told_of_stands_in_both_versions(old: Document, new: Document) -> None:
+    check_that_nothing_is_lost(old, new)
+
+
+@settings(max_examples=examples(50))
+@given(documents, st.data())
+def test_of_sections_in_another_order_nothing_is_lost(old: Document, data: st.DataObject) -> None:
+    sources = [old.source(item) for item in old.sections]
+    check_that_nothing_is_lost(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
+
+
+def words_of(data: bytes) -> list[str]:
+    """What Markdown takes for words: all but spaces, tabs and line ends."""
+    return _WORD.findall(readable(data))
+
+
+def check_that_nothing_is_lost(old: Document, new: Document) -> None:
+    told = [item for item in section_changes(old, new) if item.kind is not Kind.METADATA]
+    texts = {item for item in told if item.kind in WHOLE and item.field is None}
+    before = {item.before.address for item in told if item.before}
+    after = {item.after.address for item in told if item.after}
+    assert sections_but(old, before) == sections_but(new, after)
+    whole = {item.before.address for item in texts if item.before}
+    whole_now = {item.after.address for item in texts if item.after}
+    assert tasks_but(old, before, whole) == tasks_but(new, after, whole_now)
+
+
+def sections_but(document: Document, told: set[str]) -> Counter[tuple[str, ...]]:
+    """The titles and words of sections, without their tasks and but for those of which something is told."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for item in document.sections:
+        if item.key not in told:
+            holes = [(task.start, task.end) for task in document.tasks(item)]
+            words = words_of(raw_text(document, item, holes))
+            found["" if item.is_preamble else item.title, *words] += 1
+    return found
+
+
+def tasks_but(document: Document, told: set[str], whole: set[str]) -> Counter[tuple[str, bool]]:
+    """The titles and boxes of tasks of which nothing is told, but for those in texts that are told."""
+    found: Counter[tuple[str, bool]] = Counter()
+    for item in document.sections:
+        for task in document.tasks(item):
+            if item.key not in whole and task_address(item, task) not in told:
+                found[task.title, task.is_done] += 1
+    return found

@@ -1,0 +1,83 @@
+"""Carrying addresses: from the document that a caller knew to the one that stands there now."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.documents import documents
+from workspace.diff.section_mapping import Conflict, carry
+from workspace.diff.sections import Evidence, SectionMatch
+from workspace.document.addresses import task_address
+from workspace.document.document import Document
+from workspace.errors import WorkspaceError
+
+pytestmark = pytest.mark.smoke
+
+
+@loop_over("case", read_cases("carry.md"))
+def test_an_address_is_carried(case: Case) -> None:
+    old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
+    expected = [line.split(" -> ") for line in case.fences["carried"].splitlines()]
+    carried = []
+    for address, _ in expected:
+        try:
+            carried.append([address, carry(old, new, address) or "none"])
+        except WorkspaceError as error:
+            carried.append([address, error.code if error.fix else "no fix"])
+    assert carried == expected
+
+
+def test_a_conflict_names_what_may_be_meant() -> None:
+    old = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
+    new = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
+    with pytest.raises(Conflict) as caught:
+        carry(old, new, "tasks[0]")
+    assert caught.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
+    assert "Write" not in caught.value.message
+
+
+@given(documents, st.data(), st.sampled_from(Evidence))
+def test_each_section_has_at_most_one_twin_and_each_twin_one_origin(
+    old: Document, data: st.DataObject, evidence: Evidence
+) -> None:
+    sources = [old.source(item) for item in old.sections]
+    kept = data.draw(st.permutations(sources)) if sources else []
+    new = Document.parse(b"".join(kept), "doc.md")
+    match = SectionMatch(old, new, evidence)
+    found: dict[int, int] = {}
+    for section in old.sections:
+        twin = match.successor(section)
+        if twin is None:
+            continue
+        assert twin.position not in found.values()
+        found[section.position] = twin.position
+        origin = match.origin(twin)
+        assert origin is not None
+        assert origin.position == section.position
+        if evidence is Evidence.NAME and section.anchor and not section.is_preamble:
+            assert section.anchor == twin.address or section.slug == twin.slug
+
+
+def test_sections_are_matched_by_what_may_tell() -> None:
+    old = Document.parse(b"# A\n\n## One\n\nTBD\n\n## Two\n\nTBD\n\n## Old\n\nAlone.\n", "a.md")
+    new = Document.parse(b"# A\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## New\n\nAlone.\n", "a.md")
+    found = {evidence: SectionMatch(old, new, evidence).pairs for evidence in Evidence}
+    assert found[Evidence.NAME] == {0: 0, 2: 2}
+    # Another section has the text of "One" as well.
+    assert found[Evidence.TEXT] == {0: 0, 2: 2, 3: 3}
+    assert found[Evidence.SIMILARITY] == {0: 0, 1: 1, 2: 2, 3: 3}
+
+
+@given(documents)
+def test_in_an_unchanged_document_every_address_is_carried_to_itself(document: Document) -> None:
+    for section in document.sections:
+        if len(document.sections_by_address(section.address)) > 1:
+            continue
+        assert carry(document, document, section.address) == section.address
+        for task in document.tasks(section):
+            address = task_address(section, task)
+            assert carry(document, document, address) == address

@@ -1,0 +1,141 @@
+"""Changes between two commits: documents that came, went and were renamed, sections that went elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.diff.test_cases import in_brief
+from workspace.diff import (
+    DocumentChange,
+    DocumentKind,
+    Kind,
+    as_data,
+    as_lines,
+    as_markdown,
+    plain_line,
+    tree_changes,
+    trees,
+)
+from workspace.git import GitReader
+from workspace.snapshot.snapshot import Snapshot
+
+API = "# API\n\nAll of it.\n\n## Search\n\nFinds what was written, in order of rank.\n\n### Errors\n\nTBD\n"
+GUIDE = "# Guide\n\nHow to.\n\n## Setup\n\nTBD\n"
+
+
+def between(repo: Repo, old: str, new: str) -> list[DocumentChange]:
+    git = GitReader(repo.path)
+    return list(tree_changes(Snapshot(git, old), Snapshot(git, new)))
+
+
+def start(repo: Repo) -> str:
+    return repo.commit({"api.md": API, "guide.md": GUIDE})
+
+
+def test_documents_that_came_and_went(repo: Repo) -> None:
+    old = start(repo)
+    (repo.path / "guide.md").unlink()
+    found = between(repo, old, repo.commit({"new.md": "# New\n\nText of its own.\n\n## Part\n\nOf it.\n"}))
+    assert [(item.kind, item.path, item.old_path) for item in found] == [
+        (DocumentKind.REMOVED, "guide.md", "guide.md"),
+        (DocumentKind.ADDED, "new.md", None),
+    ]
+    assert as_markdown(found) == (
+        "### `guide.md`\n\nRemoved with 1 section: “Setup”.\n\n"
+        "### `new.md`\n\nAdded with 1 section: “Part”.\n"
+    )
+
+
+def test_a_renamed_document_that_was_changed_too(repo: Repo) -> None:
+    old = start(repo)
+    (repo.path / "api.md").unlink()
+    found = between(repo, old, repo.commit({"docs/api.md": API.replace("in order of", "by")}))
+    assert [(item.kind, item.path, item.old_path) for item in found] == [
+        (DocumentKind.RENAMED, "docs/api.md", "api.md")
+    ]
+    assert [in_brief(item) for item in found[0].sections] == ["changed search"]
+    assert [plain_line(line) for line in as_lines(found)][:2] == ["docs/api.md", "  Renamed from api.md."]
+
+
+def test_a_section_that_went_to_another_document_is_told_in_both(repo: Repo) -> None:
+    old = start(repo)
+    kept, section = API.split("## Search")
+    moved = "### Search {#search}" + section.replace("### Errors", "#### Errors")
+    found = between(repo, old, repo.commit({"api.md": kept, "guide.md": GUIDE + "\n" + moved}))
+    assert [[in_brief(item) for item in document.sections] for document in found] == [
+        ["moved search"],
+        ["moved search"],
+    ]
+    assert [plain_line(line) for line in as_lines(found)] == [
+        "api.md",
+        "  Search search",
+        "    Moved to guide.md.",
+        "guide.md",
+        "  Search search",
+        "    Moved here from api.md.",
+    ]
+    told = as_data(found)["documents"]
+    assert [document["changes"][0].get("path") for document in told] == ["guide.md", None]
+    assert [document["changes"][0].get("old_path") for document in told] == [None, "api.md"]
+
+
+def test_a_section_that_went_elsewhere_and_was_changed_below(repo: Repo) -> None:
+    old = start(repo)
+    kept, section = API.split("## Search")
+    found = between(
+        repo,
+        old,
+        repo.commit({"api.md": kept, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}),
+    )
+    assert [(item.kind, [in_brief(change) for change in item.sections]) for item in found] == [
+        (DocumentKind.CHANGED, ["moved search"]),
+        (DocumentKind.ADDED, ["added _preamble", "moved search", "changed search/errors"]),
+    ]
+
+
+def test_sections_of_one_text_that_cannot_be_told_apart_did_not_move(repo: Repo) -> None:
+    twice = "## Search\n\nSame.\n"
+    old = repo.commit({"a.md": twice, "b.md": twice, "c.md": "# C\n"})
+    found = between(repo, old, repo.commit({"a.md": "# A\n", "b.md": "# B\n", "c.md": "# C\n\n" + twice}))
+    assert {change.kind for item in found for change in item.sections} == {Kind.ADDED, Kind.REMOVED}
+
+
+def test_of_two_documents_of_the_same_bytes_neither_was_renamed(repo: Repo) -> None:
+    old = repo.commit({"a/one.md": GUIDE, "b/two.md": GUIDE})
+    for name in ("a/one.md", "b/two.md"):
+        (repo.path / name).unlink()
+    found = between(repo, old, repo.commit({"three.md": GUIDE}))
+    assert [item.kind for item in found] == [DocumentKind.REMOVED, DocumentKind.REMOVED, DocumentKind.ADDED]
+
+
+def test_many_documents_are_told_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = start(repo)
+    kept, section = API.split("## Search")
+    new = repo.commit({"api.md": kept, "guide.md": GUIDE + "\n## Search" + section})
+    monkeypatch.setattr(trees, "_TOGETHER", 1)
+    monkeypatch.setattr(trees, "_COMPARED", 0)
+    assert [[change.kind for change in item.sections] for item in between(repo, old, new)] == [
+        [Kind.REMOVED, Kind.REMOVED],
+        [Kind.ADDED, Kind.ADDED],
+    ]
+    (repo.path / "guide.md").unlink()
+    later = repo.commit({"moved.md": GUIDE + "\n## Search" + section})
+    assert [item.kind for item in between(repo, new, later)] == [DocumentKind.RENAMED]
+
+
+def test_a_document_that_cannot_be_read_says_so(repo: Repo) -> None:
+    old = start(repo)
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    found = between(repo, old, repo.commit({"api.md": pointer}))
+    assert [(item.unread, item.sections) for item in found] == [("NOT_A_DOCUMENT", ())]
+    assert "cannot be read (NOT_A_DOCUMENT)" in as_markdown(found)
+    assert as_data(found)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
+
+
+def test_from_nothing_and_between_equal_commits(repo: Repo) -> None:
+    commit = start(repo)
+    git = GitReader(repo.path)
+    assert list(tree_changes(Snapshot(git, commit), Snapshot(git, commit))) == []
+    found = list(tree_changes(Snapshot(git, None), Snapshot(git, commit)))
+    assert {item.kind for item in found} == {DocumentKind.ADDED}

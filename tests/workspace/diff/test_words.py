@@ -1,0 +1,83 @@
+"""Words that differ: applied to the old text they give the new one, and are as few as a person would see."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from tests.workspace.bombs import NASTY
+from tests.workspace.documents import texts
+from workspace.diff import Edit, edits
+from workspace.diff.texts import readable
+from workspace.diff.units import units
+from workspace.diff.words import tokens, word_edits
+
+WORDS = st.sampled_from(
+    ["the", "search", "`a b`", "``", "-", "- ", "1.", "|", "\n", "\n\n", " ", "数据", "e\u0301", "```", "~~~"]
+)
+TEXTS = st.one_of(
+    texts().map(readable),
+    st.lists(WORDS, max_size=40).map(" ".join),
+    st.lists(WORDS, max_size=40).map("".join),
+)
+
+
+def applied(old: str, new: str, found: tuple[Edit, ...]) -> str:
+    """The old text after edits, the last first."""
+    text = old
+    for edit in reversed(found):
+        text = text[: edit.start] + new[edit.new_start : edit.new_end] + text[edit.end :]
+    return text
+
+
+@given(TEXTS, TEXTS)
+def test_the_edits_of_a_text_give_the_new_one(old: str, new: str) -> None:
+    found = edits(old, new)
+    assert applied(old, new, found) == new
+    assert (not found) == (old == new)
+    places = [place for edit in found for place in edit[:2]]
+    assert places == sorted(places)
+
+
+@given(TEXTS, st.data())
+def test_one_word_in_a_text_is_one_edit_near_it(old: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(old)))
+    new = old[:place] + "unheardof" + old[place:]
+    assert applied(old, new, edits(old, new)) == new
+
+
+@given(TEXTS)
+def test_units_and_tokens_are_the_text(text: str) -> None:
+    assert "".join(tokens(text)) == text
+    assert "".join(text[unit.start : unit.end] for unit in units(text)) == text
+
+
+@loop_over(
+    ("old", "new", "expected"),
+    [
+        ("ten results", "twenty results", [("ten", "twenty")]),
+        ("a `b c` d", "a `b d` d", [("`b c`", "`b d`")]),
+        ("one two three", "one three", [("two ", "")]),
+        ("it is (not) so", "it is so", [("(not) ", "")]),
+        ("数据導入", "数据輸入", [("導", "輸")]),
+        ("some old words", "entirely different phrase", [("some old words", "entirely different phrase")]),
+    ],
+)
+def test_what_a_person_would_see(old: str, new: str, expected: list[tuple[str, str]]) -> None:
+    found = word_edits(old, new)
+    assert [(old[a:b], new[c:d]) for a, b, c, d in found] == expected
+
+
+def test_a_paragraph_that_is_too_long_is_told_from_its_two_ends() -> None:
+    old = "begin " + "x y " * 3000 + "end"
+    new = "begin " + "y x " * 3000 + "end"
+    found = word_edits(old, new)
+    assert len(found) == 1
+    assert applied(old, new, found) == new
+
+
+@loop_over("name", NASTY)
+def test_hostile_texts_are_told_exactly(name: str) -> None:
+    old, new = readable(NASTY[name](150)), readable(NASTY[name](170)).replace("a", "c", 40)
+    assert applied(old, new, edits(old, new)) == new

@@ -1,0 +1,162 @@
+"""Addresses: which ones a document has, and what they resolve to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.loops import loop_over
+from tests.workspace.cases import Case, read_cases
+from workspace.document.addresses import (
+    AmbiguousAddress,
+    Fragment,
+    InvalidAddress,
+    SectionNotFound,
+    TaskNotFound,
+    full_address,
+    nearest,
+    read_fragment,
+    resolve_section,
+    resolve_task,
+    split_address,
+)
+from workspace.document.document import Document
+
+pytestmark = pytest.mark.smoke
+
+
+def shown(document: Document) -> str:
+    """A line for each section: line, level, key, title, and what else it answers to."""
+    lines = [f"title: {document.title}"]
+    for section in document.sections:
+        depth = "  " * (len(document.breadcrumb(section)) - 1)
+        other = [name for name in (section.anchor, *section.aliases) if name and name != section.address]
+        also = f" (also {', '.join(other)})" if other else ""
+        lines.append(f"{section.line:>2} H{section.level} {depth}{section.key} = {section.title}{also}")
+        lines += [
+            f"      [{task.index}] {'x' if task.is_done else ' '} {task.title}"
+            for task in document.tasks(section)
+        ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+@loop_over("case", read_cases("addresses.md"))
+def test_the_addresses_of_a_document(case: Case) -> None:
+    assert shown(Document.parse(case.data("document"), "notes/The-File.md")) == case.fences["sections"]
+
+
+GUIDE = Document.parse(
+    b"# Guide {#top}\n\n## Setup\n\n- [ ] one\n  - [ ] inner\n\n### Errors\n\n## Usage\n\n### Errors\n\n"
+    b'## Faults <#f>\n\n<a id="one"></a><a id="two"></a>\n\n## Last\n\n## A {#same}\n\n## B {#same}\n',
+    "guide.md",
+)
+
+
+@loop_over(
+    ("slug", "line"),
+    [
+        ("_preamble", 1),
+        ("top", 1),
+        ("setup", 3),
+        ("#setup", 3),
+        (" setup ", 3),
+        ("setup/errors", 8),
+        ("usage/errors", 12),
+        ("f", 14),
+        ("faults", 14),
+        ("one", 18),
+        ("two", 18),
+        ("last", 18),
+        ("same~1", 20),
+        ("same~2", 22),
+        ("a", 20),
+    ],
+)
+def test_a_slug_names_a_section(slug: str, line: int) -> None:
+    assert resolve_section(GUIDE, slug).line == line
+
+
+def test_what_several_sections_answer_to_is_an_error_with_candidates() -> None:
+    with pytest.raises(AmbiguousAddress) as caught:
+        resolve_section(GUIDE, "errors")
+    assert caught.value.details["candidates"] == [
+        {"slug": "setup/errors", "title": "Errors", "line": 8, "parent": "setup"},
+        {"slug": "usage/errors", "title": "Errors", "line": 12, "parent": "usage"},
+    ]
+    with pytest.raises(AmbiguousAddress) as caught:
+        resolve_section(GUIDE, "same")
+    candidates = caught.value.details["candidates"]
+    assert isinstance(candidates, list)
+    assert [resolve_section(GUIDE, item["slug"]).line for item in candidates] == [20, 22]
+    assert "'same~1'" in caught.value.fix
+    assert "anchor" in caught.value.fix
+
+
+def test_an_unknown_slug_is_answered_with_the_nearest() -> None:
+    with pytest.raises(SectionNotFound) as caught:
+        resolve_section(GUIDE, "setup/erors")
+    assert caught.value.fix == "Did you mean 'setup/errors'?"
+    with pytest.raises(SectionNotFound) as caught:
+        resolve_section(GUIDE, "x" * 5000)
+    assert len(caught.value.message) < 300
+    with pytest.raises(SectionNotFound):
+        resolve_section(Document.parse(b"", "empty.md"), "_preamble")
+    with pytest.raises(SectionNotFound):
+        resolve_section(Document.parse(b"## _preamble\n", "x.md"), "_preamble")
+
+
+def test_tasks() -> None:
+    section, task = resolve_task(GUIDE, "setup[0.0]")
+    assert (section.address, task.title, task.depth) == ("setup", "inner", 1)
+    with pytest.raises(TaskNotFound):
+        resolve_task(GUIDE, "setup[1]")
+    with pytest.raises(InvalidAddress):
+        resolve_task(GUIDE, "setup")
+    with pytest.raises(InvalidAddress):
+        resolve_section(GUIDE, "setup[0]")
+
+
+@loop_over(
+    ("address", "path", "fragment"),
+    [
+        ("a.md", "a.md", None),
+        ("a.md#x", "a.md", "x"),
+        ("C#.md", "C#.md", None),
+        ("C#.md#setup", "C#.md", "setup"),
+        ("C#.md#a#b", "C#.md", "a#b"),
+        ("b#c", "b", "c"),
+        ("a.md#", "a.md", ""),
+        ("unknown.md#x", "unknown.md", "x"),
+        ("a.md#x.md", "a.md#x.md", None),
+        ("a.md#x.md#y", "a.md#x.md", "y"),
+    ],
+)
+def test_the_longest_path_that_exists_wins(address: str, path: str, fragment: str | None) -> None:
+    assert split_address(address, {"a.md", "C#.md", "b", "a.md#x.md"}) == (path, fragment)
+
+
+def test_fragments() -> None:
+    assert read_fragment("tasks[1.0]").task == "1.0"
+    assert read_fragment("tasks[]").section == "tasks[]"
+    assert read_fragment("[0]").section == ""
+    assert read_fragment("a[0][1]") == Fragment("a", "0.1")
+    assert full_address("guide.md", GUIDE.sections[1]) == "guide.md#setup"
+
+
+def test_nearest_names() -> None:
+    assert nearest("setpu", ["usage", "setup", "Setup"])[0].lower() == "setup"
+    assert nearest("guide.md", ["docs/guide.md", "x.md"]) == ["docs/guide.md"]
+    assert nearest("x" * 1000, ["a", "b"]) == ["a", "b"]
+    assert "docs/page-77.md" in nearest(
+        "docs/pge-77.md", [f"docs/p{'age' if n % 2 else 'g'}-{n}.md" for n in range(5000)]
+    )
+
+
+def test_a_renamed_section_is_proposed_by_its_title() -> None:
+    document = Document.parse(
+        b"# T\n\n## Get {#get}\n\n### Errors {#get/errors}\n\n"
+        b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n"
+    )
+    with pytest.raises(SectionNotFound) as found:
+        resolve_section(document, "withdraw/errors")
+    assert found.value.details["candidates"] == ["cancel/errors"]
+    assert found.value.fix == "Use 'cancel/errors': the section of that title has this address."

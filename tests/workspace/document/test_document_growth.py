@@ -1,0 +1,218 @@
+"""Time: documents that are large or nasty are read and edited in time that grows as they do."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from index.building.build import build_segments
+from index.matches import Matcher
+from index.page import Page
+from index.shown import Shown
+from index.snippets import snippet
+from tests.loops import loop_over
+from tests.workspace.bombs import NASTY
+from tests.workspace.documents import STYLE, revised
+from tools.outline import sections_in_brief, sections_in_full, telling_titles
+from workspace.document.addresses import resolve_section, resolve_task, task_address
+from workspace.document.document import Document
+from workspace.edits import (
+    AddSection,
+    AddTask,
+    AppendContent,
+    CompleteTask,
+    RemoveSection,
+    RenameSection,
+    ReopenTask,
+    TagDocument,
+    UpdateContent,
+)
+from workspace.edits.operation import DocumentOperation
+from workspace.errors import WorkspaceError
+
+FILE = "doc.md"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def only_what_is_new_is_collected() -> Iterator[None]:
+    """Each measure begins with a collection, which need not look at all that the tests have imported."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def read(data: bytes) -> float:
+    """The processor's seconds that it takes to read all that is in a document."""
+    # A collection falls due by the number of all objects there are, so one run has it and the next has not.
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        document = Document.parse(data, FILE)
+        tasks = sum(len(document.tasks(section)) for section in document.sections)
+        assert tasks == len(document.all_tasks)
+        assert document.form is None or document.sections
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def seconds(run: Callable[[Document], object], document: Document) -> float:
+    """The processor's seconds that something takes with a document; an expected error ends it as well."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        with suppress(WorkspaceError):
+            run(document)
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def grows_as_it_should(measure: Callable[[int], float], size: int) -> str | None:
+    """What is wrong with how time grows from a size to twice as much; None if nothing is."""
+    # What else a machine does can only make a run longer, so the shortest runs are compared.
+    single = double = math.inf
+    for _ in range(12):
+        single, double = min(single, measure(size)), min(double, measure(2 * size))
+        if double < 2.5 * single + 0.05:
+            return None
+    return f"{double:.2f} s for twice what takes {single:.2f} s"
+
+
+@pytest.mark.growth
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
+    read(make(10))
+    assert grows_as_it_should(lambda size: read(make(size)), 4000) is None
+
+
+def last(document: Document) -> str:
+    return document.sections[-1].key if document.sections else "_preamble"
+
+
+def first_task(document: Document) -> str:
+    found = (task_address(section, task) for section in document.sections for task in document.tasks(section))
+    return next(found, "none[0]")
+
+
+def text(document: Document) -> str:
+    return document.data.decode("utf-8", "replace").replace("\0", "")
+
+
+EDITS: dict[str, Callable[[Document], DocumentOperation]] = {
+    "add a section": lambda d: AddSection(file=FILE, title="Its own", content="Text."),
+    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=last(d)),
+    "append": lambda d: AppendContent(file=FILE, slug=last(d), content="Text."),
+    "update": lambda d: UpdateContent(file=FILE, slug=last(d), content="Text."),
+    "update with itself": lambda d: UpdateContent(
+        file=FILE,
+        slug=last(d),
+        content=d.text(d.sections[-1].start, d.sections[-1].end) if d.sections else "",
+    ),
+    "update everything": lambda d: UpdateContent(
+        file=FILE,
+        slug=d.sections[0].key if d.sections else last(d),
+        content="Text.",
+        include_subsections=True,
+    ),
+    "rename": lambda d: RenameSection(file=FILE, slug=last(d), new_title="Other"),
+    "remove": lambda d: RemoveSection(file=FILE, slug=last(d)),
+    "add a task": lambda d: AddTask(file=FILE, slug=last(d), title="Do", criteria="Done"),
+    "add a subtask": lambda d: AddTask(file=FILE, slug=first_task(d), title="Do"),
+    "complete a task": lambda d: CompleteTask(file=FILE, slug=first_task(d), note="Note"),
+    "reopen a task": lambda d: ReopenTask(file=FILE, slug=first_task(d)),
+    "tag": lambda d: TagDocument(file=FILE, tags=("tag",)),
+    "name what is not there": lambda d: AppendContent(file=FILE, slug="no/such-section", content="x"),
+}
+
+
+def edited(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
+    return lambda document: make(document).revise(document, STYLE)
+
+
+USES: dict[str, Callable[[Document], object]] = {
+    **{name: edited(make) for name, make in EDITS.items()},
+    "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
+        Document.parse(b"# T\n", FILE), STYLE
+    ),
+    "index": lambda d: build_segments([Page.of(d, "0" * 40)]),
+    "show hits": lambda d: [snippet(Shown(text(d)[:100_000]), Matcher({"word"}))],
+    "outline": lambda d: (sections_in_full(d), sections_in_brief(d), telling_titles(d)),
+    "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
+}
+
+
+@pytest.mark.growth
+@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+def test_the_time_of_every_use_grows_with_size(make: Callable[[int], bytes]) -> None:
+    wrong = {}
+    for name, use in USES.items():
+        found = grows_as_it_should(
+            lambda size, use=use: seconds(use, Document.parse(make(size), FILE)),  # type: ignore[misc]
+            1000,
+        )
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_nesting_does_not_overflow() -> None:
+    for piece in (b"> ", b"- ", b"1. ", b">- ", b"[", b"*", b"<b>", b"![", b"- [ ] "):
+        document = Document.parse(piece * 5000 + b"a\n\n# T\n\n## Later\n\n- [ ] a\n", FILE)
+        assert document.title == "T"
+        assert resolve_task(document, "later[0]")
+
+
+@loop_over("depth", [*range(1, 60, 7), 49, 50, 51, 99, 100, 101, 200])
+@loop_over("mark", [b"- ", b"1. ", b"> ", b"> - ", b"- > "])
+def test_what_follows_deep_nesting_is_read(mark: bytes, depth: int) -> None:
+    indented = b"".join(b" " * len(mark) * level + mark + b"a\n" for level in range(depth))
+    for nested in (mark * depth + b"a\n", indented if b">" not in mark else b""):
+        document = Document.parse(b"# T\n\n" + nested + b"\n## After\n\n- [ ] a\n\n### Below\n", FILE)
+        assert [section.address for section in document.sections] == ["_preamble", "after", "after/below"]
+        assert resolve_task(document, "after[0]")
+
+
+BIG = b"# Big\n\n" + b"".join(
+    b"## Part\n\n- [ ] a task of %d\n\nText.\n\n" % number for number in range(2_000)
+)
+
+
+@pytest.mark.growth
+def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() -> None:
+    start = time.perf_counter()
+    document = Document.parse(BIG, FILE)
+    assert len(document.all_tasks) == 2_000
+    reading = time.perf_counter() - start
+    operations: list[DocumentOperation] = [
+        AddSection(file=FILE, title="New", before="part-1000"),
+        AddTask(file=FILE, slug="part-1000", title="New"),
+        AppendContent(file=FILE, slug="part-1999", content="More."),
+        CompleteTask(file=FILE, slug="part-1[0]"),
+        RenameSection(file=FILE, slug="part-1000", new_title="New"),
+        RemoveSection(file=FILE, slug="part-1999"),
+        UpdateContent(file=FILE, slug="part-1999", content="x"),
+    ]
+    for operation in operations:
+        start = time.perf_counter()
+        revised(document, operation)
+        assert time.perf_counter() - start < 4 * reading + 1
+
+
+@pytest.mark.growth
+def test_content_with_thousands_of_headings() -> None:
+    document = Document.parse(b"# T\n", FILE)
+    content = "## Errors\n\n" * 3000
+    reading = read(content.encode())
+    start = time.process_time()
+    changed = revised(document, UpdateContent(file=FILE, slug="_preamble", content=content))
+    assert time.process_time() - start < 20 * reading + 1
+    assert changed.sections[-1].address == "errors-2999"

@@ -1,0 +1,55 @@
+"""Addresses as version 0.1.0 gave them, written by that version, still name their sections."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.loops import loop_over
+from workspace.config.tables import Dialect
+from workspace.document.addresses import AmbiguousAddress, resolve_section
+from workspace.document.document import Document
+from workspace.links.fragments import find_place, names_of
+
+# Each a document, and the line of the section that 0.1.0 knew by each address.
+WRITTEN = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
+
+
+@loop_over("number", range(len(WRITTEN)))
+def test_address_of_the_first_version_names_its_section(number: int) -> None:
+    document = Document.parse(WRITTEN[number]["document"].encode(), "a.md")
+    found = {address: resolve_section(document, address).line for address in WRITTEN[number]["addresses"]}
+    assert found == WRITTEN[number]["addresses"]
+
+
+@loop_over("dialect", Dialect)
+def test_link_by_an_address_of_the_first_version_leads_to_its_section(dialect: Dialect) -> None:
+    document = Document.parse(WRITTEN[0]["document"].encode(), "a.md")
+    for address, line in WRITTEN[0]["addresses"].items():
+        place = find_place(names_of(document, dialect), address)
+        assert place is not None
+        assert document.sections[place.section or 0].line == line
+
+
+def test_present_names_come_before_those_of_the_first_version() -> None:
+    document = Document.parse(
+        b"## A { #b }\n\n## A b\n\n## C {#a--b-}\n\n## X { #y }\n\n## X {: #y }\n", "a.md"
+    )
+    assert resolve_section(document, "a-b").title == "A b"
+    assert resolve_section(document, "a--b-").title == "C"
+    assert resolve_section(document, "a--b--1").title == "A"
+    assert [resolve_section(document, name).line for name in ("x--y-", "x--y--1")] == [7, 9]
+    with pytest.raises(AmbiguousAddress):
+        resolve_section(document, "y")
+
+
+def test_document_without_lists_has_no_earlier_names() -> None:
+    for text in (
+        "# T\n\n## A {#a}\n\n## B <#b>\n\n## C\n",
+        '## <a id="x"></a>X\n',
+        "## A { not an id }\n",
+        "",
+    ):
+        assert Document.parse(text.encode(), "a.md").earlier_names == {}

@@ -1,0 +1,99 @@
+"""URLs of remotes: how each is reached, and that no secret and no path of this machine is shown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from workspace.git.remotes.url import Address, Transport, UnsupportedRemote, parse_address
+from workspace.git.remotes.wording import cleaned
+
+
+@loop_over(
+    ("url", "transport", "host", "user", "password", "bare"),
+    [
+        ("/srv/docs.git", "file", "", None, None, "/srv/docs.git"),
+        ("../docs", "file", "", None, None, "../docs"),
+        ("file:///srv/docs.git", "file", "", None, None, "file:///srv/docs.git"),
+        ("C:/docs", "file", "", None, None, "C:/docs"),
+        ("./a:b", "file", "", None, None, "./a:b"),
+        ("git://Host.example/x", "git", "host.example", None, None, "git://host.example/x"),
+        ("git@host.example:x/y", "ssh", "host.example", "git", None, "git@host.example:x/y"),
+        ("host:x", "ssh", "host", None, None, "host:x"),
+        ("ssh://ada@h:2222/x", "ssh", "h", "ada", None, "ssh://ada@h:2222/x"),
+        ("https://h/x", "https", "h", None, None, "https://h/x"),
+        ("https://ada:p%40ss@h:8443/x", "https", "h", "ada", "p@ss", "https://h:8443/x"),
+        (
+            "https://ghp_0123456789abcdefghij@h/x",
+            "https",
+            "h",
+            None,
+            "ghp_0123456789abcdefghij",
+            "https://h/x",
+        ),
+        ("http://[::1]:80/x", "http", "::1", None, None, "http://[::1]:80/x"),
+    ],
+)
+def test_addresses(
+    url: str, transport: str, host: str, user: str | None, password: str | None, bare: str
+) -> None:
+    assert parse_address(url) == Address(Transport(transport), bare, host, user, password)
+
+
+@loop_over(
+    "url",
+    [
+        "",
+        "ext::sh -c id",
+        "ftp://h/x",
+        "ssh://-oProxyCommand=id/x",
+        "-x",
+        "-host:x",
+        "https:///x",
+        "https://h:port/x",
+        "https://h/\x1b[31m",
+        "javascript://h/x",
+    ],
+)
+def test_what_is_not_spoken_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(UnsupportedRemote) as caught:
+        parse_address(url)
+    assert "id" not in caught.value.message.split()
+
+
+def test_a_token_is_not_sent_where_it_can_be_read() -> None:
+    assert not parse_address("http://docs.example/x").is_private
+    assert not parse_address("http://127.0.0.1.docs.example/x").is_private
+    assert parse_address("http://127.0.0.1:8080/x").is_private
+    assert parse_address("https://docs.example/x").is_private
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_an_address_or_refused(text: str) -> None:
+    for url in (text, f"https://{text}", f"ssh://{text}/x", f"https://ada:{text}@h/x"):
+        try:
+            address = parse_address(url)
+        except UnsupportedRemote:
+            continue
+        assert address.shown().isprintable()
+
+
+@given(st.text("abcdef0123456789", min_size=12, max_size=30), st.text(max_size=40))
+def test_no_secret_in_what_is_printed(secret: str, rest: str) -> None:
+    address = parse_address(f"https://ada:{secret}@h.example/x")
+    assert secret not in repr(address)
+    said = f"{rest} https://ada:{secret}@h.example/x {secret} \x1b[1m{rest}"
+    assert secret not in cleaned(said, (secret,)).replace(cleaned(rest), "")
+    assert cleaned(said, (secret,)).isprintable()
+
+
+def test_words_are_cleaned() -> None:
+    assert cleaned("no \x1b[31mway\x1b[0m\r\nout\x07.") == "no way out"
+    assert (
+        cleaned("failed to resolve path '/home/ada/docs': gone")
+        == "failed to resolve path 'the folder': gone"
+    )
+    assert cleaned("at https://ada:x@h/y") == "at https://***@h/y"
+    assert len(cleaned("x" * 100_000)) <= 501

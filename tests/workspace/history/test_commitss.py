@@ -1,0 +1,455 @@
+"""Which commits changed a document or section, and where it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.loops import loop_over
+from tests.repositories import Repo, normal
+from tests.workspace.history.streams import Made, history, line_of
+from workspace.archive import Archive
+from workspace.document.addresses import AmbiguousAddress, SectionNotFound
+from workspace.document.document import Document
+from workspace.history import Change, Changes, NoHistory
+from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.workspace import Workspace
+
+GUIDE = (
+    "# Guide\n\nWelcome.\n\n## Setup\n\nInstall it.\nThen start it.\nThen stop it.\n\n## Use\n\nCall it.\n"
+)
+LONG = "".join(f"Line {number} of the notes.\n" for number in range(12))
+
+
+def changes(path: Path, file: str, slug: str | None = None, **more: object) -> Changes:
+    workspace = Workspace.open(path, durable=False)
+    return workspace.history().changes(workspace.snapshot(), file, slug, **more)  # type: ignore[arg-type]
+
+
+def told(page: Changes) -> list[tuple[str, str, str | None]]:
+    return [(change.kind, change.path, change.fragment) for change in page.entries]
+
+
+def texts(change: Change) -> tuple[bytes | None, bytes | None]:
+    return change.before, change.after
+
+
+def test_only_commits_that_touch_the_section_are_told(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"guide.md": GUIDE})
+    repo.commit({"guide.md": GUIDE.replace("Call it", "Call it twice")}, "Use")
+    setup = repo.commit({"guide.md": GUIDE.replace("Install", "Unpack")}, "Setup")
+    repo.commit({"other.md": "# Other\n"}, "Other")
+    page = changes(tmp_path, "guide.md", "setup")
+    assert [change.subject for change in page.entries] == ["Setup", "First"]
+    assert page.entries[0].commit == setup
+    assert texts(page.entries[0]) == (
+        b"## Setup\n\nInstall it.\nThen start it.\nThen stop it.\n\n",
+        b"## Setup\n\nUnpack it.\nThen start it.\nThen stop it.\n\n",
+    )
+    assert page.entries[1].before is None
+    assert (page.next, page.complete, page.notes) == (None, True, ())
+    assert [change.subject for change in changes(tmp_path, "guide.md", "use").entries] == [
+        "Setup",
+        "Use",
+        "First",
+    ]
+
+
+def test_a_walk_goes_on_where_it_was_told_to_end(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"guide.md": GUIDE})
+    for number in range(6):
+        repo.commit({"other.md": f"# Other {number}\n"})
+    workspace = Workspace.open(tmp_path, durable=False)
+    pages = [
+        workspace.history().changes(workspace.snapshot(), "guide.md", limit=1, looked_at=2) for _ in range(5)
+    ]
+    assert [(len(page.entries), page.complete) for page in (pages[0], pages[-1])] == [(0, False), (1, True)]
+
+
+def test_a_section_is_whole_across_three_renames_and_a_move_to_another_file(tmp_path: Path) -> None:
+    """The document is renamed twice, the section once, and then it moves."""
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
+    repo.git("mv", "a.md", "b.md")
+    repo.git("commit", "-qm", "One")
+    repo.commit({"b.md": f"# A\n\n## Remarks\n\n{LONG}\n## Rest\n\nText.\n"}, "Two")
+    repo.git("mv", "b.md", "c.md")
+    repo.commit({"c.md": f"# A\n\n## Remarks\n\n{LONG}More.\n\n## Rest\n\nText.\n"}, "Three")
+    repo.commit({"c.md": "# A\n\n## Rest\n\nText.\n", "z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\n"}, "Four")
+    repo.commit({"z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\nAnd more.\n"}, "Five")
+    page = changes(tmp_path, "z.md", "remarks")
+    assert [change.subject for change in page.entries] == ["Five", "Four", "Three", "Two", "One", "First"]
+    assert told(page) == [
+        ("changed", "z.md", "remarks"),
+        ("moved", "z.md", "remarks"),
+        ("renamed", "c.md", "remarks"),
+        ("renamed", "b.md", "remarks"),
+        ("renamed", "b.md", "notes"),
+        ("created", "a.md", "notes"),
+    ]
+    assert [change.old_path for change in page.entries] == ["z.md", "c.md", "b.md", "b.md", "a.md", None]
+
+
+def test_a_persons_move_with_edits_is_followed(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}", "z.md": "# Z\n\nText.\n"})
+    edited = LONG.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
+    repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited}"}, "Move")
+    assert told(changes(tmp_path, "z.md", "notes")) == [
+        ("moved", "z.md", "notes"),
+        ("created", "a.md", "notes"),
+    ]
+
+
+def test_a_retitled_and_rewritten_section_is_followed_while_half_of_it_stays(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}"})
+    repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG.replace('Line 3', 'Row 3')}"}, "Retitle")
+    assert told(changes(tmp_path, "a.md", "remarks")) == [
+        ("renamed", "a.md", "remarks"),
+        ("created", "a.md", "notes"),
+    ]
+
+
+def test_a_section_below_another_parent_has_moved(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG}\n## Two\n\nText.\n"})
+    repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG}"}, "Move")
+    assert told(changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
+
+
+def test_what_was_removed_begins_with_its_removal(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
+    repo.commit({"a.md": GUIDE.replace("Install", "Unpack")}, "Change")
+    repo.commit({"a.md": "# Guide\n\nWelcome.\n"}, "Cut")
+    repo.git("rm", "-q", "b.md")
+    repo.git("commit", "-qm", "Gone")
+    page = changes(tmp_path, "a.md", "setup")
+    assert [(change.kind, change.subject) for change in page.entries] == [
+        ("removed", "Cut"),
+        ("changed", "Change"),
+        ("created", "First"),
+    ]
+    assert page.entries[0].after is None
+    assert [change.kind for change in changes(tmp_path, "b.md").entries] == ["removed", "created"]
+
+
+def test_what_came_back_has_both_its_lives(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
+    repo.git("rm", "-q", "a.md")
+    repo.git("commit", "-qm", "Gone")
+    repo.commit({"a.md": GUIDE}, "Back")
+    assert [change.kind for change in changes(tmp_path, "a.md").entries] == ["created", "removed", "created"]
+    assert [change.kind for change in changes(tmp_path, "a.md", "use").entries] == [
+        "created",
+        "removed",
+        "created",
+    ]
+
+
+def test_a_merge_is_told_where_it_differs_from_every_parent(tmp_path: Path) -> None:
+    ours, theirs = GUIDE.replace("Install", "Unpack"), GUIDE.replace("stop it", "leave it")
+    both = ours.replace("stop it", "leave it")
+    commits = [
+        Made({"a.md": GUIDE.encode()}, [], b"base"),
+        Made({"a.md": ours.encode()}, [0], b"ours"),
+        Made({"a.md": theirs.encode()}, [0], b"theirs"),
+        Made({"a.md": both.encode()}, [1, 2], b"merge"),
+        Made({"a.md": both.encode(), "b.md": b"# B\n"}, [3], b"other"),
+    ]
+    history(tmp_path / "repo", commits)
+    page = changes(tmp_path / "repo", "a.md", "setup")
+    assert [change.subject for change in page.entries] == ["merge", "theirs", "ours", "base"]
+
+
+def test_a_merge_that_took_one_side_is_passed_by(tmp_path: Path) -> None:
+    commits = [
+        Made({"a.md": GUIDE.encode()}, [], b"base"),
+        Made({"a.md": GUIDE.replace("Install", "Unpack").encode()}, [0], b"ours"),
+        Made({"a.md": GUIDE.replace("Call", "Ask").encode()}, [0], b"theirs"),
+        Made({"a.md": GUIDE.replace("Install", "Unpack").replace("Call", "Ask").encode()}, [1, 2], b"merge"),
+    ]
+    history(tmp_path / "repo", commits)
+    assert [c.subject for c in changes(tmp_path / "repo", "a.md", "setup").entries] == ["ours", "base"]
+    assert [c.subject for c in changes(tmp_path / "repo", "a.md", "use").entries] == ["theirs", "base"]
+    assert [c.subject for c in changes(tmp_path / "repo", "a.md").entries] == [
+        "merge",
+        "theirs",
+        "ours",
+        "base",
+    ]
+
+
+@loop_over("seed", range(16))
+def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) -> None:
+    """Random graphs with merges, removals and returns; without renames, which Git follows otherwise.
+
+    Half of them were made by clocks that are wrong by up to a day.
+    """
+    random = Random(seed)
+    commits: list[Made] = []
+    for number in range(40):
+        parents = random.sample(range(max(0, number - 4), number), min(number, random.choice((1, 1, 1, 2))))
+        before = dict(commits[random.choice(parents)].files) if parents else {}
+        name = random.choice(("a.md", "folder/b.md"))
+        if random.random() < 0.2:
+            before.pop(name, None)
+        elif random.random() < 0.6:
+            before[name] = b"# %b\n\nState %d\n" % (name.encode(), random.randrange(4))
+        before["root.md"] = b"# Root\n"
+        commits.append(Made(before, parents, late=random.randrange(86_400) if seed % 2 else 0))
+    repo, _ = history(tmp_path / "repo", commits)
+    for file in ("a.md", "folder/b.md"):
+        expected = repo.git("log", "--format=%H", "main", "--", file).split()
+        workspace = Workspace.open(repo.path, durable=False)
+        if not expected:
+            continue
+        found = [c.commit for c in workspace.history().changes(workspace.snapshot(), file, limit=100).entries]
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
+)
+def test_a_sections_history_is_that_of_its_text(tmp_path: Path, seed: int) -> None:
+    """Every version is parsed here, where the walk passes by those that it can tell without."""
+    random = Random(seed)
+    names = ["one", "two", "three", "four"]
+    bodies = {name: [f"Text of {name}, line {line}." for line in range(4)] for name in names}
+    versions: list[Mapping[str, bytes]] = []
+    for _ in range(60):
+        lines = bodies[random.choice(names)]
+        edit = random.choice(("change", "add", "cut", "below"))
+        if edit == "cut" and len(lines) > 2:
+            lines.pop(random.randrange(len(lines)))
+        elif edit == "below":
+            lines += ["", f"### Part {random.randrange(1000)}", "", "Text."]
+        else:
+            lines.insert(random.randrange(len(lines) + 1), random.choice(("Same.", "- item", "", "More.")))
+        text = "# T\n\n" + "".join(f"## {name}\n\n" + "\n".join(bodies[name]) + "\n\n" for name in names)
+        versions.append({"t.md": text.encode()})
+    repo, ids = history(tmp_path / "repo", line_of(versions))
+    for name in names:
+        expected: list[str] = []
+        last: bytes | None = None
+        for id, files in zip(ids, versions, strict=True):
+            document = Document.parse(files["t.md"], "t.md")
+            section = document.section_by_key(name)
+            assert section is not None
+            text_now = document.data[section.start : section.tree_end]
+            if text_now != last:
+                expected.append(id)
+            last = text_now
+        page = changes(repo.path, "t.md", name, limit=100)
+        assert [change.commit for change in page.entries] == expected[::-1]
+
+
+def test_pages_are_the_whole_in_parts(tmp_path: Path) -> None:
+    versions = [{"a.md": GUIDE.replace("Install", f"Install {number}").encode()} for number in range(23)]
+    repo, ids = history(tmp_path / "repo", line_of(versions))
+    whole = changes(repo.path, "a.md", "setup", limit=100)
+    assert [change.commit for change in whole.entries] == ids[::-1]
+    after, found = None, []
+    while True:
+        page = changes(repo.path, "a.md", "setup", limit=5, after=after)
+        found += [change.commit for change in page.entries]
+        after = page.next
+        if after is None:
+            break
+    assert found == ids[::-1]
+
+
+def test_a_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workspace.history.log.LOOKED_AT", 20)
+    versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(50)]
+    repo, ids = history(tmp_path / "repo", line_of(versions))
+    page = changes(repo.path, "a.md")
+    assert (page.entries, page.complete) == ((), False)
+    pages = 1
+    while page.next is not None:
+        page = changes(repo.path, "a.md", after=page.next)
+        pages += 1
+    assert [change.commit for change in page.entries] == ids[:1]
+    assert page.complete
+    assert pages == 3
+
+
+def test_who_and_when_come_from_the_author_and_the_last_paragraph(tmp_path: Path) -> None:
+    message = b"Subject\n\nDocyard-Client: liar\n\nDocyard-Tool: edit_document\nDocyard-Client: agent\n"
+    history(tmp_path / "repo", [Made({"a.md": b"# A\n"}, [], message, b"Zo\xc3\xab <z@example.org>")])
+    (change,) = changes(tmp_path / "repo", "a.md").entries
+    assert (change.author_name, change.author_email) == ("Zoë", "z@example.org")
+    assert change.time.isoformat() == "2023-11-14T22:13:20+00:00"
+    assert (change.subject, change.client, change.tool, change.proposal) == (
+        "Subject",
+        "agent",
+        "edit_document",
+        None,
+    )
+
+
+def test_a_shallow_clone_says_that_its_history_was_cut(tmp_path: Path) -> None:
+    source = normal(tmp_path / "source", {"a.md": GUIDE})
+    for number in range(4):
+        source.commit({"a.md": GUIDE.replace("Install", f"Install {number}")})
+    source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
+    page = changes(tmp_path / "clone", "a.md", "setup")
+    assert len(page.entries) == 1
+    assert page.next is None
+    assert "shallow" in page.notes[0]
+
+
+def test_a_damaged_commit_ends_the_history_with_a_note(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": GUIDE})
+    middle = repo.commit({"a.md": GUIDE + "One.\n"})
+    repo.commit({"a.md": GUIDE + "Two.\n"})
+    repo.commit({"a.md": GUIDE + "Three.\n"})
+    (tmp_path / ".git/objects" / middle[:2] / middle[2:]).unlink()
+    page = changes(tmp_path, "a.md")
+    assert len(page.entries) == 1
+    assert middle[:12] in page.notes[0]
+
+
+def test_the_tip_that_moved_on_shows_what_came(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": GUIDE})
+    workspace = Workspace.open(tmp_path, durable=False)
+    past = workspace.history()
+    assert len(past.changes(workspace.snapshot(), "a.md").entries) == 1
+    repo.commit({"a.md": GUIDE + "More.\n"})
+    assert len(past.changes(workspace.snapshot(), "a.md").entries) == 2
+
+
+@loop_over(
+    ("file", "slug", "error"),
+    [
+        ("b.md", None, DocumentNotFound),
+        ("a.md", "sett", SectionNotFound),
+        ("a.md", "Установка", SectionNotFound),
+        ("a.md", "twice", AmbiguousAddress),
+        ("new.md", None, DocumentNotFound),
+        ("picture.png", None, DocumentNotFound),
+        ("folder", None, DocumentNotFound),
+        ("link.md", None, DocumentNotFound),
+        ("large.md", None, NotADocument),
+    ],
+)
+def test_what_never_was_is_an_error(
+    tmp_path: Path, file: str, slug: str | None, error: type[Exception]
+) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
+    doubled = "\n## Twice {#twice}\n\n## Twice {#twice}\n"
+    repo = Repo(tmp_path)
+    normal(
+        tmp_path,
+        {"a.md": GUIDE + doubled, "picture.png": b"\x89PNG", "folder/c.md": "# C\n", "large.md": pointer},
+    )
+    (tmp_path / "link.md").symlink_to("a.md")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "Link")
+    repo.write({"new.md": "# New\n"})
+    with pytest.raises(error):
+        changes(tmp_path, file, slug)
+
+
+def test_a_section_in_another_script_is_found_and_the_nearest_named(tmp_path: Path) -> None:
+    repo = normal(tmp_path, {"a.md": "# A\n\n## Установка\n\nTekst.\n"})
+    repo.commit({"a.md": "# A\n\n## Установка\n\nInoy tekst.\n"})
+    assert len(changes(tmp_path, "a.md", "установка").entries) == 2
+    with pytest.raises(SectionNotFound) as caught:
+        changes(tmp_path, "a.md", "установк")
+    assert caught.value.details["candidates"]
+
+
+def test_an_unborn_branch_has_no_document(tmp_path: Path) -> None:
+    Repo(tmp_path).git("init", "-q")
+    with pytest.raises(DocumentNotFound):
+        changes(tmp_path, "a.md")
+
+
+@pytest.mark.slow
+def test_ten_thousand_sections_are_followed(tmp_path: Path) -> None:
+    text = "# Long\n" + "".join(f"\n## Section {number}\n\nText.\n" for number in range(10_000))
+    repo = normal(tmp_path, {"a.md": text})
+    repo.commit({"a.md": text.replace("Section 9000\n\nText.", "Section 9000\n\nOther.")})
+    page = changes(tmp_path, "a.md", "section-9000")
+    assert [change.kind for change in page.entries] == ["changed", "created"]
+
+
+def test_versions_that_are_too_large_are_passed_over_with_a_note(tmp_path: Path) -> None:
+    small = "[limits]\ndocument_bytes = 1000\n"
+    repo = normal(tmp_path, {"docyard.toml": small, "a.md": GUIDE + "Long text.\n" * 200})
+    repo.commit({"a.md": GUIDE})
+    page = changes(tmp_path, "a.md", "setup")
+    assert [change.kind for change in page.entries] == ["created"]
+    assert "1,000 bytes" in page.notes[0]
+
+
+def test_an_archive_has_no_history(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "docs", {"a.md": GUIDE})
+    repo.git("gc", "-q")
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    with pytest.raises(NoHistory) as caught:
+        Archive(repo.path / ".git", tree).history()
+    assert caught.value.code == "NO_HISTORY"
+
+
+def test_progress_is_told_on_long_walks(tmp_path: Path) -> None:
+    versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(1200)]
+    repo, _ = history(tmp_path / "repo", line_of(versions))
+    said: list[tuple[int, int, str]] = []
+    changes(repo.path, "a.md", progress=lambda *told: said.append(told))
+    assert [done for done, _, _ in said] == sorted({done for done, _, _ in said})
+    assert len(said) >= 2
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
+)
+def test_a_walk_that_meets_an_older_one_ends_as_if_it_was_walked(tmp_path: Path, seed: int) -> None:
+    """Asked at every commit, pages are those of a server that starts anew.
+
+    One of both may know sooner that nothing follows: the other has a last page that is empty.
+    """
+    random = Random(seed)
+    commits: list[Made] = []
+    for number in range(30):
+        parents = random.sample(range(max(0, number - 3), number), min(number, random.choice((1, 1, 1, 2))))
+        text = f"Install {random.randrange(4)}" if random.random() < 0.5 else "Install"
+        files = {"a.md": GUIDE.replace("Install", text).encode(), "b.md": b"# B\n\n%d\n" % number}
+        if random.random() < 0.1:
+            del files["a.md"]
+        commits.append(Made(files, parents))
+    repo, ids = history(tmp_path / "repo", commits)
+    warm = Workspace.open(repo.path, durable=False)
+    for id in ids:
+        for slug in (None, "setup"):
+            fresh = Workspace.open(repo.path, durable=False)
+            assert pages_of(warm, id, slug) == pages_of(fresh, id, slug)
+
+
+def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:
+    """The pages of three that are told of a place, until none follows; an empty one at the end left out."""
+    pages: list[tuple[object, list[str]]] = []
+    after: str | None = None
+    while True:
+        try:
+            page = workspace.history().changes(workspace.at(commit), "a.md", slug, limit=3, after=after)
+        except DocumentNotFound:
+            page = Changes((), None, True, ())
+        if page.entries or page.next is not None:
+            pages.append((told(page), [change.commit for change in page.entries]))
+        after = page.next
+        if after is None:
+            return pages
+
+
+def test_a_moved_tip_costs_only_what_is_new(tmp_path: Path) -> None:
+    versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(600)]
+    repo, ids = history(tmp_path / "repo", line_of(versions))
+    workspace = Workspace.open(repo.path, durable=False)
+    past = workspace.history()
+    said: list[int] = []
+    for id in (ids[-2], ids[-1]):
+        said.clear()
+        page = past.changes(workspace.at(id), "a.md", progress=lambda done, *_: said.append(done))
+        assert [change.commit for change in page.entries] == ids[:1]
+        assert bool(said) == (id == ids[-2])

@@ -1,0 +1,414 @@
+"""Old addresses: documents and sections are found again by the branch's history, and never by a guess."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.repositories import Repo, normal, unborn
+from workspace.document.addresses import sections_named
+from workspace.document.document import Document, Section
+from workspace.history.moves import Move, Moves, renamed_documents
+from workspace.snapshot.snapshot import Snapshot
+from workspace.workspace import Workspace
+
+GUIDE = """# Retries
+
+How to configure retries.
+
+## Backoff Strategy
+
+The SDK uses an exponential backoff.
+
+### Jitter
+
+To prevent thundering herds, jitter is applied.
+
+## Errors
+
+A RateLimitError says when to retry.
+"""
+OTHER = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER})
+
+
+def find(repo: Repo, path: str, fragment: str | None = None) -> Move | None:
+    workspace = Workspace.open(repo.path)
+    return Moves(workspace.git).find(workspace.snapshot(), path, fragment)
+
+
+def rename(repo: Repo, old: str, new: str) -> str:
+    """Move a file in a commit of its own."""
+    (repo.path / new).parent.mkdir(parents=True, exist_ok=True)
+    repo.git("mv", old, new)
+    return repo.commit({})
+
+
+def remove(repo: Repo, path: str) -> str:
+    repo.git("rm", "-q", path)
+    return repo.commit({})
+
+
+def test_a_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
+    moved = rename(repo, "retries.md", "guides/retrying.md")
+    repo.commit({"limits.md": OTHER + "\nMore.\n"})
+    assert find(repo, "retries.md") == Move("guides/retrying.md", None, moved)
+    assert find(repo, "retries.md", "errors") == Move("guides/retrying.md", "errors", moved)
+    assert find(repo, "retries.md", "jitter") == Move("guides/retrying.md", "backoff-strategy/jitter", moved)
+    assert find(repo, "retries.md", "_preamble") == Move("guides/retrying.md", "_preamble", moved)
+
+
+def test_a_document_that_was_changed_as_it_was_renamed_shares_half_of_its_lines(repo: Repo) -> None:
+    (repo.path / "retries.md").unlink()
+    moved = repo.commit({"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"})
+    assert find(repo, "retries.md", "errors") == Move("again.md", "errors", moved)
+    (repo.path / "again.md").unlink()
+    repo.commit({"other.md": "# Retries\n\nAll that is said of them is new, and long enough.\n"})
+    assert find(repo, "retries.md") is None
+    assert find(repo, "again.md") is None
+
+
+def test_a_chain_of_renames_leads_to_its_end(repo: Repo) -> None:
+    rename(repo, "retries.md", "a.md")
+    repo.commit({"a.md": GUIDE + "\nOne more line.\n"})
+    rename(repo, "a.md", "b.md")
+    last = rename(repo, "b.md", "c/d.md")
+    for old in ("retries.md", "a.md", "b.md"):
+        assert find(repo, old, "errors") == Move("c/d.md", "errors", last)
+
+
+def test_there_and_back_again(repo: Repo) -> None:
+    rename(repo, "retries.md", "a.md")
+    back = rename(repo, "a.md", "retries.md")
+    assert find(repo, "a.md") == Move("retries.md", None, back)
+    assert find(repo, "retries.md") is None
+
+
+def test_what_was_removed_was_not_moved(repo: Repo) -> None:
+    remove(repo, "retries.md")
+    assert find(repo, "retries.md") is None
+    assert find(repo, "retries.md", "errors") is None
+    repo.commit({"retries.md": "# Retries\n\n## Other\n\nThis is another document.\n"})
+    assert find(repo, "retries.md", "errors") is None
+    moved = rename(repo, "retries.md", "other.md")
+    assert find(repo, "retries.md") == Move("other.md", None, moved)
+    assert find(repo, "retries.md", "errors") is None
+
+
+def test_the_newest_meaning_of_an_address_counts(repo: Repo) -> None:
+    rename(repo, "retries.md", "a.md")
+    second = {"retries.md": "# Second\n\n## Errors\n\nThe errors of the second.\n"}
+    repo.commit(second)
+    moved = rename(repo, "retries.md", "b.md")
+    assert find(repo, "retries.md", "errors") == Move("b.md", "errors", moved)
+    assert find(repo, "retries.md", "backoff-strategy") == Move(
+        "a.md", "backoff-strategy", repo.git("rev-parse", "HEAD~2").strip()
+    )
+
+
+def test_documents_that_are_alike_are_not_told_apart(repo: Repo) -> None:
+    (repo.path / "retries.md").unlink()
+    repo.commit({"a.md": GUIDE, "b.md": GUIDE})
+    assert find(repo, "retries.md") is None
+
+
+def test_a_moved_folder_keeps_alike_documents_apart(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "docs", {f"{name}/index.md": "# Index\n\nA stub.\n" for name in "abc"})
+    (repo.path / "new").mkdir()
+    for name in "abc":
+        repo.git("mv", name, f"new/{name}")
+    moved = repo.commit({})
+    assert find(repo, "b/index.md") == Move("new/b/index.md", None, moved)
+
+
+def test_what_another_document_became_is_not_taken(repo: Repo) -> None:
+    for name in ("retries.md", "limits.md"):
+        (repo.path / name).unlink()
+    moved = repo.commit({"one.md": GUIDE + OTHER})
+    assert find(repo, "retries.md") == Move("one.md", None, moved)
+    assert find(repo, "limits.md") is None
+    assert find(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", moved)
+
+
+def test_a_renamed_section_is_known_by_its_text(repo: Repo) -> None:
+    first = repo.commit({"retries.md": GUIDE.replace("## Backoff Strategy", "## Waiting")})
+    assert find(repo, "retries.md", "backoff-strategy") == Move("retries.md", "waiting", first)
+    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", first)
+    second = rename(repo, "retries.md", "a.md")
+    third = repo.commit({"a.md": GUIDE.replace("## Backoff Strategy", "## Patience")})
+    assert find(repo, "retries.md", "backoff-strategy") == Move("a.md", "patience", third)
+    assert find(repo, "retries.md", "waiting") == Move("a.md", "patience", third)
+    assert find(repo, "retries.md", "errors") == Move("a.md", "errors", second)
+
+
+def test_a_section_below_a_renamed_one_is_known_by_its_heading(repo: Repo) -> None:
+    changed = GUIDE.replace("## Backoff Strategy", "## Waiting").replace("herds", "cattle")
+    moved = repo.commit({"retries.md": changed})
+    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", moved)
+
+
+def test_sections_that_say_the_same_are_not_told_apart(repo: Repo) -> None:
+    repo.commit({"todo.md": "# Todo\n\n## One\n\nTBD\n\n## Two\n\nTBD\n"})
+    repo.commit({"todo.md": "# Todo\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n"})
+    assert find(repo, "todo.md", "one") is None
+    repo.commit({"todo.md": "# Todo\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## \n\n## *\n"})
+    assert find(repo, "todo.md", "one") is None
+
+
+def test_a_section_that_took_another_place_is_found_there(repo: Repo) -> None:
+    jitter = "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n"
+    moved = repo.commit({"retries.md": GUIDE.replace(jitter, "") + "\n" + jitter})
+    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "errors/jitter", moved)
+
+
+def test_a_number_that_went_is_carried_by_the_text(repo: Repo) -> None:
+    one, two = "## Errors\n\nOf one.\n\n", "## Errors\n\nOf two.\n"
+    repo.commit({"errors.md": f"# All\n\n{one}{two}"})
+    moved = repo.commit({"errors.md": f"# All\n\n{two}"})
+    assert find(repo, "errors.md", "errors-1") == Move("errors.md", "errors", moved)
+
+
+def test_a_section_that_went_to_another_document_is_found_there(repo: Repo) -> None:
+    before, heading, errors = GUIDE.partition("## Errors\n")
+    moved = repo.commit({"retries.md": before, "limits.md": f"{OTHER}\n#{heading}{errors}"})
+    assert find(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", moved)
+    last = rename(repo, "limits.md", "bounds.md")
+    assert find(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last)
+
+
+def test_a_text_that_stood_there_already_is_no_move(repo: Repo) -> None:
+    before, heading, errors = GUIDE.partition("## Errors\n")
+    repo.commit({"copy.md": f"# Copy\n\n{heading}{errors}"})
+    repo.commit({"retries.md": before, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
+    assert find(repo, "retries.md", "errors") is None
+
+
+def test_what_never_was_is_not_found(repo: Repo) -> None:
+    rename(repo, "retries.md", "a.md")
+    for path, fragment in [
+        ("retrys.md", None),
+        ("a.md", "erors"),
+        ("retries.md", "nothing"),
+        ("", None),
+        ("/", None),
+        ("a.md/b.md", None),
+        ("x/" * 1_500 + "y.md", None),
+        ("\ud800.md", "errors"),
+    ]:
+        assert find(repo, path, fragment) is None
+
+
+def test_a_merge_is_read_along_first_parents(repo: Repo) -> None:
+    repo.git("checkout", "-q", "-b", "side")
+    rename(repo, "retries.md", "side.md")
+    repo.commit({"side.md": GUIDE.replace("## Errors", "## Failures")})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"limits.md": OTHER + "\nMore.\n"})
+    repo.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
+    assert find(repo, "retries.md", "errors") == Move("side.md", "failures", repo.head())
+    assert find(repo, "side.md", "errors") is None
+
+
+def test_where_a_shallow_clone_ends_nothing_more_is_known(repo: Repo, tmp_path: Path) -> None:
+    rename(repo, "retries.md", "a.md")
+    moved = rename(repo, "a.md", "b.md")
+    clone = Repo(tmp_path / "clone")
+    repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(clone.path))
+    assert find(clone, "a.md") == Move("b.md", None, moved)
+    assert find(clone, "retries.md") is None
+
+
+@pytest.mark.parametrize("kind", ["commit", "tree", "blob"])
+def test_damaged_history_tells_nothing(repo: Repo, kind: str) -> None:
+    rename(repo, "retries.md", "a.md")
+    rename(repo, "a.md", "b.md")
+    lost = repo.git(
+        "rev-parse", {"commit": "HEAD~2", "tree": "HEAD~2^{tree}", "blob": "HEAD~2:limits.md"}[kind]
+    )
+    loose = repo.path / ".git" / "objects" / lost[:2] / lost.strip()[2:]
+    loose.chmod(0o600)
+    loose.write_bytes(loose.read_bytes()[:5])
+    assert find(repo, "a.md") == Move("b.md", None, repo.head())
+    assert find(repo, "retries.md") == (Move("b.md", None, repo.head()) if kind == "blob" else None)
+    assert find(repo, "limits.md", "nothing") is None
+
+
+def test_moves_of_a_list(repo: Repo) -> None:
+    snapshot = Workspace.open(repo.path).snapshot()
+    moves = Moves.of({"old.md": "retries.md", "lost.md": "gone.md", "limits.md": "retries.md"})
+    assert moves.find(snapshot, "old.md") == Move("retries.md", None, None)
+    assert moves.find(snapshot, "old.md", "jitter") == Move("retries.md", "backoff-strategy/jitter", None)
+    assert moves.find(snapshot, "old.md", "nothing") is None
+    for path in ("lost.md", "limits.md", "never.md"):
+        assert moves.find(snapshot, path) is None
+
+
+def test_the_list_of_renamed_documents(repo: Repo) -> None:
+    rename(repo, "retries.md", "a.md")
+    rename(repo, "a.md", "b.md")
+    repo.commit({"a.md": "# Another\n\nOf the same name.\n"})
+    rename(repo, "b.md", "c.md")
+    remove(repo, "limits.md")
+    repo.commit({"b.md": "# A third\n\nIt is quite another one.\n"})
+    git = Workspace.open(repo.path).git
+    assert renamed_documents(Snapshot(git, repo.head())) == {"retries.md": "c.md"}
+    assert renamed_documents(Snapshot(git, repo.head()), 2) == {}
+
+
+WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(400)]
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_it_finds_what_git_finds(tmp_path: Path, seed: int) -> None:
+    """Random histories of documents that share no line, renamed, edited and removed one by one."""
+    chance = random.Random(seed)
+    folder = tmp_path / "random"
+    shutil.rmtree(folder, ignore_errors=True)
+    repo = unborn(folder)
+    texts = {
+        f"{name}.md": "".join(WORDS[20 * place : 20 * place + 20]) for place, name in enumerate("abcdef")
+    }
+    repo.commit(texts)
+    ever = {*texts}
+    for step in range(8):
+        new = dict(texts)
+        for path in chance.sample(sorted(texts), k=min(2, len(texts))):
+            lines = new.pop(path).splitlines(keepends=True)
+            match chance.randrange(4):
+                case 0:
+                    continue
+                case 1:
+                    new[path] = "".join(lines[1:]) + f"Edited {step} in {path}.\n"
+                    continue
+                case 2:
+                    lines[chance.randrange(len(lines))] = f"Changed {step} in {path}.\n"
+                case _:
+                    pass
+            new[chance.choice([f"{step}{path[-4:]}", f"deep/{step}/{path[-4:]}"])] = "".join(lines)
+        for gone in texts.keys() - new.keys():
+            (folder / gone).unlink()
+        repo.commit(new)
+        texts = new
+        ever |= {*new}
+    expected = _as_git_says(repo, ever)
+    for path in sorted(ever - texts.keys()):
+        move = find(repo, path)
+        assert (move.path if move else None) == expected.get(path), path
+    assert renamed_documents(Workspace.open(folder).snapshot()) == expected
+
+
+def _as_git_says(repo: Repo, ever: set[str]) -> Mapping[str, str]:
+    """Where each path that is gone leads, by `git log -M`."""
+    commits = repo.git("rev-list", "--first-parent", "HEAD").split()
+    steps = []
+    for commit in commits[:-1]:
+        rows = repo.git("diff-tree", "-r", "-M50%", "--name-status", f"{commit}^", commit).splitlines()
+        fields = [row.split("\t") for row in rows]
+        steps.append({row[1]: row[2] if row[0][0] == "R" else None for row in fields if row[0][0] in "RD"})
+    leads: dict[str, str] = {}
+    for path in ever:
+        newest = next((age for age, gone in enumerate(steps) if path in gone), None)
+        if newest is None:
+            continue
+        at: str | None = path
+        for age in range(newest, -1, -1):
+            at = steps[age].get(at, at) if at else None
+        if at:
+            leads[path] = at
+    return {path: new for path, new in leads.items() if not (repo.path / path).exists()}
+
+
+Part = tuple[int, str, str]
+"""A section: its level, its title, and a text that is its own."""
+
+
+def written(title: str, parts: list[Part]) -> str:
+    return f"# {title}\n\n" + "".join(f"{'#' * level} {name}\n\n{text}\n\n" for level, name, text in parts)
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_each_section_is_followed_by_what_it_says(tmp_path: Path, seed: int) -> None:
+    """Random histories of sections that each say something else; one of them changes in each commit."""
+    chance = random.Random(seed)
+    folder = tmp_path / "random"
+    shutil.rmtree(folder, ignore_errors=True)
+    repo = unborn(folder)
+    texts: dict[str, list[Part]] = {
+        f"{name}.md": [(2 + place % 2, f"Part {name}{place}", f"Says {name}{place}.") for place in range(5)]
+        for name in "ab"
+    }
+    history: list[dict[str, Document]] = []
+    for step in range(10):
+        _change(texts, chance, step)
+        files = {path: written("Title", parts) for path, parts in texts.items()}
+        for path in folder.glob("*.md"):
+            path.unlink()
+        repo.commit(files)
+        history.insert(0, {path: Document.parse(text.encode(), path) for path, text in files.items()})
+    workspace = Workspace.open(folder)
+    tip, moves = workspace.snapshot(), Moves(workspace.git)
+    addresses = {
+        (file, section.key)
+        for state in history
+        for file, document in state.items()
+        for section in document.sections[1:]
+    }
+    for file, key in sorted(addresses):
+        if file in history[0] and sections_named(history[0][file], key):
+            continue
+        move = moves.find(tip, file, key)
+        assert (move[:2] if move else None) == _where_it_says(history, file, key), (file, key)
+
+
+def _change(texts: dict[str, list[Part]], chance: random.Random, step: int) -> None:
+    path = chance.choice(sorted(texts))
+    parts = texts[path]
+    place = chance.randrange(len(parts)) if parts else 0
+    match chance.randrange(7) if parts else 6:
+        case 0:
+            parts[place] = (parts[place][0], f"Renamed {step}", parts[place][2])
+        case 1:
+            parts[place] = (5 - parts[place][0], *parts[place][1:])
+        case 2:
+            parts.insert(chance.randrange(len(parts)), parts.pop(place))
+        case 3:
+            texts[chance.choice(sorted(texts))].append(parts.pop(place))
+        case 4:
+            del parts[place]
+        case 5:
+            parts[place] = (*parts[place][:2], f"{parts[place][2]} And more at {step}.")
+        case _:
+            texts[f"{step}.md"] = texts.pop(path)
+
+
+def _where_it_says(history: list[dict[str, Document]], path: str, key: str) -> tuple[str, str] | None:
+    """Where the text is now that stood at an address when it was last one."""
+    for state in history:
+        named = sections_named(state[path], key) if path in state else ()
+        if len(named) == 1:
+            says = _says(state[path], named[0])
+            now = [
+                (other, section.key)
+                for other, document in history[0].items()
+                for section in document.sections
+                if _says(document, section) == says
+            ]
+            return now[0] if now else None
+    raise AssertionError(key)
+
+
+def _says(document: Document, section: Section) -> str:
+    """The words of a section that never change."""
+    return document.text(section.body, section.end).partition(".")[0]

@@ -1,0 +1,179 @@
+"""Destinations that are written anew: whatever the files are called, reading what was written leads there."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.workspace.links.folder_world import folder_world
+from workspace.config.config import WorkspaceConfig
+from workspace.config.tables import Dialect, LinkRules
+from workspace.document.document import Document
+from workspace.links.destinations import relative_path, spell
+from workspace.links.enclosing import enclosed
+from workspace.links.link import Enclosure, Link
+from workspace.links.reader import links_of
+from workspace.links.resolver import Status, resolve
+from workspace.links.targets import Target
+
+FORMS = {
+    Enclosure.BARE: '[a `b`]({} "title")',
+    Enclosure.ANGLE: "![*a*](<{}> 'title')",
+    Enclosure.DOUBLE: '<a title="x" href="{}">a</a>',
+    Enclosure.SINGLE: "<img src='{}'>",
+    Enclosure.UNQUOTED: "<a href={}>a</a>",
+}
+NASTY = [*"ab ()%<>#?\"'&\\é数|`*[]{}=;!~:._-", "%20", "&amp;", "copy;", "%2F", "..", "&#", "\u00a0"]
+names = (
+    st.lists(st.sampled_from(NASTY), min_size=1, max_size=6).map("".join).filter(lambda name: name.strip("."))
+)
+paths = st.builds(
+    lambda folders, name, ending: "/".join([*folders, name + ending]),
+    st.lists(names, max_size=2),
+    names | st.sampled_from(["index", "README"]),
+    st.sampled_from([".md", ".md", ".markdown", ".png", ""]),
+)
+OLD = [
+    "x.md",
+    "./x.md",
+    "../x.md",
+    "/x.md",
+    "a%20b.md",
+    "%C3%A9.md",
+    "é.md",
+    "#f",
+    "x",
+    "x/",
+    "./x/",
+    "x.md?q=1&amp;x=2#f",
+]
+OLD += ["?q", "/x", "x%28.md#%6F", "../", "/", "x.md#a(b)"]
+
+
+def _link(document: Document) -> Link:
+    (link,) = links_of(document).links
+    return link
+
+
+@settings(max_examples=examples(150))
+@given(
+    st.sampled_from(list(FORMS)),
+    st.sampled_from(OLD),
+    st.lists(paths, min_size=2, max_size=5, unique=True),
+    st.none()
+    | st.sampled_from(
+        ["one", "Zwei drei", "é", "a/b", "x%20y", 'a"b', "<c>", "`|`", "#", "&lt;", "\\*", "(("]
+    ),
+    st.sampled_from(list(Dialect)),
+    st.sampled_from(["", "a"]),
+)
+def test_reading_what_was_written_leads_there(
+    enclosure: Enclosure, old: str, files: list[str], fragment: str | None, dialect: Dialect, root: str
+) -> None:
+    config = WorkspaceConfig(links=LinkRules(dialect=dialect, root=root))
+    source, path = files[0] + ".md", files[1]
+    with tempfile.TemporaryDirectory() as folder:
+        for file in [source, *files[1:]]:
+            try:
+                (Path(folder) / file).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / file).touch()
+            except OSError:  # a file stands where a folder is wanted
+                assume(False)
+        world = folder_world(Path(folder), config)
+        assume(not world.is_folder(path))
+        # A document without the fragment cannot be told from one with it.
+        written = old.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old
+        before = Document.parse(FORMS[enclosure].format(written).encode(), source)
+        link = _link(before)
+        assert link.enclosure is enclosure
+        start, end = link.destination_start, link.destination_end
+        new = spell(link, source, Target(path, fragment), world, before.data[start:end])
+        after = Document.parse(before.data[:start] + new + before.data[end:], source)
+        again = _link(after)
+        found = resolve(world, source, again)
+        assert found.target is not None
+        assert (found.path, found.target.fragment or None) == (path, fragment)
+        # The title, the text and what encloses the destination stay, and nothing is left to mend.
+        assert (again.kind, again.enclosure, again.start) == (link.kind, enclosure, link.start)
+        assert after.data[again.destination_end :] == before.data[link.destination_end :]
+        assert spell(again, source, Target(path, fragment), world, new) == new
+
+
+@loop_over(
+    "written",
+    [
+        "b.md",
+        "./b.md",
+        ".//b.md",
+        "/b.md",
+        "%62.md",
+        "&#98;.md",
+        "b\\.md",
+        "x/../b.md",
+        "../docs/b.md",
+        "b.md?q",
+        "b.md#",
+    ],
+)
+def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/b.md").write_bytes(b"")
+    (tmp_path / "docs/a.md").write_bytes(b"")
+    world = folder_world(tmp_path, WorkspaceConfig(links=LinkRules(root="docs")))
+    link = _link(Document.parse(f"[a]({written})".encode(), "docs/a.md"))
+    assert resolve(world, "docs/a.md", link).status is Status.OK
+    assert spell(link, "docs/a.md", Target("docs/b.md", None), world, written.encode()) == written.encode()
+
+
+@loop_over(
+    ("old", "source", "target", "new"),
+    [
+        ("#x", "a.md", Target("b.md", "x"), "b.md#x"),
+        ("#x", "a.md", Target("a.md", "y z"), "#y%20z"),
+        ("#é", "a.md", Target("a.md", "ü"), "#ü"),
+        ("#%C3%A9", "a.md", Target("a.md", "ü"), "#%C3%BC"),
+        ("a.md#x", "a.md", Target("a.md", "y"), "a.md#y"),
+        ("", "a.md", Target("b.md", None), "b.md"),
+        ("?q#x", "a.md", Target("b.md", "x"), "b.md?q#x"),
+        ("../b.md", "x/y/a.md", Target("x/y/b.md", None), "b.md"),
+        ("./b.md", "x/y/a.md", Target("b.md", None), "../../b.md"),
+        ("./b.md", "x/a.md", Target("x/z/b.md", None), "./z/b.md"),
+        ("/b.md", "x/y/a.md", Target("x/z/b.md", None), "/x/z/b.md"),
+        ("sub/", "a.md", Target("other", None), "other/"),
+        ("sub", "a.md", Target("other", None), "other"),
+        ("sub/", "x/a.md", Target("", None), "../"),
+        ("sub/", "x/a.md", Target("x", None), "./"),
+    ],
+)
+def test_the_old_way_is_kept(old: str, source: str, target: Target, new: str, tmp_path: Path) -> None:
+    world = folder_world(tmp_path, WorkspaceConfig())
+    link = _link(Document.parse(f"[a]({old})".encode(), source))
+    assert spell(link, source, target, world).decode() == new
+
+
+@given(st.text(alphabet="ab()<>\\&#;%? \"'`=é|*[", max_size=20), st.sampled_from(list(FORMS)))
+def test_what_is_enclosed_is_read(destination: str, enclosure: Enclosure) -> None:
+    text = "x" + destination.replace("`", "").rstrip() + "y"
+    link = _link(Document.parse(FORMS[enclosure].format(enclosed(text, enclosure)).encode(), "a.md"))
+    read = link.destination
+    for sign in " \"'<>":
+        read = read.replace(f"%{ord(sign):02X}", sign)
+        text = text.replace(f"%{ord(sign):02X}", sign)
+    assert read == text
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=4), st.lists(st.sampled_from("ab"), max_size=4))
+def test_relative_paths(path: list[str], folder: list[str]) -> None:
+    relative = relative_path("/".join(path), "/".join(folder))
+    parts = list(folder)
+    for part in relative.split("/") if relative else []:
+        if part == "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    assert parts == path

@@ -1,0 +1,181 @@
+"""Which names the places of a document have, and how renderers number them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from workspace import markdown
+from workspace.config.tables import Dialect
+from workspace.document.document import Document
+from workspace.links.fragments import DOCUMENT, Place, find_place, names_of
+from workspace.links.headings import all_headings
+from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
+
+# Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
+GITHUB_SLUGS: dict[str, str] = json.loads(
+    Path(__file__).parents[1].joinpath("github_slugs.json").read_text("utf-8")
+)["slugs"]
+TITLES = st.sampled_from(
+    ["Errors", "Errors", "Errors 1", "Errors-1", "errors_1", "🚀", "A `b` *c*", "Été", "1"]
+)
+
+
+def test_slugs_are_those_of_github() -> None:
+    assert {title: github_slug(title) for title in GITHUB_SLUGS} == GITHUB_SLUGS
+
+
+@loop_over(
+    ("title", "slug"),
+    [
+        ("Hello, World!", "hello-world"),
+        ("  a - b--c  ", "a-b-c"),
+        ("Éclair ½", "eclair-12"),
+        ("数据", ""),
+        ("snake_case", "snake_case"),
+        ("a/b.c", "abc"),
+    ],
+)
+def test_slugs_of_python_markdown(title: str, slug: str) -> None:
+    assert mkdocs_slug(title) == slug
+
+
+@given(st.lists(TITLES, max_size=12), st.booleans())
+def test_headings_are_numbered_as_github_does(titles: list[str], nested: bool) -> None:
+    mark = "> " if nested else ""
+    document = Document.parse("\n\n".join(f"{mark}## {title}" for title in titles).encode())
+    occurrences: dict[str, int] = {}
+    expected: list[str] = []
+    for title in titles:  # github-slugger 2.0.0, index.js
+        slug = original = github_slug(title.replace("`", "").replace("*", ""))
+        while slug in occurrences:
+            occurrences[original] += 1
+            slug = f"{original}-{occurrences[original]}"
+        occurrences[slug] = 0
+        expected.append(slug)
+    names = names_of(document, Dialect.GITHUB)
+    for slug, heading in zip(expected, all_headings(document), strict=True):
+        if slug:
+            assert names[slug].offset == heading.offset
+
+
+@given(st.lists(st.sampled_from(["a", "a_1", "a_2", "", "_1", "b_9", "a_01"]), max_size=12))
+def test_ids_are_numbered_as_python_markdown_does(names: list[str]) -> None:
+    taken = {"a_3"}
+    ids = UnderscoredIds({"a_3"})
+    for name in names:
+        wanted = name
+        while wanted in taken or not wanted:  # markdown/extensions/toc.py, unique()
+            found = re.match(r"^(.*)_([0-9]+)$", wanted)
+            wanted = f"{found[1]}_{int(found[2]) + 1}" if found else f"{wanted}_1"
+        taken.add(wanted)
+        assert ids.give(name) == wanted
+
+
+LINES = st.sampled_from(
+    [
+        "# H",
+        "- # H",
+        "> H",
+        "> ---",
+        "- H",
+        "  ===",
+        "   # H",
+        "1. > # H",
+        "\t# H",
+        "",
+        "H",
+        "---",
+        "```",
+        "- - #",
+        ">#",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
+    document = Document.parse(ending.join(lines).encode())
+    parsed = markdown.all_headings(document.text(document.front_matter_end, len(document.data)))
+    first = document.front_matter_lines
+    assert [heading.offset for heading in all_headings(document)] == [
+        document.lines.offset(first + heading.line) for heading in parsed
+    ]
+
+
+@pytest.mark.slow
+def test_many_equal_headings() -> None:
+    document = Document.parse(b"## Errors\n\n> # 1\n\n" * 2_000)
+    assert "errors-1999" in names_of(document, Dialect.GITHUB)
+    mkdocs = names_of(Document.parse(document.data), Dialect.MKDOCS)
+    assert {"errors_1999", "1_1999"} < set(mkdocs)
+
+
+@loop_over("dialect", [Dialect.MKDOCS, Dialect.DOCUSAURUS])
+def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> None:
+    names = names_of(Document.parse(b"# A\n\n> ## B {#own}\n\n## C\n"), dialect)
+    assert names["own"].offset == 5
+    assert "b" not in names
+
+
+@loop_over("dialect", Dialect)
+@loop_over("ending", ["\n", "\r\n"])
+def test_headings_elsewhere_change_no_names(dialect: Dialect, ending: str) -> None:
+    text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
+    names = names_of(Document.parse(text.replace("\n", ending).encode()), dialect)
+    more = names_of(Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect)
+    assert {"errors", "h/errors"} & set(names)
+    assert more == {**names, "list": more["list"]}
+
+
+def test_every_address_is_a_name() -> None:
+    document = Document.parse(b"# T\n\n## A\n\n### B\n\n## C\n\n### B {#c-b}\n\n### D\n")
+    names = names_of(document, Dialect.GITHUB)
+    for section in document.sections[1:]:
+        assert names[section.address] == Place(section.heading_start, section.position)
+    assert names["_preamble"] == names[""] == DOCUMENT
+    assert names["b-1"] == names["c-b"]
+
+
+@loop_over("attribute", ["id", "ID", "iD", "name", "NAME", "Name", "id ", "name\t", "id\n"])
+def test_ids_and_names_of_html_are_found_however_they_are_spelled(attribute: str) -> None:
+    document = Document.parse(f'# A\n\nText <a {attribute}="b"></a> text\n'.encode())
+    assert find_place(names_of(document, Dialect.GITHUB), "b") is not None
+
+
+def test_what_an_author_wrote_goes_first() -> None:
+    document = Document.parse(b'## A\n\n## B {#a}\n\n<a id="b"></a> text\n\n## Top\n\n## _preamble\n')
+    names = names_of(document, Dialect.GITHUB)
+    assert names["a"].offset == document.sections[1].heading_start
+    assert names["b"].offset not in {section.heading_start for section in document.sections}
+    assert names["b"].section == 1
+    assert find_place(names, "top") == Place(document.sections[2].heading_start, 2)
+    assert names["_preamble"] == DOCUMENT
+
+
+@loop_over("fragment", ["a", "user-content-a", "a:~:text=b", "top", "TOP", "", ":~:text=b", "_preamble"])
+def test_fragments_that_lead_somewhere(fragment: str) -> None:
+    names = names_of(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
+    assert find_place(names, fragment) is not None
+
+
+@loop_over("fragment", ["A", "user-content-b", "b", "a ", "a-1", "text"])
+def test_fragments_that_lead_nowhere(fragment: str) -> None:
+    names = names_of(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
+    assert find_place(names, fragment) is None
+
+
+@loop_over("front", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"])
+def test_offsets_of_headings_at_any_depth(front: bytes) -> None:
+    document = Document.parse(
+        front + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"
+    )
+    names = names_of(document, Dialect.GITHUB)
+    told = {name: document.data[names[name].offset :].split(b"\r\n")[0] for name in ("t", "in", "out", "end")}
+    assert told == {"t": b"# T", "in": b"- ## In", "out": b"> > Out", "end": b"End"}

@@ -1,0 +1,57 @@
+"""The links of documents, by the examples in tests/cases/reading_links.md, each with every line ending."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.loops import loop_over
+from tests.workspace.cases import Case, read_cases
+from workspace.document.document import Document
+from workspace.links.link import Links
+from workspace.links.reader import links_of, read_by_parser, read_links
+
+pytestmark = pytest.mark.smoke
+
+
+def told(found: Links) -> list[str]:
+    """The links and names as the examples tell them, in order of place."""
+    parts = [
+        (link.start, 0, f"{link.line} {'!' * link.is_image}{link.kind} {link.destination}".rstrip())
+        for link in found.links
+    ]
+    parts += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in found.anchors]
+    return [text for _, _, text in sorted(parts, key=lambda part: part[0])]
+
+
+@loop_over("ending", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+@loop_over("case", read_cases("reading_links.md"))
+def test_links_of_a_document(case: Case, ending: bytes) -> None:
+    document = Document.parse(case.data("document").replace(b"\n", ending), "doc.md")
+    for fence, wiki in (("links", False), ("wiki", True)):
+        if fence in case.fences:
+            expected = sorted(case.fences[fence].splitlines())
+            assert sorted(told(read_links(document, wiki=wiki))) == expected
+            assert read_by_parser(document, wiki=wiki) == read_links(document, wiki=wiki)
+
+
+def test_links_are_read_once_for_a_document() -> None:
+    document = Document.parse(b"[[a]] [b](c.md)")
+    assert links_of(document) is links_of(document)
+    assert links_of(document, wiki=True) is links_of(document, wiki=True)
+    assert len(links_of(document).links) + 1 == len(links_of(document, wiki=True).links)
+
+
+def test_what_stands_where_is_told_in_bytes() -> None:
+    data = "---\na: é\n---\n# Ü\n\n> é [ä](<ö ü.md> 'ß')\n> <a href='é.md'>\n".encode()
+    first, second = links_of(Document.parse(data)).links
+    assert data[first.start : first.end].decode() == "[ä](<ö ü.md> 'ß')"
+    assert data[first.destination_start : first.destination_end].decode() == first.destination == "ö ü.md"
+    assert data[second.start : second.end].decode() == "<a href='é.md'>"
+    assert data[second.destination_start : second.destination_end].decode() == second.destination == "é.md"
+    assert (first.line, second.line) == (6, 7)
+
+
+def test_an_empty_destination_stands_between_what_encloses_it() -> None:
+    data = b"[a]() ![b](<>) [c]( )"
+    places = [(link.destination_start, link.destination_end) for link in links_of(Document.parse(data)).links]
+    assert places == [(4, 4), (12, 12), (20, 20)]

@@ -1,0 +1,220 @@
+"""What is read line by line is what the parser finds, and nothing takes longer than a text is long."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from tests.workspace.bombs import NASTY
+from workspace.document.document import Document
+from workspace.links.linewise import ABOVE, read_linewise
+from workspace.links.link import Enclosure, LinkKind
+from workspace.links.reader import links_of, read_by_parser, read_links
+from workspace.markdown import unescaped
+
+pytestmark = pytest.mark.smoke
+
+BEGINNINGS = (
+    "",
+    "- ",
+    "* ",
+    "10. ",
+    "2) ",
+    "> ",
+    "  ",
+    "    ",
+    "     ",
+    "\t",
+    "# ",
+    "### ",
+    "-\t",
+    "1.      ",
+)
+BLOCKS = (
+    *(
+        "```",
+        "~~~",
+        "```py",
+        "---",
+        "===",
+        "- - -",
+        "|---|---|",
+        "--- | ---",
+        "|:-|",
+        "<div>",
+        "</div>",
+        "<pre>",
+    ),
+    *("<!-- ", "-->", "<script>", "[^1]: ", "[a]: b", "[a]:", "[a", "](b)", "...", "-", "#"),
+)
+WORDS = (
+    *(
+        "a ",
+        "b|",
+        "| ",
+        "\\|",
+        "`",
+        "``",
+        "\\",
+        "*",
+        "(",
+        ")",
+        "&amp;",
+        "é",
+        " <",
+        ".",
+        "[ ] ",
+        "[^1]",
+        "\0",
+        "\xa0",
+    ),
+    *(
+        "[a](b)",
+        "![i](j)",
+        "[![a](b)](c)",
+        "[`x`](y)",
+        '[a](b "t")',
+        "[a](<b c>)",
+        "[a](b(c))",
+        "[a]",
+        "[[w]]",
+    ),
+    *('<a href="x">', "<a id=y>", "<br>", "<http://x.y>"),
+)
+lines = st.builds(
+    lambda begin, words, end: "".join((*begin, *words, *end)),
+    st.lists(st.sampled_from(BEGINNINGS), max_size=2),
+    st.lists(st.sampled_from(BLOCKS) | st.sampled_from(WORDS), max_size=4),
+    st.sampled_from(["", "", " ", "\n"]),
+)
+texts = st.lists(lines, min_size=1, max_size=9).map("\n".join)
+
+
+@given(texts, st.booleans())
+@example("- a </div>\n| [a](b)\n\t~~~[a](b)\n", False)
+@example("    [a](b)\n\n- c\n\n      [a](b)\n\n          [a](b)\n", False)
+@example("a\n    [a](b)\n# b\n    [a](b)\n", False)
+@example("```\n[a](b)\n```\n    [a](b)\n", False)
+@example("- a\n  ```\n  [a](b)\n- c [a](b)\n  ```\n", False)
+@example("| a | b |\n|---|---|\n| `a | [a](b)` | [c](d)\n", False)
+@example("| | |\n| [a](b) |\n", False)
+@example("[a\n](b) `c\n[a](b)`\n", False)
+@example("[[a]] [[b|c]]\n\n# [[d]]\n", True)
+@example("| [[a]] | b |\n|---|---|\n| [[c\\|d]] | e |\n", True)
+@example("- a\n\n    [[a]]\n", True)
+def test_lines_are_read_as_the_parser_reads_them(text: str, wiki: bool) -> None:
+    document = Document.parse(text.encode())
+    assert read_links(document, wiki=wiki) == read_by_parser(document, wiki=wiki)
+
+
+@given(texts)
+def test_the_same_is_found_however_lines_end(text: str) -> None:
+    """With CRLF and with CR, and whatever stands above."""
+    read = [
+        [
+            (link.kind, link.destination, link.label, link.line)
+            for link in links_of(Document.parse(data)).links
+        ]
+        for data in (
+            text.encode(),
+            text.replace("\n", "\r").encode(),
+            text.replace("\n", "\r\n").encode(),
+            b"\xef\xbb\xbf" + text.encode(),
+        )
+    ]
+    assert read[1:] == read[:1] * 3
+
+
+@given(texts, st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from([b"", b"\xff", b"\xc3", b"\0"]))
+@example("- [a](\n  b)\n\n> [c]:\n>   d\n>   'e'\n", "\r\n", b"")
+@example("[a]: b.", "\n", b"\0")
+def test_offsets_name_the_bytes_that_are_written(text: str, ending: str, odd: bytes) -> None:
+    data = text.replace("\n", ending).encode().replace(b".", odd)
+    document = Document.parse(b"---\na: b\n---\n" + data)
+    for link in links_of(document).links:
+        written = document.data[link.destination_start : link.destination_end].decode("utf-8", "replace")
+        whole = document.data[link.start : link.end]
+        assert link.line == document.lines.line_at(link.start) + 1
+        if link.kind in (LinkKind.INLINE, LinkKind.DEFINITION):
+            # CommonMark §2.3: a NUL is read as U+FFFD.
+            assert link.destination == unescaped(written.replace("\0", "\ufffd"))
+        if link.kind is LinkKind.INLINE:
+            assert whole.startswith(b"![" if link.is_image else b"[")
+            assert whole.endswith(b")")
+            around = document.data[link.destination_start - 1 : link.destination_end + 1]
+            assert link.enclosure is (Enclosure.ANGLE if around[:1] == b"<" else Enclosure.BARE)
+        elif link.kind is LinkKind.REFERENCE:
+            assert whole.endswith(b"]")
+            assert link.destination_start == link.destination_end
+        elif link.kind in (LinkKind.HTML, LinkKind.AUTOLINK):
+            assert whole.startswith(b"<")
+            assert whole.endswith(b">")
+
+
+def test_most_is_read_without_the_parser() -> None:
+    text = "".join(
+        f'## Part {number}\n\nSee [a](b.md), `[code]` and ![an image](c.png "d").\n\n'
+        "- [ ] Do [`this`](e.md#f)\n  - <https://example.org> or <br> that\n\n"
+        "```\n[not](a-link.md)\n```\n\n| a | b |\n|---|---|\n| [c](d.md) | e |\n\n> Note [x](y.md)\n\n"
+        for number in range(3)
+    )
+    units = [2, *(2 + place for place in range(1, len(text)) if text.startswith("## ", place))]
+    found, unsure = read_linewise(ABOVE + text, units)
+    assert len(found) == 3 * 6
+    assert unsure == []
+
+
+@loop_over("name", NASTY)
+def test_nasty_texts_are_read_alike(name: str) -> None:
+    document = Document.parse(NASTY[name](100))
+    assert read_links(document) == read_by_parser(document)
+
+
+@pytest.mark.slow
+@loop_over(
+    "text",
+    [
+        "# A\n\n" + "[a](#a) " * 10_000,
+        "# A\n\n" + "- [a](doc.md#a)\n" * 10_000,
+        "# A\n\n" + "[a][] [b]\n\n" + "[a]: #a\n[b]: doc.md\n" * 5_000,
+        "# A\n\n" + "[a][b] " * 10_000 + "\n\n[b]: #a\n",
+    ],
+)
+def test_a_document_that_links_to_itself_ten_thousand_times(text: str) -> None:
+    document = Document.parse(text.encode(), "doc.md")
+    links = links_of(document).links
+    assert {link.destination for link in links} <= {"#a", "doc.md", "doc.md#a"}
+    assert len(links) in (10_000, 10_001, 4)
+
+
+HARD = {
+    "brackets": lambda n: "[" * n + "]" * n,
+    "links in links": lambda n: "[" * n + "a" + "](b)" * n,
+    "images in images": lambda n: "![" * n + "a" + "](b)" * n,
+    "unfinished destinations": lambda n: "[a](b" * n,
+    "unfinished angles": lambda n: "[a](<b" * n,
+    "unfinished titles": lambda n: "[a](b \"c [a](b 'd " * n,
+    "growing ticks": lambda n: " ".join("`" * length for length in range(int(n**0.5))),
+    "comments": lambda n: "a <!-- <![CDATA[ <? <!A " * n,
+    "tags": lambda n: "a <a b='<a b=\"" * n,
+    "attributes": lambda n: "<a " + "b = " * n,
+    "spaces in a tag": lambda n: "<div>\n<a" + " " * n + "b",
+    "scripts": lambda n: "<div>\n" + "<script>" * n,
+    "dashes": lambda n: "a\n" + "-" * n + "x\n" + "- " * n + "x\n",
+    "pipes": lambda n: "|" * n + "\n" + "|-" * n + "x\n",
+    "tables": lambda n: "|a|b|\n|-|-|\n" * n + "|[a](b)|`c\n" * n,
+    "parentheses": lambda n: "[a](" + "(" * n + "[a](" + "(b)" * n,
+    "labels": lambda n: "[a]: b\n\n" + "[a " * n + "[" + "b " * n + "]" * n,
+    "fences in a list": lambda n: "- a\n" + "  ```\n  [a](b)\n" * n,
+    "open fences": lambda n: "".join("`" * (3 + number % 50) + "\n" for number in range(n)),
+    "indented lines": lambda n: "\n    x\n" * n + "[a](b)\n",
+    "wiki links": lambda n: "[[a" * n + "]]" * n + "[[" + " " * n,
+}
+
+
+@loop_over("name", HARD)
+def test_hard_texts_are_read_alike(name: str) -> None:
+    document = Document.parse(HARD[name](1_000).encode())
+    assert read_links(document, wiki=True) == read_by_parser(document, wiki=True)

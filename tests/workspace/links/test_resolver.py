@@ -1,0 +1,119 @@
+"""What links lead to, and how they are spelled anew, by the examples of `tests/cases/links.md`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.loops import loop_over
+from tests.workspace.cases import Case, read_cases
+from tests.workspace.links.folder_world import folder_world
+from workspace.config.config import WorkspaceConfig
+from workspace.config.tables import Dialect
+from workspace.document.document import Document
+from workspace.links.destinations import spell
+from workspace.links.fragments import names_of
+from workspace.links.reader import links_of
+from workspace.links.resolver import Resolved, Status, World, resolve
+from workspace.links.suggesting import suggest
+from workspace.links.targets import Target
+
+CASES = read_cases("links.md")
+
+
+class _Folder:
+    """An example's folder, and its first document."""
+
+    def __init__(self, case: Case, root: Path) -> None:
+        self.root = root
+        self.config = WorkspaceConfig.read(case.fences.get("settings", "").encode())
+        self.files = {
+            fence.removeprefix("file "): case.data(fence)
+            for fence in case.fences
+            if fence.startswith("file ")
+        }
+        self.path = next(iter(self.files))
+        self.files.update(dict.fromkeys(case.fences.get("files", "").splitlines(), b""))
+        self.write()
+
+    def write(self) -> None:
+        for path, data in self.files.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_bytes(data)
+
+    @property
+    def document(self) -> Document:
+        return Document.parse(self.files[self.path], self.path)
+
+    @property
+    def world(self) -> World:
+        return folder_world(self.root, self.config)
+
+    def resolved(self) -> list[Resolved]:
+        wiki = self.config.links.wiki
+        return [resolve(self.world, self.path, link) for link in links_of(self.document, wiki).links]
+
+
+def _with(fence: str) -> list[object]:
+    return [case for case in CASES if any(name.startswith(fence) for name in case.values[0].fences)]
+
+
+@loop_over("case", _with("links"))
+def test_what_links_lead_to(case: Case, tmp_path: Path) -> None:
+    folder = _Folder(case, tmp_path)
+    links = links_of(folder.document, folder.config.links.wiki).links
+    told = [
+        f"{link.line} {_told(folder, found)}" for link, found in zip(links, folder.resolved(), strict=True)
+    ]
+    assert told == case.fences["links"].splitlines()
+
+
+def _told(folder: _Folder, found: Resolved) -> str:
+    suggestion = suggest(folder.world, found)
+    words = [found.status.value, f"; did you mean '{suggestion}'?" if suggestion else ""]
+    if found.status is Status.OK and found.path is not None:
+        words.insert(1, f" {found.path or '.'}")
+        document = folder.world.document(found.path)
+        if found.place and document:
+            place = found.place
+            line = document.lines.line_at(place.offset) + 1 if place.section is not None else 0
+            words.append(f":{line}")
+    return "".join(words)
+
+
+@loop_over("case", _with("renamed"))
+def test_how_links_are_spelled_anew(case: Case, tmp_path: Path) -> None:
+    folder = _Folder(case, tmp_path / "before")
+    links, before = links_of(folder.document, folder.config.links.wiki).links, folder.resolved()
+    renamed = dict(line.split(" -> ") for line in case.fences["renamed"].splitlines())
+    moved = _Folder(case, tmp_path / "unused")
+    moved.root = tmp_path / "after"
+    moved.files = {renamed.get(path, path): data for path, data in folder.files.items()}
+    moved.path = renamed.get(folder.path, folder.path)
+    moved.write()
+    data = folder.document.data
+    for link, found in reversed(list(zip(links, before, strict=True))):
+        start, end = link.destination_start, link.destination_end
+        if found.path is None or found.is_broken or start == end:
+            continue
+        fragment = found.target.fragment if found.target else None
+        target = Target(renamed.get(found.path, found.path), fragment)
+        data = data[:start] + spell(link, moved.path, target, moved.world, data[start:end]) + data[end:]
+    assert data.decode() == case.data("after").decode()
+    moved.files[moved.path] = data
+    moved.write()
+    for found, stood in zip(moved.resolved(), before, strict=True):
+        if not stood.is_broken:
+            assert (found.status, found.path) == (stood.status, renamed.get(str(stood.path), stood.path))
+
+
+@loop_over("case", _with("names"))
+def test_names(case: Case, tmp_path: Path) -> None:
+    document = _Folder(case, tmp_path).document
+    for fence, listed in case.fences.items():
+        if fence.startswith("names "):
+            names = names_of(document, Dialect(fence.removeprefix("names ")))
+            told = {
+                f"{name} = {document.lines.line_at(at.offset) + 1 if at.section is not None else 0}"
+                for name, at in names.items()
+            }
+            assert told == set(listed.splitlines())

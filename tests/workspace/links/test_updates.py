@@ -1,0 +1,276 @@
+"""Relinking: whatever an operation does, a link that led to what is still there leads there still."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.repositories import Repo, signature
+from tests.workspace.links.cases import STYLE
+from workspace.document.document import Document
+from workspace.edits import (
+    AddSection,
+    AppendContent,
+    MoveDocument,
+    Operation,
+    RemoveDocument,
+    RemoveSection,
+    RenameSection,
+    UpdateContent,
+)
+from workspace.git import GitReader, GitStore
+from workspace.git.trees import rewrite
+from workspace.links.affected import Affected
+from workspace.links.reader import links_of
+from workspace.links.resolver import Status, resolve
+from workspace.links.world import OverlayWorld
+from workspace.snapshot.overlay import Overlay
+from workspace.snapshot.snapshot import Snapshot
+from workspace.writing.plan import Mode, Plan, plan
+
+PATHS = ("a.md", "docs/b.md", "docs/README.md", "x y/c.md")
+_LINK = re.compile(rb"\[L\d+\]")
+_MARK = re.compile(rb"mark\d+;")
+_FILE = re.compile(rb"file\d+;")
+
+titles = st.sampled_from(["Errors", "Errors", "A b", "`code` *x*", "Top", "errors-1", "数据"])
+anchors = st.sampled_from(["", "", "", " {#one}", ' <a id="two"></a>'])
+FRAGMENTS = "# #errors #errors-1 #errors-2 #a-b #one #two #top #_preamble #a-b/errors #one/errors"
+fragments = st.sampled_from(["", *FRAGMENTS.split()])
+forms = st.sampled_from(["[L{n}]({to})", "[L{n}](<{to}> 'T')", "- [L{n}]({to})", "| [L{n}]({to}) |\n|---|"])
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> dict[str, bytes]:
+    """Documents with a mark in each section, and links to each other."""
+    files, number = {}, 0
+    for path in PATHS:
+        parts = [f"---\nid: file{number};\n---"]
+        for level in draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)):
+            number += 1
+            parts.append(f"{'#' * level} {draw(titles)}{draw(anchors)}")
+            parts.append(f"mark{number};")
+            for _ in range(draw(st.integers(0, 2))):
+                number += 1
+                up = "../" if "/" in path else ""
+                to = draw(st.sampled_from(["", *(up + other.replace(" ", "%20") for other in PATHS)]))
+                if draw(st.booleans()):
+                    to = "/" + to.removeprefix("../") if to else ""
+                parts.append(draw(forms).format(n=number, to=to + draw(fragments)))
+        files[path] = draw(st.sampled_from(["\n\n", "\r\n\r\n"])).join(parts).encode() + b"\n"
+    return files
+
+
+operations = st.one_of(
+    st.builds(
+        lambda file, to: MoveDocument(file=file, new_path=to),
+        st.sampled_from(PATHS),
+        st.sampled_from(["A.md", "docs/c.md", "new/deep/(d) 100%.md", "b.md", "x y/README.md"]),
+    ),
+    st.builds(lambda *drawn: ("rename", *drawn), st.integers(0, 30), st.sampled_from(["New", "Errors"])),
+    st.builds(lambda number: ("remove", number), st.integers(0, 30)),
+    st.builds(lambda number: ("update", number), st.integers(0, 30)),
+    st.builds(lambda *drawn: ("add", *drawn), st.integers(0, 30), titles),
+    st.builds(lambda file: RemoveDocument(path=file), st.sampled_from(PATHS)),
+)
+
+
+def chosen(overlay: Snapshot, drawn: object) -> Operation:
+    """An operation on one of all sections."""
+    if isinstance(drawn, Operation):
+        return drawn
+    assert isinstance(drawn, tuple)
+    sections = [(path, section) for path in PATHS for section in overlay.document(path).sections]
+    path, section = sections[drawn[1] % len(sections)]
+    match drawn[0]:
+        case "rename":
+            return RenameSection(file=path, slug=section.key, new_title=drawn[2])
+        case "remove":
+            return RemoveSection(file=path, slug=section.key)
+        case "update":
+            return UpdateContent(file=path, slug=section.key, content="mark9999;")
+        case _:
+            return AddSection(file=path, title=drawn[2])
+
+
+def meanings(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[Status, bytes | None]]:
+    """What each link means, by its own number: a status, and the mark of a section or file."""
+    world = OverlayWorld(overlay)
+    found: dict[bytes, tuple[Status, bytes | None]] = {}
+    for path in paths:
+        document = overlay.find(path)
+        for link in links_of(document).links if document else ():
+            assert document is not None
+            number = _LINK.search(document.data, link.start, link.end)
+            resolved = resolve(world, path, link)
+            target = world.document(resolved.path) if resolved.path else None
+            mark = None
+            place = resolved.place.section if resolved.place is not None else None
+            section = target.sections[place] if target is not None and place is not None else None
+            # A title's link leads to the document where the title has no name of its own any more.
+            if target is not None and section is not None and not section.is_preamble:
+                mark = _MARK.search(target.data, section.start, section.tree_end)
+            elif target is not None:
+                mark = _FILE.search(target.data)
+            if number is not None:
+                found[number.group()] = (resolved.status, mark.group() if mark else None)
+    return found
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> GitStore:
+    return GitStore(repositories.normal(tmp_path_factory.mktemp("links") / "repo").path)
+
+
+def committed(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
+    """A commit of these files and no others, on no branch."""
+    tree = rewrite(store, None, {path: store.put_blob(data) for path, data in files.items()})
+    return Snapshot(store, store.put_commit(tree, [], signature(), signature(), "Some files"))
+
+
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
+@given(worlds(), st.lists(operations, min_size=1, max_size=2))
+def test_a_link_means_what_it_meant(store: GitStore, files: dict[str, bytes], drawn: list[object]) -> None:
+    snapshot = committed(store, files)
+    before = meanings(Overlay(snapshot), set(PATHS))
+    done = plan(snapshot, [chosen(snapshot, item) for item in drawn], Mode.EACH, STYLE)
+    after = meanings(done.overlay, {*PATHS, *done.changes})
+    everything = b"".join(
+        document.data for path in {*PATHS, *done.changes} if (document := done.overlay.find(path))
+    )
+    for number, (status, mark) in before.items():
+        if number not in after or status is not Status.OK:
+            continue
+        # What a link meant is there still if its mark is: then the link means it.
+        if mark is not None and mark in everything:
+            assert after[number] == (Status.OK, mark), number
+
+
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
+@given(worlds(), st.sampled_from(PATHS))
+def test_there_and_back_is_no_change_but_of_spelling(
+    store: GitStore, files: dict[str, bytes], path: str
+) -> None:
+    snapshot = committed(store, files)
+    away = MoveDocument(file=path, new_path="far/away/x.md")
+    back = MoveDocument(file="far/away/x.md", new_path=path)
+    done = plan(snapshot, [away, back], Mode.ALL, STYLE)
+    assert all(step.outcome for step in done.steps)
+    assert meanings(done.overlay, set(PATHS)) == meanings(Overlay(snapshot), set(PATHS))
+    for other in PATHS:
+        was = Document.parse(files[other], other)
+        assert without_destinations(done.overlay.document(other)) == without_destinations(was)
+
+
+def without_destinations(document: Document) -> bytes:
+    """The bytes outside the destinations of links."""
+    data = document.data
+    for link in reversed(links_of(document).links):
+        data = data[: link.destination_start] + data[link.destination_end :]
+    return data
+
+
+def at(repo: Repo) -> Snapshot:
+    return Snapshot(GitReader(repo.path), repo.head())
+
+
+def run(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> Plan:
+    repo = repositories.normal(folder / "repo", files)
+    return plan(at(repo), operations, Mode.EACH, STYLE)
+
+
+@pytest.mark.slow
+def test_ten_thousand_links_of_a_document_to_itself(tmp_path: Path) -> None:
+    lines = "".join(f"- [{number}](d.md#errors) and [x](#errors)\n" for number in range(5_000))
+    text = f"# D\n\n## Up\n\n### Errors\n\n{lines}"
+    files: dict[str, str | bytes] = {"d.md": text}
+    done = run(
+        tmp_path,
+        files,
+        MoveDocument(file="d.md", new_path="x/e.md"),
+        RenameSection(file="x/e.md", slug="up/errors", new_title="Other"),
+        RemoveSection(file="x/e.md", slug="up/errors"),
+    )
+    first, second, third = (step.outcome for step in done.steps)
+    assert first is not None
+    assert (first.answer["links_rewritten"], first.answer["files_rewritten"]) == (5_000, ["x/e.md"])
+    assert second is not None
+    assert second.answer["links_rewritten"] == 10_000
+    assert third is not None
+    assert "broken_links" not in third.answer  # they went with the section
+
+
+def test_a_document_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        {
+            "docyard.toml": "[limits]\ndocument_bytes = 1000\n",
+            "a.md": "# A\n",
+            "large.md": "[a](a.md)\n" * 200,
+            "lfs.md": "version https://git-lfs.github.com/spec/v1\noid sha256:a.md\nsize 1\n",
+            "b.md": "[a](a.md)\n",
+        },
+        MoveDocument(file="a.md", new_path="c.md"),
+    )
+    outcome = done.steps[0].outcome
+    assert outcome is not None
+    assert outcome.answer["files_rewritten"] == ["b.md"]
+    assert outcome.hints == ("too large to be read, so links there stay as they were: large.md",)
+
+
+def test_a_broken_link_is_not_mended_and_an_image_never_moved(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        {"docs/a.md": "[x](none.md) ![i](i.png) ![j](j.png)\n", "docs/i.png": b"i"},
+        MoveDocument(file="docs/a.md", new_path="a.md"),
+    )
+    assert done.changes == {"docs/a.md": None, "a.md": b"[x](none.md) ![i](docs/i.png) ![j](j.png)\n"}
+
+
+def test_an_answer_lists_a_hundred_files_and_broken_links_at_most(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"n/{number:03}.md": "[a](../a.md)\n" for number in range(120)}
+    done = run(tmp_path, {"a.md": "# A\n", **files}, MoveDocument(file="a.md", new_path="b.md"))
+    outcome = done.steps[0].outcome
+    assert outcome is not None
+    assert outcome.answer["links_rewritten"] == 120
+    assert outcome.answer["files_rewritten"] == sorted(files)[:100]
+    assert len(done.changes) == 122
+    removed = plan(done.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, STYLE).steps[0].outcome
+    assert removed is not None
+    broken = removed.answer["broken_links"]
+    assert isinstance(broken, list)
+    assert (len(broken), removed.answer["broken_links_total"]) == (100, 120)
+    assert broken[0] == {"file": "n/000.md", "slug": "_preamble", "line": 1, "destination": "../a.md"}
+
+
+@loop_over(
+    ("text", "operation", "is_affected"),
+    [
+        ("## A\n\n### B\n", AppendContent(file="a.md", slug="a", content="`code`, - [ ] x and <b>"), False),
+        ("## A\n\n- # In a list\n", AppendContent(file="a.md", slug="a", content="Text."), False),
+        ("## A\n\n- # In a list\n", UpdateContent(file="a.md", slug="a", content="Text."), True),
+        ('## A\n\n<a id="x"></a>\n', UpdateContent(file="a.md", slug="a", content="Text."), True),
+        ("## A\n\n[^1]: note\n", UpdateContent(file="a.md", slug="a", content="Text."), True),
+        ("## A\n", AddSection(file="a.md", title="B"), False),
+        ("## B\n\n### A\n", AddSection(file="a.md", title="A", before="b"), True),
+        ("## A\n", RenameSection(file="a.md", slug="a", new_title="B"), False),
+        ("## B\n\n### A\n", RenameSection(file="a.md", slug="b/a", new_title="C"), True),
+    ],
+)
+def test_links_are_looked_for_only_where_a_name_may_have_changed(
+    tmp_path: Path, text: str, operation: Operation, is_affected: bool
+) -> None:
+    repo = repositories.normal(tmp_path / "repo", {"a.md": text})
+    before = Overlay(at(repo))
+    after = before.copy()
+    outcome = operation.apply(after, STYLE)
+    assert outcome.survival is not None
+    assert Affected.of(before, after, outcome.survival).paths == ({"a.md"} if is_affected else set())

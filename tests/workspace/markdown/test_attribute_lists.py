@@ -1,0 +1,226 @@
+"""Attribute lists of headings: every form is an anchor, is kept byte for byte, and is told from text."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.workspace.documents import STYLE
+from workspace import markdown
+from workspace.config.tables import Dialect
+from workspace.document.addresses import resolve_section
+from workspace.document.document import Document
+from workspace.document.layout import scanned_layout
+from workspace.document.slugs import heading_slug
+from workspace.edits import RenameSection
+from workspace.links.fragments import find_place, names_of
+from workspace.markdown.anchors import derived_anchor, insertion, read_heading, write_heading
+from workspace.markdown.attribute_lists import AnchorForm, read_line, trailing_lists
+
+_LETTERS = st.characters(categories=["Lu", "Ll", "Lo", "Nd"], include_characters="-_", codec="utf-8")
+ids = st.text(_LETTERS, min_size=1, max_size=12).map(lambda name: f"a{name}") | st.sampled_from(
+    ["größe", "数据/導入", "v1.2", "x/y-z", "שגיאות", "a.b:c", "1st"]
+)
+words = st.text(st.characters(categories=["Lu", "Ll", "Lo"], codec="utf-8"), min_size=1, max_size=8)
+titles = st.lists(words, min_size=1, max_size=3).map(" ".join) | st.sampled_from(
+    ["`code` and *marks*", "f(x) {a}", "C #", "{{ name }} of it", "$x_{1}$", r"\{ #no }"]
+)
+gaps = st.sampled_from(["", " ", "  ", "\t"])
+values = st.text(
+    st.characters(categories=["L", "N", "P", "Zs"], exclude_characters="\"'\\`", codec="utf-8"), max_size=8
+)
+
+
+@st.composite
+def items(draw: st.DrawFn, name: str) -> list[str]:
+    """The items of an attribute list: an id among classes and attributes with values of any kind."""
+    others = draw(
+        st.lists(
+            st.one_of(
+                words.map(lambda word: f".{word}"),
+                st.sampled_from([".wide", ".md-button--primary", "data-toc"]),
+                st.builds(lambda key, value: f'{key}="{value}"', words, values),
+                st.builds(lambda key, value: f"{key}='{value}'", words, values),
+            ),
+            max_size=3,
+        )
+    )
+    own = draw(st.sampled_from([f"#{name}", f"#{name}", f'id="{name}"']))
+    place = draw(st.integers(0, len(others)))
+    return [*others[:place], own, *others[place:]]
+
+
+@st.composite
+def lists(draw: st.DrawFn, name: str) -> str:
+    """An attribute list with an id, in one of the forms that site generators read."""
+    if draw(st.integers(0, 5)) == 0:
+        return f"{{/*{draw(gaps)}#{name}{draw(gaps)}*/}}"
+    inside = draw(st.sampled_from([" ", "  "])).join(draw(items(name)))
+    colon = draw(st.sampled_from(["", ":"]))
+    return f"{{{colon}{draw(gaps)}{inside}{draw(gaps)}}}"
+
+
+@st.composite
+def headings(draw: st.DrawFn) -> tuple[str, str, str]:
+    """A title, an id, and an attribute list that carries it."""
+    name = draw(ids)
+    return draw(titles), name, draw(lists(name))
+
+
+@settings(max_examples=examples(150))
+@given(headings(), st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["## {} ", "## {} ##", "{}\n---"]))
+def test_list_with_an_id_is_the_address_and_no_part_of_the_title(
+    heading: tuple[str, str, str], gap: str, line: str
+) -> None:
+    title, name, written = heading
+    text = line.format(f"{title}{gap}{written}")
+    data = f"# T\n\n{text}\n\nWords.\n".encode()
+    document = Document.parse(data, "doc.md")
+    section = document.sections[1]
+    assert (section.title, section.address) == (markdown.plain_text(title), name)
+    assert document.by_parser(data, "doc.md").sections == document.sections
+    assert scanned_layout(data) is None or scanned_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
+
+
+@settings(max_examples=examples(150))
+@given(
+    headings(), st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["## {} ##", "### {}", "{}\n---"]), words
+)
+def test_rename_keeps_the_list_byte_for_byte(
+    heading: tuple[str, str, str], gap: str, line: str, new_title: str
+) -> None:
+    title, name, written = heading
+    before = Document.parse(f"# T\n\n{line.format(f'{title}{gap}{written}')}\n\nWords.\n".encode(), "doc.md")
+    rename = RenameSection(file="doc.md", slug=name, new_title=new_title)
+    after, _ = rename.revise(before, STYLE)
+    assert after.data.decode() == f"# T\n\n{line.format(f'{new_title}{gap}{written}')}\n\nWords.\n"
+    assert after.sections[1].address == name
+
+
+@settings(max_examples=examples(150))
+@given(headings())
+def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, str]) -> None:
+    title, name, written = heading
+    assume(not re.match(r"\{#[^\s{}\[\]]+(?:[ \t][^{}]*)?\}$", written))
+    taken = f"{title} {written}"
+    document = Document.parse(f"## {taken}\n\n### Below\n".encode(), "doc.md")
+    # What 0.1.0 did: the whole line was the title.
+    slug = heading_slug(markdown.plain_text(taken))
+    assume(slug not in (name, f"{name}/below"))
+    assert resolve_section(document, slug).address == name
+    assert resolve_section(document, f"{slug}/below").address == f"{name}/below"
+    for dialect in Dialect:
+        place = find_place(names_of(document, dialect), f"{slug}/below")
+        assert place is not None
+        assert place.section == 1
+
+
+@settings(max_examples=examples(150))
+@given(headings(), st.sampled_from(["", "-1", "-27"]), st.sampled_from(["", "parent/"]), st.booleans())
+def test_anchor_that_the_first_version_added_is_found(
+    heading: tuple[str, str, str], number: str, parent: str, in_angles: bool
+) -> None:
+    title, name, written = heading
+    assume(trailing_lists(f"x {written}") and not trailing_lists(f"x {written}")[0].is_plain)
+    derived = f"{parent}{heading_slug(markdown.plain_text(f'{title} {written}'))}{number}"
+    added = f" <#{derived}>" if in_angles else f" {{#{derived}}}"
+    source = f"{title} {written}{added}"
+    read = read_heading(source)
+    assert (read.name, derived in read.aliases) == (name, derived != name)
+    assert derived_anchor(source) == (derived, len(source) - len(added), len(source))
+    assert derived_anchor(f"{title} {written}") is None
+
+
+@settings(max_examples=examples(150))
+@given(
+    titles,
+    st.sampled_from(
+        [
+            "{ not an id }", "{ a, b }", "{ x=1 }", "{ see #12 }", "{#}", "{ # }", "{}", "{ }", "{:}", "{: }",
+            "{{ jinja }}", "{{ #each }}", "{{#each}}", "{% liquid %}", "{%  #x %}", "${#array}", "x{ #id }",
+            r"\{ #id }", r"\{#id}", r"{ #id \}", "`{ #id }`", "`{#id}`", "{ #id } more", "{#id} more",
+            "{ #id", "#id }", "{::options /}", "{:toc}", "{: toc}", "{ #a[0] }", "{/* id */}", "{ .5 }",
+            "{ ... }", "{ #id }.", "{ .a }{ .b }", "{<#id>}", "{ #a{b} }",
+        ]
+    ),
+)  # fmt: skip
+def test_braces_that_are_text_are_no_anchor(title: str, text: str) -> None:
+    assume("`" not in title)
+    read = read_heading(f"{title} {text}")
+    assert (read.words, read.name, read.prefix, read.suffix) == (f"{title} {text}", None, "", "")
+
+
+@settings(max_examples=examples(150))
+@given(
+    titles,
+    ids,
+    st.sampled_from(AnchorForm),
+    st.sampled_from(["", " {.wide}", " { .wide }", " {: .wide }", " {-}"]),
+)
+def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm, attributes: str) -> None:
+    source = f"{title}{attributes}"
+    written = write_heading(source, name, form)
+    read = read_heading(written)
+    assert read.name == name
+    assert read.words in (title, title.replace("C #", "C \\#"))
+    behind, added = insertion(source, name, form)
+    if form is not AnchorForm.HTML:
+        assert written == source[: len(source) - len(behind)] + added + behind
+        assert written.replace(added, "", 1) == source
+
+
+@given(st.text(st.sampled_from("{}#.: \t\"'=\\`-a/*<>[]é\n"), max_size=40))
+def test_any_text_is_read_and_kept(text: str) -> None:
+    read = read_heading(text)
+    kept = f"{read.prefix}{read.words}{read.suffix}"
+    assert re.sub(r"\s", "", kept) == re.sub(r"\s", "", text) or "<a" in text
+    derived_anchor(text)
+    read_line(text)
+    read_line(f"{{:{text}")
+    read_line(f"{{: .a {text}")
+    for one in trailing_lists(text):
+        assert text[one.start] == "{"
+        assert text[one.end - 1] == "}"
+        assert all(text[name.start : name.end] == name.name for name in one.names)
+
+
+@loop_over("size", [10_000, 40_000])
+@loop_over("piece", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
+def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
+    text = piece * (size // len(piece)) + "}"
+    start = time.process_time()
+    read = read_heading(text)
+    assert time.process_time() - start < 1
+    assert len(read.words) + len(read.suffix) <= len(text)
+
+
+@loop_over(
+    ("line", "names"),
+    [
+        ("{: #id }", ["id"]),
+        ("   {:#id .a}", ["id"]),
+        ("{: .a}", []),
+        ("{:.a#b}", ["b"]),
+        ("    {: #code }", None),
+        ("{ #id }", None),
+        ("{:toc}", None),
+        ("{: .a", None),
+        ("{: #id", None),
+        ("{:", None),
+        ("{:}", None),
+        (r"{: #id \}", None),
+        ("{::comment}", None),
+        ("{:/comment}", None),
+        ("{:name: #id}", None),
+        ("text {: #id }", None),
+        ("{: #id } text", None),
+    ],
+)
+def test_line_below_a_heading_is_a_list_or_text(line: str, names: list[str] | None) -> None:
+    found = read_line(line)
+    assert (None if found is None else [name.name for name in found.names]) == names

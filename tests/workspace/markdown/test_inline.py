@@ -1,0 +1,52 @@
+"""The leaves of a text stand where they say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace import markdown
+from workspace.config.config import LimitExceeded
+from workspace.markdown import LeafKind, bounds
+
+pytestmark = pytest.mark.smoke
+
+BEGINNINGS = ("", "- ", "10. ", "> ", ">", "  ", "    ", "\t", "-\t", ">\t", "# ", "   ")
+WORDS = ("[a", "](b)", "[c]: <d e>", " 'f'", "<div>", "<b", ">", "---", "```", "x", " #", "\xa0", "\t")
+texts = st.lists(
+    st.builds(
+        lambda begin, words: "".join((*begin, *words)),
+        st.lists(st.sampled_from(BEGINNINGS), max_size=3),
+        st.lists(st.sampled_from(WORDS), max_size=4),
+    ),
+    max_size=9,
+).map("\n".join)
+
+
+@given(texts)
+def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
+    for leaf in markdown.read_leaves(text):
+        for position, character in enumerate(leaf.text):
+            if character not in " \t\n":
+                assert text[leaf.place(position)] == character
+
+
+def test_leaves_are_found_in_lists_and_quotations() -> None:
+    text = "# [a] #\n> - [b]\n>   c\n\n[d]: <e>\n 'f'\n\n1. <div>\n\n   [g]\n   ===\n\n"
+    text += "```\n[h]\n```\n\n    [i]\n\n[^j]: k\n"
+    assert [(leaf.kind, leaf.text) for leaf in markdown.read_leaves(text)] == [
+        (LeafKind.INLINE, "# [a] #"),
+        (LeafKind.INLINE, "[b]\nc"),
+        (LeafKind.DEFINITION, "[d]: <e>\n'f'"),
+        (LeafKind.HTML, "<div>\n"),
+        (LeafKind.INLINE, "[g]"),
+        (LeafKind.INLINE, "[^j]: k"),
+    ]
+
+
+def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MAX_TOKENS", 300)
+    assert len(markdown.read_leaves("[a]\n\n" * 100)) == 100
+    with pytest.raises(LimitExceeded):
+        markdown.read_leaves("[a]\n\n" * 101)

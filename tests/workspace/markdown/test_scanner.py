@@ -1,0 +1,229 @@
+"""The scanner and the parser agree wherever the scanner answers, and it answers for what people write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from tests.workspace.bombs import NASTY
+from tests.workspace.documents import texts
+from workspace import markdown
+from workspace.document.document import Document
+from workspace.document.layout import scanned_layout
+from workspace.markdown import anchors, words
+from workspace.markdown.lines import Lines
+from workspace.markdown.scanner import Scanned, scan
+
+pytestmark = pytest.mark.smoke
+
+HEADINGS = (
+    "# A", "## B ##", "   ## C", "  # d #", "#", "####### x", "    # e", "\t# f", "#\tg", "# h \\#", "#i",
+    "# \u00a0j\u00a0", "# k\x1c",
+)  # fmt: skip
+UNDERLINES = (
+    "===",
+    "---",
+    "--",
+    "-",
+    "=",
+    "   ---",
+    "  ===",
+    "    ---",
+    "--- ",
+    "---\t",
+    "- - -",
+    "***",
+    "* * *",
+)
+FENCES = (
+    "```", "````", "~~~", "~~~~", "``` js", "``` a`b", "   ```", "  ~~~", "    ```", "``` ", "~~~ `",
+    "- ```", "> ```", "1. ```", "``` \t",
+)  # fmt: skip
+HTML = (
+    "<div>", "</div>", "<!--", "-->", "<!-- x -->", "<!-->", "<pre>", "</pre>", "<pre/>",
+    "<script>x</script>", "<?", "?>", "<!X", "<!x>", "<![CDATA[", "]]>", "<span>", '<a id="x"></a>',
+    "<a b='>", "  <div>", "   <!--", "    <!--", "   <table>", "- <div>", "<b", '<x y="', "-->x", "<h1>",
+    "<p>a</p>", "<p\u00a0>", "</SCRIPT>",
+)  # fmt: skip
+CONTAINERS = (
+    "- a", "- b", "* c", "+ d", "1. one", "2) two", "  - sub", "    - deep", "   - x", "-   wide", "-\ttab",
+    "- # in", "-", "1.", "> q", "> # q", "> - a", ">", "  > q", "- > a", "> > b", "- - - c",
+)  # fmt: skip
+TEXT = (
+    "text", "more text", "  text", "    text", "\ttext", "12 a", "12. a", "`x`", "*a*", "**b** c", "é", "(a)",
+    "! x", "| a | b |", "\\", "[a]: b", "[a]:", "[a]: b 'c", "c'", "[a", "](b)", "...", "+++", "\ufffd",
+)  # fmt: skip
+BLANK = ("", "", "", " ", "   ", "\t", "\u00a0", "\x0c", "\x0b", "\u2028")
+
+lines = st.one_of(*map(st.sampled_from, (HEADINGS, UNDERLINES, FENCES, HTML, CONTAINERS, TEXT, BLANK)))
+indented = st.builds(
+    lambda indent, line: indent + line, st.sampled_from(["", "", "", " ", "  ", "> ", "- "]), lines
+)
+front_matter = st.sampled_from(
+    [
+        "",
+        "",
+        "",
+        "---\n",
+        "---  \na: b\n---\n",
+        "----\n",
+        "---\na\n   ---\n",
+        "---\na\n...\n",
+        "--- x\n",
+        "---\n---",
+    ]
+)
+ODD = (b"\xff", b"\xe2\x82", b"\r", b"\0", b"\n", b"\t", b"\xef\xbb\xbf")
+
+
+@st.composite
+def hard_texts(draw: st.DrawFn) -> bytes:
+    """Documents of lines that may hide each other, with any line end, and an odd byte."""
+    text = (
+        draw(front_matter)
+        + "\n".join(draw(st.lists(indented, max_size=12)))
+        + draw(st.sampled_from(["", "\n"]))
+    )
+    data = text.replace("\n", draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"]))).encode()
+    if draw(st.integers(0, 9)) == 0:
+        place = draw(st.integers(0, len(data)))
+        data = data[:place] + draw(st.sampled_from(ODD)) + data[place:]
+    return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + data
+
+
+def parsed(data: bytes) -> Scanned:
+    """What the scanner should say of a document, by the parser."""
+    at = Lines(data)
+    found = markdown.outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
+    marks = found.front_matter_lines
+    return Scanned(
+        front_matter=(at.offset(1), at.offset(marks - 1)) if marks else (0, 0),
+        front_matter_lines=marks,
+        body=at.offset(marks),
+        lines=len(at),
+        headings=list(found.headings),
+        spans=[(at.offset(heading.line), at.offset(heading.end)) for heading in found.headings],
+    )
+
+
+def content(document: Document) -> tuple[object, ...]:
+    """All that a document says beside its tasks."""
+    return (
+        document.title,
+        document.has_title,
+        document.front_matter,
+        document.front_matter_lines,
+        document.front_matter_end,
+        document.sections,
+    )
+
+
+@given(hard_texts())
+@example(b"        - deep\n]]>\n-")
+@example(b"-  ~~~~\n\n   -   wide\n`x`\n---")
+@example(b"- a\n\n  ```\n# out\n  ```\n# in\n")
+@example(b"1. a\n   ```\nb\n   ```\n# c\n")
+@example(b"<div>\n# a\n\n# b\n")
+@example(b"a\n<span>\n# b\n\n<span>\n# c\n")
+@example(b"<!--\n\n# a\n-->\n# b\n")
+@example(b"> <!--\n# a\n")
+@example(b"> a\n===\n\nb\n \n===\n")
+@example(b"[a]: b\n===\n")
+def test_the_scanner_finds_what_the_parser_finds(data: bytes) -> None:
+    found = scan(data)
+    assert found is None or found == parsed(data)
+
+
+@given(st.one_of(hard_texts(), texts()))
+@example(b'- a\n<a id="x"></a>\n## B\n')
+@example(b'## A\n\n<a id="x"></a>\n\n## B\n')
+def test_a_document_is_the_same_with_and_without_the_scanner(data: bytes) -> None:
+    document, expected = Document.parse(data, "doc.md"), Document.by_parser(data, "doc.md")
+    assert content(document) == content(expected)
+    assert document.outline == expected.outline
+
+
+@loop_over("make", NASTY.values(), ids=NASTY)
+def test_nasty_texts_are_read_alike(make: Callable[[int], bytes]) -> None:
+    for size in (1, 2, 5, 120):
+        data = make(size)
+        found = scan(data)
+        assert found is None or found == parsed(data)
+
+
+@loop_over(
+    "text",
+    [
+        "",
+        "---\na: b\n---",
+        "---\na: b\n---\n# A\n\ntext\n\n## B ##\n",
+        "# A\r\n\r\ntext\r\n\r\n## B\r\n",
+        "\ufeff# A\n",
+        "A\nb\n===\n\nC\n---\n\n---\n\ntext\n",
+        "# A\n\n```sh\n# no\n```\n\n~~~~\n# no\n~~~\n# no\n~~~~\n\n## B\n",
+        "# A\n\n1. one\n\n   ```sh\n   # no\n   ```\n\n2. two\n\n## B\n",
+        "# A\n\n- one\n- two\n---\n\n> quoted\n## B\n",
+        "# A\n<!-- a\n\n# no\n-->\n## B\n",
+        "# A\n<div>\n# no\n</div>\n\n## B\n",
+        '# A\n\n<a id="b"></a>\n\n## B\n',
+        "# A\n\n- one\n\ntext\n\n  ## B\n",
+        "# A\n\n```\n# to the end\n",
+    ],
+)
+def test_what_people_write_needs_no_parser(text: str) -> None:
+    assert scanned_layout(text.encode()) is not None
+    assert scan(text.encode()) == parsed(text.encode())
+
+
+@loop_over(
+    "text",
+    [
+        "# A\r",
+        "# A\n\r\n",
+        "# \0\n",
+        "- a\n\n  # perhaps in the list\n",
+        "- a\n\n  ```\nout of the list\n  ```\n",
+        "a\n<span>\n# b\n",
+        "[a]: b\n===\n",
+        '- a\n<a id="x"></a>\n## B\n',
+    ],
+)
+def test_what_is_not_certain_is_left_to_the_parser(text: str) -> None:
+    assert scanned_layout(text.encode()) is None
+
+
+def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> markdown.Outline:
+        raise AssertionError("the parser was asked")
+
+    monkeypatch.setattr(markdown, "outline", refuse)
+    document = Document.parse(b"# A\n\n- [ ] task\n\n## B\n")
+    assert [section.address for section in document.sections] == ["_preamble", "b"]
+    with pytest.raises(AssertionError):
+        _ = document.all_tasks
+
+
+@given(st.text("ab_ `*[]()!&<>~#;\\\n\u00e9", max_size=20))
+@example("`a``b`")
+@example("`<`a`>`")
+@example("[`a`](b)")
+@example("[`a](b)")
+@example("[*a_](http://b/c_d#e)")
+@example("![a](b)")
+@example("[ ](b)")
+def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
+    assert markdown.plain_text(source) == words._plain_text(source)
+
+
+@given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))
+@example('<a id="y"></a>b')
+@example("b {#y}")
+@example("b <#y>")
+@example(" b `<c>`")
+def test_one_html_anchor_is_read_alike_by_the_short_way_and_the_long_one(words: str) -> None:
+    short, long = (anchors.read_heading(f'<{name} id="x"></a>{words}') for name in "aA")
+    assert short == long._replace(prefix=long.prefix.replace("<A", "<a"))

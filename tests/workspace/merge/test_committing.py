@@ -1,0 +1,278 @@
+"""A merge becomes one commit with two parents, and what a writer in between did is in it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.branch import BranchNotFound
+from workspace.edits import AppendContent, Undo
+from workspace.edits.edits_undo import MergeCommit
+from workspace.git import GitStore, ReadOnly
+from workspace.merge.committing import MergeConflict, Merged, commit_merge
+from workspace.merge.conflict import Choice, Resolution
+from workspace.merge.trees_package import WHOLE, Merge
+from workspace.paths import InvalidPath
+from workspace.publishing import Batch, Busy, Publication, WorktreeBusy, WorktreeConflict, publish
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+from workspace.writing.write import SigningRequired
+
+GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
+TWICE, WELL = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
+BOTH = TWICE.replace("Use it.", "Use it well.")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """The branch `topic` says how to use it well, `main` to run it twice, and is checked out."""
+    repo = repositories.normal(tmp_path / "repo", {"guide.md": GUIDE, "notes.md": "# Notes\n"})
+    commit(repo, "topic", {"guide.md": WELL.encode()}, start="main")
+    repo.commit({"guide.md": TWICE}, "On main")
+    return repo
+
+
+def commit(repo: Repo, branch: str, changes: dict[str, bytes | None], start: str | None = None) -> str:
+    """Commit to a branch that is not checked out, which begins at another if that is named."""
+    if start is not None:
+        repo.git("branch", branch, start)
+    store = GitStore(repo.path)
+    batch = Batch(branch, store.tip(branch), changes, f"On {branch}\n", repositories.signature())
+    return publish(store, batch, durable=False)
+
+
+def merge(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = "main") -> Merged:
+    workspace = Workspace.open(repo.path, durable=False)
+    theirs = workspace.tip("topic" if into == "main" else "main")
+    assert theirs is not None
+    return commit_merge(workspace, into, theirs, message=lambda merge: "Merge topic\n", check=check)
+
+
+def test_branch_files_and_history(repo: Repo) -> None:
+    before, theirs = repo.head(), repo.git("rev-parse", "topic").strip()
+    merged = merge(repo)
+    assert merged.is_new
+    assert repo.head() == merged.commit
+    assert repo.git("log", "-1", "--format=%P").split() == [before, theirs]
+    assert repo.git("log", "--graph", "--format=%s").splitlines()[:3] == [
+        "*   Merge topic",
+        "|\\  ",
+        "| * On topic",
+    ]
+    assert (repo.path / "guide.md").read_text() == BOTH
+    assert repo.status() == ""
+    assert repo.fsck() == ""
+    again = merge(repo)
+    assert (again.commit, again.is_new) == (merged.commit, False)
+
+
+def test_into_a_branch_that_is_not_checked_out(repo: Repo) -> None:
+    head = repo.head()
+    merged = merge(repo, into="topic")
+    assert repo.git("show", "topic:guide.md") == BOTH
+    assert repo.git("rev-parse", "topic^2").strip() == repo.head() == head
+    assert merged.merge.ours.commit == repo.git("rev-parse", "topic^1").strip()
+    assert repo.status() == ""
+    assert repo.fsck() == ""
+
+
+def test_a_merge_that_changes_no_file_is_made(repo: Repo) -> None:
+    commit(repo, "topic", {"guide.md": GUIDE.encode()})
+    before = repo.head()
+    merged = merge(repo)
+    assert repo.head() == merged.commit != before
+    assert repo.git("rev-parse", "HEAD^{tree}") == repo.git("rev-parse", "HEAD^^{tree}")
+    assert repo.status() == ""
+
+
+def test_a_conflict_changes_nothing_until_it_is_decided(repo: Repo) -> None:
+    commit(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
+    before = repositories.all_but_objects(repo.path)
+    with pytest.raises(MergeConflict) as refused:
+        merge(repo)
+    assert repositories.all_but_objects(repo.path) == before
+    (found,) = refused.value.conflicts
+    assert found.path == "guide.md"
+    assert refused.value.details["paths"] == ["guide.md"]
+    assert refused.value.tip == repo.head()
+    workspace = Workspace.open(repo.path, durable=False)
+    theirs = workspace.tip("topic")
+    assert theirs is not None
+    decided = {"guide.md": {found.conflict.unit: Resolution(Choice.THEIRS)}}
+    commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
+    assert (repo.path / "guide.md").read_text() == GUIDE.replace("Run it.", "Never run it.")
+    assert workspace.snapshot().document("guide.md").data == (repo.path / "guide.md").read_bytes()
+
+
+def test_where_another_writer_was_first_it_is_made_again(repo: Repo) -> None:
+    others = iter([("notes.md", "# Notes\n\nMore.\n"), ("other.md", "# Other\n")])
+    tips = []
+
+    def write(merge: Merge) -> None:
+        tips.append(merge.ours.commit)
+        # A person commits, who does not ask for Docyard's lock.
+        if len(tips) < 3:
+            repo.commit(dict([next(others)]), "A person's")
+
+    merged = merge(repo, write)
+    assert len(tips) == 3
+    assert merged.merge.ours.commit == tips[-1]
+    assert {path.name for path in repo.path.glob("*.md")} == {"guide.md", "notes.md", "other.md"}
+    assert (repo.path / "guide.md").read_text() == BOTH
+    assert (repo.path / "notes.md").read_text() == "# Notes\n\nMore.\n"
+    assert repo.status() == ""
+
+
+def test_what_a_writer_in_between_makes_a_conflict(repo: Repo) -> None:
+    def write(merge: Merge) -> None:
+        if (repo.path / "guide.md").read_text() == TWICE:
+            repo.commit({"guide.md": TWICE.replace("Use it.", "Use it badly.")}, "A person's")
+
+    with pytest.raises(MergeConflict):
+        merge(repo, write)
+    assert repo.git("log", "-1", "--format=%s").strip() == "A person's"
+    assert repo.status() == ""
+
+
+def test_a_branch_that_is_deleted_meanwhile(repo: Repo) -> None:
+    with pytest.raises(BranchNotFound):
+        merge(repo, lambda merge: print(repo.git("branch", "-D", "topic")), into="topic")
+    with pytest.raises(BranchNotFound):
+        merge(repo, into="never")
+
+
+def test_writers_that_are_first_again_and_again(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Publication, "hold", lambda self: None)
+    numbers = iter(range(100))
+    with pytest.raises(Busy):
+        merge(repo, lambda merge: print(repo.commit({f"n{next(numbers)}.md": "# N\n"})))
+
+
+def test_two_merges_at_once(repo: Repo) -> None:
+    commit(repo, "second", {"notes.md": b"# Notes\n\nSecond.\n"}, start="topic~1")
+    store = GitStore(repo.path)
+    tips = [store.tip(name) for name in ("topic", "second")]
+    both_ready, done = threading.Barrier(2, timeout=60), []
+
+    def one(theirs: str) -> None:
+        workspace = Workspace.open(repo.path, durable=False)
+        waits = iter([both_ready.wait])
+
+        def check(merge: Merge) -> None:
+            for wait in waits:  # before the first attempt alone
+                wait()
+
+        done.append(commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", check=check))
+
+    threads = [threading.Thread(target=one, args=(tip,)) for tip in tips]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [merged.is_new for merged in done] == [True, True]
+    assert (repo.path / "guide.md").read_text() == BOTH
+    assert (repo.path / "notes.md").read_text() == "# Notes\n\nSecond.\n"
+    assert len(repo.git("log", "--merges", "--format=%H").split()) == 2
+    assert repo.fsck() == repo.status() == ""
+
+
+def test_refused(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, read_only=True)
+    with pytest.raises(ReadOnly):
+        commit_merge(workspace, "main", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
+    (repo.path / "guide.md").write_text("# Mine\n")
+    with pytest.raises(WorktreeConflict):
+        merge(repo)
+    assert (repo.path / "guide.md").read_text() == "# Mine\n"
+    repo.git("checkout", "-q", "guide.md")
+    repo.git("config", "commit.gpgsign", "true")
+    with pytest.raises(SigningRequired):
+        merge(repo)
+
+
+def test_modes_come_with_the_files(repo: Repo) -> None:
+    repo.git("checkout", "-q", "topic")
+    repo.write({"run.sh": "#!/bin/sh\n", "image.png": b"\x89PNG\x00"})
+    for name in ("run.sh", "notes.md"):
+        (repo.path / name).chmod(0o755)
+    repo.commit({}, "Kinds")
+    repo.git("checkout", "-q", "main")
+    merge(repo)
+    assert os.access(repo.path / "run.sh", os.X_OK)
+    assert os.access(repo.path / "notes.md", os.X_OK)
+    assert (repo.path / "image.png").read_bytes() == b"\x89PNG\x00"
+    assert repo.git("ls-files", "-s", "notes.md", "run.sh").count("100755") == 2
+    assert repo.status() == ""
+    commit(repo, "back", {"guide.md": BOTH.encode()}, start="main")
+    repo.git(
+        "branch", "-f", "topic", repo.git("commit-tree", "-p", "main", "-m", "Back", "main~1^{tree}").strip()
+    )
+    merge(repo)
+    assert not os.access(repo.path / "notes.md", os.X_OK)
+    assert not (repo.path / "run.sh").exists()
+    assert repo.status() == ""
+
+
+def test_links_are_not_written_into_a_work_tree(repo: Repo) -> None:
+    repo.git("checkout", "-q", "topic")
+    (repo.path / "link").symlink_to("/etc")
+    repo.commit({}, "A link")
+    repo.git("checkout", "-q", "main")
+    with pytest.raises(WorktreeBusy):
+        merge(repo)
+    assert not (repo.path / "link").is_symlink()
+    assert repo.status() == ""
+    commit(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
+    workspace = Workspace.open(repo.path, durable=False)
+    commit_merge(workspace, "aside", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
+    assert repo.git("ls-tree", "aside", "link").startswith("120000")
+    assert repo.fsck() == ""
+
+
+def test_a_merge_cannot_be_undone_as_one(repo: Repo) -> None:
+    merged = merge(repo)
+    workspace = Workspace.open(repo.path, durable=False)
+    written = workspace.write([Undo(commit=merged.commit)], mode=Mode.EACH, tool="undo", client="test")
+    assert isinstance(written.steps[0].error, MergeCommit)
+    assert not written.is_committed
+    more = workspace.write(
+        [AppendContent(file="guide.md", slug="use", content="And more.")],
+        mode=Mode.EACH,
+        tool="t",
+        client="t",
+    )
+    assert more.is_committed
+    assert repo.status() == ""
+
+
+def test_whole_files_are_decided(repo: Repo) -> None:
+    commit(repo, "topic", {"guide.md": None})
+    workspace = Workspace.open(repo.path, durable=False)
+    theirs = workspace.tip("topic") or ""
+    with pytest.raises(MergeConflict):
+        merge(repo)
+    decided = {"guide.md": {WHOLE: Resolution(Choice.THEIRS)}}
+    commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
+    assert not (repo.path / "guide.md").exists()
+    assert repo.status() == ""
+
+
+def test_a_name_that_some_systems_cannot_store(repo: Repo) -> None:
+    repo.git("checkout", "-q", "topic")
+    repo.commit({"aux.md": "# Aux\n", "a:b.txt": "Text.\n"}, "Names")
+    repo.git("checkout", "-q", "main")
+    with pytest.raises(InvalidPath):
+        merge(repo)
+    assert repo.status() == ""
+    commit(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
+    workspace = Workspace.open(repo.path, durable=False)
+    commit_merge(workspace, "aside", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
+    assert repo.git("show", "aside:aux.md") == "# Aux\n"
+    assert repo.git("show", "aside:a:b.txt") == "Text.\n"
+    assert repo.fsck() == ""

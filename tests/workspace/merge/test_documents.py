@@ -1,0 +1,223 @@
+"""The merge of documents: examples of it, and what holds for any three versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+
+from benchmarks.check_merges import check, lost
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.workspace.cases import FOLDER, Case, read_cases
+from tests.workspace.documents import documents
+from workspace.document.document import Document
+from workspace.merge.conflict import (
+    Choice,
+    Conflict,
+    InvalidResolution,
+    MergedDocument,
+    Resolution,
+    UnitId,
+    UnitKind,
+)
+from workspace.merge.documents import merge_documents
+
+GUIDE = b"""---
+type: document
+tags: [a, b]
+# note
+status: draft
+---
+
+# Guide
+
+Words of introduction.
+
+## Setup
+
+Steps follow below.
+
+- apples
+- oranges
+
+### Linux
+
+Use aptitude tool.
+
+#### Deep
+
+Deeper words.
+
+### Macos
+
+Use homebrew.
+
+
+## Tasks
+
+- [ ] First thing
+  - Criteria: works nicely
+- [ ] Second thing
+- [x] Third thing
+  - Completed: 2020-01-01
+  - [ ] Nested thing
+
+Errors
+------
+
+Oopsie daisy.
+
+```
+fenced words
+```
+
+| aaaaa | bbbbb |
+|---|---|
+| 1 | 2 |
+
+## Last {#last}
+
+The ending.
+"""
+VARIANTS = (
+    GUIDE,
+    GUIDE.replace(b"\n", b"\r\n"),
+    b"\xef\xbb\xbf" + GUIDE,
+    GUIDE.partition(b"---\n\n")[2].replace(b"  - ", b"    +   ").replace(b"- ", b"*   ").rstrip(b"\n"),
+)
+
+
+def read(case: Case, fence: str) -> Document | None:
+    return Document.parse(case.data(fence), "doc.md") if fence in case.fences else None
+
+
+def shown(conflict: Conflict) -> list[str | None]:
+    texts = (None if text is None else text.decode() for text in conflict[1:])
+    return [*conflict.unit, *texts]
+
+
+def three(
+    base: bytes, ours: bytes, theirs: bytes, decided: Mapping[UnitId, Resolution] = {}
+) -> MergedDocument:
+    return merge_documents(Document.parse(base), Document.parse(ours), Document.parse(theirs), decided)
+
+
+@loop_over("case", read_cases("merge.md"))
+def test_examples(case: Case) -> None:
+    ours, theirs = read(case, "ours"), read(case, "theirs")
+    assert ours
+    assert theirs
+    merged = merge_documents(read(case, "base"), ours, theirs)
+    assert merged.data.decode() == case.data("merged" if "merged" in case.fences else "ours").decode()
+    assert [shown(conflict) for conflict in merged.conflicts] == (
+        case.json("conflicts") if "conflicts" in case.fences else []
+    )
+
+
+@pytest.mark.property
+def test_scripts_on_different_units_merge_and_on_one_unit_conflict() -> None:
+    base = [Document.parse(data, f"{place}.md") for place, data in enumerate(VARIANTS)]
+    report = check(base, 60, 1)
+    assert report.tried["equal"] == 60
+    assert report.tried["conflict"] > 60
+    assert report.wrong == []
+
+
+@pytest.mark.slow
+def test_many_scripts_on_many_documents_merge_or_conflict() -> None:
+    paths = sorted([*FOLDER.parents[1].glob("docs/**/*.md"), *FOLDER.glob("*.md")])
+    report = check([Document.parse(path.read_bytes(), path.name) for path in paths], 2000, 1)
+    assert report.tried["equal"] == 2000
+    assert report.tried["conflict"] > 2000
+    assert report.wrong == []
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(documents, documents, documents)
+def test_of_any_three_documents_nothing_is_lost(base: Document, ours: Document, theirs: Document) -> None:
+    merged = merge_documents(base, ours, theirs)
+    assert lost(base, ours, theirs, merged) is None
+    assert merge_documents(base, ours, theirs) == merged
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(documents, documents)
+def test_what_one_side_left_alone_is_as_the_other_has_it(base: Document, other: Document) -> None:
+    for versions in ((base, base, other), (base, other, base), (base, other, other), (None, other, other)):
+        assert merge_documents(*versions) == MergedDocument(other.data, ())
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(documents, documents, documents)
+def test_each_conflict_can_be_decided(base: Document, ours: Document, theirs: Document) -> None:
+    for choice in (Choice.OURS, Choice.THEIRS):
+        decided: dict[UnitId, Resolution] = {}
+        for _ in range(20):
+            merged = merge_documents(base, ours, theirs, decided)
+            if not merged.conflicts:
+                break
+            decided.update((conflict.unit, Resolution(choice)) for conflict in merged.conflicts)
+        assert not merged.conflicts
+        assert set(merged.resolved) <= set(decided)
+    whole = {UnitId(UnitKind.DOCUMENT): Resolution(Choice.THEIRS)}
+    if merge_documents(base, ours, theirs).conflicts[:1] == (
+        Conflict(UnitId(UnitKind.DOCUMENT), base.data, ours.data, theirs.data),
+    ):
+        assert merge_documents(base, ours, theirs, whole).data == theirs.data
+
+
+TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
+
+
+@loop_over(
+    ("choice", "wanted"),
+    [
+        (Resolution(Choice.OURS), b"- [ ] Mine\n"),
+        (Resolution(Choice.THEIRS), b"- [ ] Yours\n"),
+        (Resolution(Choice.CONTENT, b"- [ ] Both"), b"- [ ] Both\n"),
+        (Resolution(Choice.CONTENT), b""),
+    ],
+)
+def test_a_decision_says_what_stands_there(choice: Resolution, wanted: bytes) -> None:
+    ours, theirs = TASKS.replace(b"Two", b"Mine"), TASKS.replace(b"Two", b"Yours")
+    unit = UnitId(UnitKind.TASK, "tasks[1]")
+    [conflict] = three(TASKS, ours, theirs).conflicts
+    assert conflict.unit == unit
+    merged = three(TASKS, ours, theirs, {unit: choice})
+    assert merged == (TASKS.replace(b"- [ ] Two\n", wanted), (), (unit,))
+
+
+def test_a_removed_section_comes_back_whole_if_it_is_so_decided() -> None:
+    base = b"# T\n\n## A\n\na\n\n### B\n\nb\n\n## C\n\nc\n"
+    ours, theirs = b"# T\n\n## C\n\nmine\n", base.replace(b"b\n", b"yours\n")
+    unit = UnitId(UnitKind.SECTION, "a")
+    for choice, wanted in (
+        (Choice.OURS, ours),
+        (Choice.THEIRS, theirs.replace(b"c\n", b"mine\n")),
+    ):
+        assert three(base, ours, theirs, {unit: Resolution(choice)}).data == wanted
+        swapped = Choice.THEIRS if choice is Choice.OURS else Choice.OURS
+        assert three(base, theirs, ours, {unit: Resolution(swapped)}).data == wanted
+    with pytest.raises(InvalidResolution):
+        three(base, ours, theirs, {unit: Resolution(Choice.CONTENT, b"x")})
+
+
+def test_a_place_can_be_decided_for_theirs() -> None:
+    base = b"## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n"
+    ours = b"## B\n\nb\n\n### A {#a}\n\na\n\n## C\n\nc\n"
+    theirs = b"## B\n\nb\n\n## C\n\nc\n\n### A {#a}\n\na\n"
+    decided = {UnitId(UnitKind.PLACE, "a"): Resolution(Choice.THEIRS)}
+    assert three(base, ours, theirs, decided).data == theirs
+
+
+@loop_over(
+    "piece",
+    [b"- [ ] x\n", b"## A\n\nx\n\n", b"x\n\n", b"- " * 300 + b"x\n", b"key%d: x\n", b"> " * 300 + b"\n"],
+)
+def test_hostile_documents_merge(piece: bytes) -> None:
+    base = b"# T\n\n" + piece * (1000 if len(piece) < 100 else 100)
+    merged = three(base, b"one\n\n" + base, base + b"\ntwo\n")
+    assert b"one" in merged.data
+    assert b"two" in merged.data or merged.conflicts

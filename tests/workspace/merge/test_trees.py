@@ -1,0 +1,500 @@
+"""Trees are merged file by file: documents by their sections, others as wholes, and nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.git import Entry, GitReader, GitStore, ShallowHistory, initialise
+from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE, TREE_MODE, blob_id
+from workspace.git.trees import Whole, rewrite, walk
+from workspace.merge.conflict import Choice, InvalidResolution, Resolution, UnitId, UnitKind
+from workspace.merge.trees_package import PLACE, WHOLE, Merge, Resolutions, UnrelatedHistories, merge_commits
+from workspace.merge.world import MergedWorld
+from workspace.paths import InvalidPath, twin_key
+from workspace.snapshot.snapshot import Snapshot
+
+Files = Mapping[str, str | bytes | None]
+
+GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
+BASE: Files = {
+    "guide.md": GUIDE,
+    "notes.md": "# Notes\n\nSome notes.\n\n## Old\n\nOld words.\n",
+    "logo.png": b"\x89PNG base",
+    "docs/one.md": "# One\n\nThe first page of the folder.\n",
+    "docs/two.md": "# Two\n\nThe second page of the folder.\n",
+}
+FOLDER_TO_FILE: Files = {"docs/one.md": None, "docs/two.md": None, "docs": "A file.\n"}
+OURS, THEIRS = Resolution(Choice.OURS), Resolution(Choice.THEIRS)
+
+
+class History:
+    """Commits that stand on one another, made as objects alone."""
+
+    def __init__(self, path: Path) -> None:
+        initialise(path, "main")
+        self.store = GitStore(path)
+        self.base = self.commit(BASE)
+
+    def commit(self, files: Files | Mapping[str, Whole], *parents: str) -> str:
+        """A commit of its first parent's files with some changed; None removes one."""
+        tree = self.store.commit(parents[0]).tree if parents else None
+        new = {
+            path: self.store.put_blob(data.encode() if isinstance(data, str) else data)
+            if isinstance(data, str | bytes)
+            else data
+            for path, data in files.items()
+        }
+        who = repositories.signature()
+        return self.store.put_commit(rewrite(self.store, tree, new), parents, who, who, "A commit\n")
+
+    def merge(self, ours: str, theirs: str, resolutions: Resolutions | None = None) -> Merge:
+        one = Snapshot(self.store, ours)
+        return merge_commits(one, one.at(theirs), resolutions)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    return History(tmp_path / "repository.git")
+
+
+def merge(history: History, ours: Files, theirs: Files, resolutions: Resolutions | None = None) -> Merge:
+    one, other = (history.commit(side, history.base) for side in (ours, theirs))
+    return history.merge(one, other, resolutions)
+
+
+def texts(merge: Merge) -> dict[str, bytes | None]:
+    """The files after a merge: their bytes, None for what is no regular file."""
+    assert merge.ours.tree is not None
+    before = {path for path, _ in walk(merge.ours.git, merge.ours.tree)}
+    paths = sorted(before | merge.changes.keys())
+    return {path: merge.read(path) for path in paths if merge.entry(path) is not None}
+
+
+def conflicts(merge: Merge) -> list[tuple[str, UnitId]]:
+    return [(found.path, found.conflict.unit) for found in merge.conflicts]
+
+
+def encoded(files: Files) -> dict[str, bytes | None]:
+    return {
+        path: data.encode() if isinstance(data, str) else data
+        for path, data in {**BASE, **files}.items()
+        if data is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "merged"),
+    [
+        ({}, {"guide.md": "# New\n"}, {"guide.md": "# New\n"}),
+        ({"guide.md": "# New\n"}, {}, {"guide.md": "# New\n"}),
+        ({"guide.md": "# New\n"}, {"guide.md": "# New\n"}, {"guide.md": "# New\n"}),
+        (
+            {"guide.md": GUIDE.replace("Run it.", "Run it twice.")},
+            {"guide.md": GUIDE.replace("Use it.", "Use it well.")},
+            {"guide.md": GUIDE.replace("Run it.", "Run it twice.").replace("Use it.", "Use it well.")},
+        ),
+        ({"a.md": "# A\n"}, {"b.md": "# B\n"}, {"a.md": "# A\n", "b.md": "# B\n"}),
+        ({"a.md": "# A\n"}, {"a.md": "# A\n"}, {"a.md": "# A\n"}),
+        ({"notes.md": None}, {}, {"notes.md": None}),
+        ({}, {"notes.md": None}, {"notes.md": None}),
+        ({"notes.md": None}, {"notes.md": None}, {"notes.md": None}),
+        ({"a.md": "# A\n"}, {"logo.png": b"\x89PNG new"}, {"a.md": "# A\n", "logo.png": b"\x89PNG new"}),
+        ({"docyard.toml": "root = ''\n"}, {}, {"docyard.toml": "root = ''\n"}),
+        ({}, {"deep/er/new.md": "# New\n"}, {"deep/er/new.md": "# New\n"}),
+        ({}, FOLDER_TO_FILE, FOLDER_TO_FILE),
+    ],
+)
+def test_what_one_side_did_and_what_both_did_apart(
+    history: History, ours: Files, theirs: Files, merged: Files
+) -> None:
+    done = merge(history, ours, theirs)
+    assert done.conflicts == ()
+    assert texts(done) == encoded(merged)
+
+
+def test_a_document_renamed_here_and_edited_there(history: History) -> None:
+    edited = GUIDE.replace("Use it.", "Use it well.")
+    for ours, theirs in (
+        ({"guide.md": None, "manual.md": GUIDE}, {"guide.md": edited}),
+        ({"guide.md": edited}, {"guide.md": None, "manual.md": GUIDE}),
+    ):
+        done = merge(history, ours, theirs)
+        assert done.conflicts == ()
+        assert texts(done) == encoded({"guide.md": None, "manual.md": edited})
+    assert done.moved == {"guide.md": "manual.md"}
+
+
+def test_renamed_and_edited_on_both_sides(history: History) -> None:
+    one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
+    both = one.replace("Use it.", "Use it well.")
+    done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": other})
+    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
+    done = merge(history, {"guide.md": one}, {"guide.md": None, "manual.md": other})
+    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
+    done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": None, "manual.md": other})
+    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
+    assert done.conflicts == ()
+
+
+def test_renamed_to_one_place_though_one_side_left_little_of_it(history: History) -> None:
+    short = "# Manual\n\nAll is said here anew, with many words that never stood there.\n"
+    done = merge(history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": short})
+    assert done.conflicts == ()
+    assert texts(done) == encoded({"guide.md": None, "manual.md": short})
+
+
+def test_renamed_differently_on_both_sides(history: History) -> None:
+    ours, theirs = {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "handbook.md": GUIDE}
+    done = merge(history, ours, theirs)
+    assert conflicts(done) == [("manual.md", PLACE)]
+    assert done.conflicts[0].conflict == (PLACE, b"guide.md", b"manual.md", b"handbook.md")
+    assert texts(done) == encoded(ours)
+    done = merge(history, ours, theirs, {"manual.md": {PLACE: THEIRS}})
+    assert done.conflicts == ()
+    assert done.resolved == (("manual.md", PLACE),)
+    assert texts(done) == encoded(theirs)
+    assert texts(merge(history, ours, theirs, {"manual.md": {PLACE: OURS}})) == encoded(ours)
+    with pytest.raises(InvalidResolution):
+        merge(history, ours, theirs, {"manual.md": {PLACE: Resolution(Choice.CONTENT, b"other.md")}})
+
+
+@pytest.mark.parametrize("path", ["guide.md", "logo.png"])
+def test_removed_here_and_changed_there(history: History, path: str) -> None:
+    removed, changed = {path: None}, {path: "# Changed\n"}
+    old = BASE[path]
+    base = old.encode() if isinstance(old, str) else old
+    done = merge(history, removed, changed)
+    assert conflicts(done) == [(path, WHOLE)]
+    assert done.conflicts[0].conflict == (WHOLE, base, None, b"# Changed\n")
+    assert texts(done) == encoded(removed)
+    assert texts(merge(history, removed, changed, {path: {WHOLE: THEIRS}})) == encoded(changed)
+    done = merge(history, changed, removed)
+    assert done.conflicts[0].conflict == (WHOLE, base, b"# Changed\n", None)
+    assert texts(done) == encoded(changed)
+    assert texts(merge(history, changed, removed, {path: {WHOLE: THEIRS}})) == encoded(removed)
+    new = {path: {WHOLE: Resolution(Choice.CONTENT, b"# Other\n")}}
+    assert texts(merge(history, changed, removed, new)) == encoded({path: "# Other\n"})
+    assert texts(merge(history, removed, changed, new)) == encoded({path: "# Other\n"})
+
+
+def test_removed_here_and_renamed_there(history: History) -> None:
+    done = merge(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
+    assert done.conflicts[0] == ("manual.md", (WHOLE, GUIDE.encode(), None, GUIDE.encode()))
+    assert texts(done) == encoded({"guide.md": None})
+
+
+def test_a_folder_moved_here_and_edited_there(history: History) -> None:
+    one, two = BASE["docs/one.md"], BASE["docs/two.md"]
+    new = "# Two\n\nThe second page of the folder.\n\nMore.\n"
+    gone: Files = {"docs/one.md": None, "docs/two.md": None}
+    moved: Files = {**gone, "pages/one.md": one, "pages/two.md": two}
+    done = merge(history, {"docs/two.md": new, "docs/three.md": "# Three\n"}, moved)
+    assert done.conflicts == ()
+    # Nobody said where a new document of the folder is to go, so it stays where its author put it.
+    assert texts(done) == encoded({**moved, "pages/two.md": new, "docs/three.md": "# Three\n"})
+
+
+def test_two_documents_at_one_path(history: History) -> None:
+    """Added by both; or added by one where the other has moved one."""
+    one, other = "# New\n\nOne.\n", "# New\n\nOther.\n"
+    done = merge(history, {"new.md": one}, {"new.md": other})
+    assert {path for path, _ in conflicts(done)} == {"new.md"}
+    assert texts(done) == encoded({"new.md": one})
+    assert texts(merge(history, {"new.md": one}, {"new.md": other}, {"new.md": {WHOLE: THEIRS}})) == encoded(
+        {"new.md": other}
+    )
+    moved = {"guide.md": None, "new.md": GUIDE}
+    done = merge(history, moved, {"new.md": other})
+    assert done.conflicts == (("new.md", (WHOLE, None, GUIDE.encode(), other.encode())),)
+    assert texts(done) == encoded(moved)
+    done = merge(history, {"new.md": other}, moved)
+    assert done.conflicts == (("new.md", (WHOLE, None, other.encode(), GUIDE.encode())),)
+    assert texts(done) == encoded({"new.md": other})
+    done = merge(history, {"new.md": other}, moved, {"new.md": {WHOLE: THEIRS}})
+    assert texts(done) == encoded(moved)
+
+
+def test_what_finds_no_room_keeps_what_both_did_to_it(history: History) -> None:
+    one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
+    done = merge(history, {"guide.md": one, "new.md": "# New\n"}, {"guide.md": None, "new.md": other})
+    assert conflicts(done) == [("new.md", WHOLE)]
+    both = one.replace("Use it.", "Use it well.")
+    assert texts(done) == encoded({"guide.md": both, "new.md": "# New\n"})
+
+
+def test_a_file_where_the_other_has_a_folder(history: History) -> None:
+    for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
+        done = merge(history, ours, theirs)
+        (path,) = theirs
+        assert conflicts(done) == [(path, PLACE)]
+        assert texts(done) == encoded(ours)
+        assert texts(merge(history, ours, theirs, {path: {PLACE: OURS}})) == encoded(ours)
+        with pytest.raises(InvalidResolution):
+            merge(history, ours, theirs, {path: {PLACE: THEIRS}})
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [("New.md", "new.md"), ("caf\u00e9.md", "cafe\u0301.md"), ("Pages/a.md", "pages/b.md")],
+)
+def test_names_that_are_one_file_on_some_disks(history: History, here: str, there: str) -> None:
+    done = merge(history, {here: "# Here\n"}, {there: "# There\n"})
+    assert conflicts(done) == [(there, PLACE)]
+    assert texts(done) == encoded({here: "# Here\n"})
+
+
+def test_another_spelling_of_its_own_name(history: History) -> None:
+    edited = GUIDE.replace("Use it.", "Use it well.")
+    done = merge(history, {"guide.md": edited}, {"guide.md": None, "Guide.md": GUIDE})
+    assert done.conflicts == ()
+    assert texts(done) == encoded({"guide.md": None, "Guide.md": edited})
+
+
+@pytest.mark.parametrize("path", ["logo.png", "docyard.toml", ".taxonomy.toml", "script.py"])
+def test_what_is_no_document_is_taken_whole_or_in_conflict(history: History, path: str) -> None:
+    history.base = history.commit({path: "# base\n"}, history.base)
+    one, other = {path: "# ours\n"}, {path: "# theirs\n"}
+    assert merge(history, {}, other).read(path) == b"# theirs\n"
+    done = merge(history, one, other)
+    assert conflicts(done) == [(path, WHOLE)]
+    assert done.conflicts[0].conflict == (WHOLE, b"# base\n", b"# ours\n", b"# theirs\n")
+    assert done.read(path) == b"# ours\n"
+    assert merge(history, one, other, {path: {WHOLE: THEIRS}}).read(path) == b"# theirs\n"
+
+
+def test_a_large_file_is_named_and_not_shown(history: History) -> None:
+    large = b"x" * 10_000_001
+    done = merge(history, {"logo.png": b"ours"}, {"logo.png": large})
+    theirs = done.conflicts[0].conflict.theirs
+    assert theirs is not None
+    assert theirs.startswith(b"100644 ")
+    assert len(theirs) == len("100644 ") + 40
+
+
+def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: History) -> None:
+    blob, guide = history.store.put_blob(b"guide.md"), blob_id(GUIDE.encode())
+    link, module = Whole(Entry("", blob, LINK_MODE)), Whole(Entry("", history.base, SUBMODULE_MODE))
+    kinds: Mapping[str, Whole] = {
+        "guide.md": Whole(Entry("", guide, EXECUTABLE_MODE)),
+        "link": link,
+        "logo.png": link,
+        "module": module,
+    }
+    text = GUIDE.replace("Use it.", "Use it well.")
+    one, other = history.commit({"guide.md": text}, history.base), history.commit(kinds, history.base)
+    for ours, theirs in ((one, other), (other, one)):
+        done = history.merge(ours, theirs)
+        assert done.conflicts == ()
+        found = {path: done.entry(path) for path in kinds}
+        assert {path: entry.mode for path, entry in found.items() if isinstance(entry, Entry)} == {
+            path: change.entry.mode for path, change in kinds.items() if change.entry
+        }
+        assert done.read("guide.md") == text.encode()
+    done = history.merge(history.commit({"logo.png": b"changed"}, history.base), other)
+    assert conflicts(done) == [("logo.png", WHOLE)]
+    assert done.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
+    assert history.merge(other, history.commit({}, other)).changes == {}
+    gone = history.commit({"module": Whole(None), "link": Whole(None)}, other)
+    assert texts(history.merge(other, gone)).keys() == BASE.keys()
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
+def test_a_name_of_gits_own_is_never_taken_over(history: History, name: str) -> None:
+    store = history.store
+    inner = store.put_tree([Entry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
+    outer = store.put_tree([*store.tree(store.commit(history.base).tree), Entry(name, inner, TREE_MODE)])
+    who = repositories.signature()
+    attack = store.put_commit(outer, (history.base,), who, who, "Attack\n")
+    with pytest.raises(InvalidPath):
+        history.merge(history.base, attack)
+
+
+def test_what_is_merged_already(history: History) -> None:
+    ahead = history.commit({"guide.md": "# New\n"}, history.base)
+    done = history.merge(ahead, history.base)
+    assert done.is_done
+    assert done.changes == {}
+    done = history.merge(history.base, ahead)
+    assert not done.is_done
+    assert done.conflicts == ()
+    assert texts(done) == encoded({"guide.md": "# New\n"})
+
+
+def test_histories_without_a_common_commit(history: History) -> None:
+    with pytest.raises(UnrelatedHistories):
+        history.merge(history.base, history.commit({"guide.md": GUIDE}))
+
+
+def test_a_shallow_clone_without_the_base(history: History, tmp_path: Path) -> None:
+    whole, shallow = Repo(history.store.common_dir), Repo(tmp_path / "shallow")
+    for name in ("ours", "theirs"):
+        at = history.base
+        for number in range(3):
+            at = history.commit({f"{name}{number}.md": "# New\n"}, at)
+        whole.git("update-ref", f"refs/heads/{name}", at)
+    options = ["--bare", "--depth", "2", "--no-single-branch"]
+    whole.git("clone", "-q", *options, whole.path.as_uri(), str(shallow.path))
+
+    def merged() -> Merge:
+        git = GitReader(shallow.path)
+        one, other = (Snapshot(git, git.tip(name)) for name in ("ours", "theirs"))
+        return merge_commits(one, other)
+
+    with pytest.raises(ShallowHistory):
+        merged()
+    shallow.git("fetch", "-q", "--depth", "10", "origin", "ours:ours", "theirs:theirs")
+    assert texts(merged())["theirs2.md"] == b"# New\n"
+
+
+def test_several_bases_merge_only_what_they_agree_on(history: History) -> None:
+    """One side took back what the other kept: which base counts decides, so neither does."""
+    twice, notes = GUIDE.replace("Run it.", "Run it twice."), "# Notes\n\nOther notes.\n"
+    one = history.commit({"guide.md": twice}, history.base)
+    other = history.commit({"notes.md": notes}, history.base)
+    crossed = history.commit({"notes.md": notes}, one, other)
+    back = history.commit({"guide.md": twice}, other, one)
+    ours = history.commit({"docs/one.md": "# One\n\nNew.\n"}, crossed)
+    theirs = history.commit({"guide.md": GUIDE, "a.md": "# A\n"}, back)
+    done = history.merge(ours, theirs)
+    assert {*done.bases} == {one, other}
+    unit = UnitId(UnitKind.TEXT, "install")
+    assert done.conflicts == (("guide.md", (unit, None, b"Run it twice.", b"Run it.")),)
+    agreed: Files = {"notes.md": notes, "a.md": "# A\n", "docs/one.md": "# One\n\nNew.\n"}
+    assert texts(done) == encoded({**agreed, "guide.md": twice})
+    done = history.merge(ours, theirs, {"guide.md": {WHOLE: THEIRS}})
+    assert done.conflicts == ()
+    assert done.resolved == (("guide.md", WHOLE),)
+    assert texts(done) == encoded(agreed)
+    done = history.merge(ours, theirs, {"guide.md": {unit: THEIRS}})
+    assert (done.conflicts, done.resolved) == ((), (("guide.md", unit),))
+    assert texts(done) == encoded(agreed)
+
+
+def test_of_several_bases_each_unit_counts_for_itself(history: History) -> None:
+    """What all bases agree on is merged beside a heading, a key and a text on which they do not."""
+    head = "---\nowner: ada\nstate: new\n---\n\n"
+    start = history.commit({"guide.md": head + GUIDE}, history.base)
+    twice = (
+        (head + GUIDE)
+        .replace("Run it.", "Run it twice.")
+        .replace("ada", "bob")
+        .replace("# Use", "# Usage {#use}")
+    )
+    one = history.commit({"guide.md": twice}, start)
+    other = history.commit({"a.md": "# A\n"}, start)
+    crossed = history.commit({"a.md": "# A\n"}, one, other)
+    back = history.commit({"guide.md": twice}, other, one)
+    ours = history.commit({"guide.md": twice.replace("new", "done")}, crossed)
+    reverted = (head + GUIDE).replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
+    theirs = history.commit({"guide.md": reverted}, back)
+    done = history.merge(ours, theirs)
+    assert {*done.bases} == {one, other}
+    assert conflicts(done) == [
+        ("guide.md", UnitId(UnitKind.METADATA, "owner")),
+        ("guide.md", UnitId(UnitKind.TEXT, "install")),
+        ("guide.md", UnitId(UnitKind.HEADING, "use")),
+    ]
+    agreed = (
+        twice.replace("new", "done").replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
+    )
+    assert texts(done)["guide.md"] == agreed.encode()
+
+
+def test_the_world_after_a_merge_is_that_of_its_commit(history: History) -> None:
+    done = merge(
+        history,
+        {"a.md": "# A\n", "guide.md": GUIDE + "\nMore.\n"},
+        {
+            "docs/one.md": None,
+            "docs/two.md": None,
+            "x/y/z.md": "# Z\n",
+            "guide.md": None,
+            "g/guide.md": GUIDE,
+        },
+    )
+    world = MergedWorld(done)
+    assert sorted(world.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
+    assert sorted(world.entries("x")) == ["y"]
+    assert world.is_folder("x/y")
+    assert not world.exists("docs")
+    assert not world.exists("guide.md")
+    assert world.exists("x/y/z.md")
+    assert not world.is_folder("x/y/z.md")
+    assert set(world.stems) == {"a", "guide", "notes", "z"}
+    document = world.document("g/guide.md")
+    assert document is not None
+    assert document.data == (GUIDE + "\nMore.\n").encode()
+    assert world.document("logo.png") is None
+    assert world.document("docs/one.md") is None
+
+
+PATHS = ("a.txt", "b.txt", "f/c.txt", "F/d.txt", "f", "F/C.txt", "link")
+WORDS = st.sampled_from([b"", b"1", b"2", b"3"])
+
+
+@st.composite
+def trees_of_files(draw: st.DrawFn) -> dict[str, bytes]:
+    """Files that can stand beside each other, on disks of every kind."""
+    found: dict[str, bytes] = {}
+    for path, data in draw(st.dictionaries(st.sampled_from(PATHS), WORDS)).items():
+        folders = {twin_key(above) for other in found for above in _above(other)}
+        spelled = {above for other in found for above in _above(other)}
+        twins = {twin_key(other) for other in found}
+        is_free = twin_key(path) not in folders | twins and not {twin_key(up) for up in _above(path)} & twins
+        if is_free and all(up in spelled or twin_key(up) not in folders for up in _above(path)):
+            found[path] = data
+    return found
+
+
+def _above(path: str) -> set[str]:
+    names = path.split("/")[:-1]
+    return {"/".join(names[: depth + 1]) for depth in range(len(names))}
+
+
+def _commit_of(history: History, files: Mapping[str, bytes], parent: str | None) -> str:
+    clear: dict[str, bytes | None] = dict.fromkeys(PATHS) if parent else {}
+    return history.commit({**clear, **files}, *([parent] if parent else []))
+
+
+@given(base=trees_of_files(), ours=trees_of_files(), theirs=trees_of_files())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_files_are_merged_each_by_itself(
+    history: History, base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]
+) -> None:
+    start = _commit_of(history, base, None)
+    one, other = (_commit_of(history, files, start) for files in (ours, theirs))
+    assert texts(history.merge(one, start)) == texts(history.merge(start, one)) == ours
+    assert texts(history.merge(one, one)) == ours
+    done = history.merge(one, other)
+    merged, found = texts(done), dict(done.conflicts)
+    for path in PATHS:
+        versions = (base.get(path), ours.get(path), theirs.get(path))
+        old, here, there = versions
+        if path in found:
+            assert merged.get(path) == here != there
+            assert found[path].unit == PLACE or found[path] == (WHOLE, *versions)
+            assert found[path].unit == PLACE or old not in (here, there)
+        else:
+            assert merged.get(path) == (here if there in (old, here) else there)
+    # What was merged can be a tree, and its conflicts are those that the other side would see.
+    _commit_of(history, {path: data for path, data in merged.items() if data is not None}, one)
+    back = {path for path, conflict in history.merge(other, one).conflicts if conflict.unit == WHOLE}
+    assert back == {path for path, conflict in found.items() if conflict.unit == WHOLE}
+
+
+def test_every_conflict_can_be_decided(history: History) -> None:
+    """And is told as decided; a resolution for what is no conflict is not."""
+    ours: Files = {"guide.md": None, "logo.png": b"ours", "new.md": "# Ours\n"}
+    theirs: Files = {"guide.md": "# Theirs\n", "logo.png": b"theirs", "new.md": "# Theirs\n"}
+    for choice, files in ((OURS, ours), (THEIRS, theirs)):
+        done = merge(history, ours, theirs, {path: {WHOLE: choice} for path in (*ours, "notes.md")})
+        assert done.conflicts == ()
+        assert {path for path, _ in done.resolved} == ours.keys()
+        assert texts(done) == encoded(files)

@@ -1,0 +1,178 @@
+"""Which rules govern a change: by path, by type before and after, and the settings that all rules govern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.loops import loop_over
+from tests.repositories import Repo
+from workspace.config.config import WorkspaceConfig
+from workspace.git import GitReader
+from workspace.git.trees import Whole, find
+from workspace.globs import Glob, problem
+from workspace.policy.protection import Protected, Touched, check_direct, governing, named, touched
+from workspace.policy.reach import Reach
+from workspace.snapshot.snapshot import Snapshot
+
+API = "---\ntype: api_spec\n---\n\n# Api\n"
+FILES = {
+    "docyard.toml": '[[protect]]\npaths = ["specs/**"]\n\n'
+    '[[protect]]\ntypes = ["api_spec"]\n\n'
+    '[[protect]]\npaths = ["runs/*.md"]\ntypes = ["runbook", "api_spec"]\n',
+    "specs/a.md": "# A\n",
+    "guides/api.md": API,
+    "guides/plain.md": "# Plain\n",
+    "runs/.taxonomy.toml": '[metadata]\ntype = "runbook"\n',
+    "runs/deploy.md": "# Deploy\n",
+    "runs/note.md": "---\ntype: note\n---\n\n# Note\n",
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return repositories.normal(tmp_path_factory.mktemp("rules") / "repo", FILES)
+
+
+@pytest.fixture(scope="module")
+def tip(repo: Repo) -> Snapshot:
+    return Snapshot(GitReader(repo.path), repo.head())
+
+
+def governed(tip: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> dict[int, tuple[str, ...]]:
+    return {one.number: one.paths for one in governing(tip.config, touched(tip, changes))}
+
+
+@loop_over(
+    ("changes", "rules"),
+    [
+        ({"guides/plain.md": b"# Other\n"}, []),
+        ({"new.md": b"# New\n"}, []),
+        ({"specs/a.md": b"# B\n"}, [1]),
+        ({"specs/a.md": None}, [1]),
+        ({"specs/deep/er/new.md": b""}, [1]),
+        ({"specs-of-old/a.md": b""}, []),
+        ({"guides/plain.md": b"# P\n", "specs/b.md": b""}, [1]),
+        ({"specs/a.md": None, "free/a.md": b"# A\n"}, [1]),  # moved away
+        ({"guides/plain.md": None, "specs/plain.md": b"# Plain\n"}, [1]),  # moved here
+        ({"guides/api.md": b"# Api\n"}, [2]),  # it has the type before
+        ({"guides/plain.md": API.encode()}, [2]),  # it has it afterwards
+        ({"guides/api.md": None}, [2]),
+        ({"new.md": API.encode()}, [2]),
+        ({"new.md": b"---\ntype: [x, api_spec]\n---\n"}, [2]),
+        ({"new.md": b"---\ntype: 'api_spec'\n---\n"}, [2]),
+        ({"new.md": b"---\ntype: {{ api_spec\n---\n"}, []),
+        ({"new.txt": API.encode()}, []),
+        ({"runs/deploy.md": b"# D\n"}, [3]),  # by its manifest
+        ({"runs/new.md": b"# N\n"}, [3]),
+        ({"runs/note.md": b"---\ntype: note\n---\n\nMore.\n"}, []),  # front matter comes first
+        ({"runs/note.md": b"# N\n"}, [3]),
+        ({"runs/new.md": API.encode()}, [2, 3]),
+        ({"docyard.toml": b""}, [1, 2, 3]),
+        ({"docyard.toml": None}, [1, 2, 3]),
+        ({".docyard/templates/x/type.toml": b""}, [1, 2, 3]),
+        ({"guides/.taxonomy.toml": b""}, [1, 2, 3]),
+        ({".taxonomy.toml": None}, [1, 2, 3]),
+        ({"guides/docyard.toml": b""}, []),
+        ({"Docyard.toml": b""}, [1, 2, 3]),
+        ({".DOCYARD/templates/x/type.toml": b""}, [1, 2, 3]),
+        ({"guides/.Taxonomy.toml": b""}, [1, 2, 3]),
+    ],
+)
+def test_what_governs(tip: Snapshot, changes: Mapping[str, bytes | None], rules: list[int]) -> None:
+    assert [*governed(tip, changes)] == rules
+    if not rules:
+        check_direct(tip, changes)
+        return
+    with pytest.raises(Protected) as caught:
+        check_direct(tip, changes)
+    assert set(caught.value.paths) <= changes.keys()
+
+
+def test_what_is_taken_whole_is_governed_too(tip: Snapshot) -> None:
+    assert tip.tree is not None
+    entry = find(tip.git, tip.tree, "guides/api.md")
+    assert [*governed(tip, {"copy.md": Whole(entry)})] == [2]
+    assert [*governed(tip, {"guides/api.md": Whole(None)})] == [2]
+    assert [*governed(tip, {"specs": Whole(find(tip.git, tip.tree, "specs"))})] == []
+    assert [*governed(tip, {"specs/link.md": Whole(entry._replace(mode=0o120000) if entry else None)})] == [1]
+
+
+def test_protected_names_the_paths_within_bounds(tip: Snapshot) -> None:
+    with pytest.raises(Protected) as caught:
+        check_direct(tip, {"guides/plain.md": b"", **{f"specs/{number:03}.md": b"" for number in range(30)}})
+    error = caught.value
+    assert error.message == (
+        "specs/000.md, specs/001.md, specs/002.md and 27 more can change only by a proposal that is reviewed"
+    )
+    assert (len(error.details["paths"]), error.details["count"], len(error.paths)) == (20, 30, 30)
+    assert named(["a.md"]) == "a.md"
+
+
+def test_without_rules_nothing_is_protected_and_nothing_read(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo", {"a.md": API})
+    tip = Snapshot(GitReader(repo.path), repo.head())
+    check_direct(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
+    assert governing(tip.config, touched(tip, {"docyard.toml": b""})) == ()
+    check_direct(Snapshot(tip.git, None), {"a.md": b""})
+
+
+@loop_over(
+    ("glob", "path", "root", "is_governed"),
+    [
+        ("specs", "specs/a.md", "", True),
+        ("specs/", "specs/a/b.md", "", True),
+        ("specs/a.md", "specs/a.md", "", True),
+        ("specs/a.md", "specs/b.md", "", False),
+        ("*.md", "deep/a.md", "", True),
+        ("**/adr/*", "adr/1.md", "", True),
+        ("**/adr/*", "docs/team/adr/1.md", "", True),
+        ("**", "anything/at/all.md", "", True),
+        ("spec[s]/?.md", "specs/a.md", "", True),
+        ("spec[!s]/?.md", "specs/a.md", "", False),
+        ("C#[1].md", "C#[1].md", "", True),
+        ("specs", "docs/specs/a.md", "docs", True),
+        ("docs/specs", "docs/specs/a.md", "docs", True),
+        ("specs", "docs/specs/a.md", "", False),
+        # On many disks these names are one file.
+        ("specs/**", "Specs/a.md", "", True),
+        ("Specs/A.md", "specs/a.md", "", True),
+        ("caf\u00e9/**", "cafe\u0301/a.md", "", True),
+        ("cafe\u0301/?.md", "CAF\u00c9/\u00e9.md", "", True),
+        ("specs", "Docs/Specs/a.md", "docs", True),
+    ],
+)
+def test_globs_of_every_form(glob: str, path: str, root: str, is_governed: bool) -> None:
+    config = WorkspaceConfig.model_validate({"root": root, "protect": [{"paths": [glob]}]})
+    assert bool(governing(config, [Touched(path)])) is is_governed
+
+
+def test_five_hundred_rules_all_count(tip: Snapshot) -> None:
+    text = "".join(f'[[protect]]\npaths = ["area{number}/**"]\n' for number in range(500))
+    config = WorkspaceConfig.read(text.encode())
+    found = governing(config, [Touched("area499/a.md"), Touched("area7/a.md"), Touched("free.md")])
+    assert [(one.number, one.paths) for one in found] == [(8, ("area7/a.md",)), (500, ("area499/a.md",))]
+    assert len(governing(config, [Touched("docyard.toml")])) == 500
+
+
+PARTS = st.sampled_from(["a", "b", "ab", "/", "/", "*", "**/", "?", "[ab]", "[!a]", "specs", ".md"])
+
+
+@given(
+    glob=st.lists(PARTS, min_size=1, max_size=6).map("".join).filter(lambda text: problem(text) is None),
+    paths=st.lists(
+        st.lists(st.sampled_from(["a", "b", "/", "specs", ".md", "[ab]", "*"]), max_size=6).map("".join)
+    ),
+    root=st.sampled_from(["", "a", "specs"]),
+)
+def test_the_quick_way_to_ask_a_glob_tells_the_same(glob: str, paths: list[str], root: str) -> None:
+    asked = Glob.compile(glob)
+    insides = {path: path.removeprefix(f"{root}/") if root else path for path in paths}
+    expected = {path for path in paths if asked.matches(path) or asked.matches(insides[path])}
+    assert Reach(paths, root).of([glob]) == expected
+    assert Reach(paths, root).of(["nothing", glob, "nowhere"]) == expected

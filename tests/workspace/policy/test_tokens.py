@@ -1,0 +1,267 @@
+"""Tokens: made, trusted, revoked, and known again; and files that are not to be believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.loops import loop_over
+from workspace.policy.keeping import FILE, DamagedTokens, UnsafeTokens
+from workspace.policy.tokens import InvalidPerson, InvalidToken, Person, TokenExists, Tokens, UnknownToken
+
+ANA = Person("ana", "Ana Li", "ana@example.org")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def tokens(folder: Path) -> Tokens:
+    return Tokens(folder)
+
+
+def test_a_token_is_known_again_and_its_secret_is_not_kept(tokens: Tokens, folder: Path) -> None:
+    secret = tokens.add(*ANA)
+    assert re.fullmatch("docyard_ana_[0-9a-f]{48}", secret)
+    assert tokens.person(secret) == Tokens(folder).person(secret) == ANA
+    assert tokens.list() == (ANA,)
+    data = (folder / FILE).read_bytes()
+    assert secret.encode() not in data
+    assert secret.rpartition("_")[2].encode() not in data
+    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in (folder / "docyard").iterdir()) == ["tokens.json", "write.lock"]
+    known = tokens.known("ana")
+    assert known is not None
+    assert known.key.hex() not in repr(known)
+
+
+def test_another_secret_is_nobody(tokens: Tokens) -> None:
+    secret, other = tokens.add(*ANA), tokens.add("ben", "Ben", "ben@example.org")
+    crossed = f"docyard_ana_{other.rpartition('_')[2]}"
+    changed = secret[:-1] + ("0" if secret[-1] != "0" else "1")
+    digest = (tokens.key("ana") or b"").hex()
+    for wrong in (crossed, changed, secret.upper(), secret + "0", secret[:-1], "", "ana", digest, "\ud800"):
+        with pytest.raises(InvalidToken) as caught:
+            tokens.person(wrong)
+        assert not wrong or wrong == "ana" or wrong not in f"{caught.value.message}{caught.value.fix}"
+
+
+def test_a_revoked_token_is_known_no_more(tokens: Tokens) -> None:
+    secret = tokens.add(*ANA)
+    key = tokens.key("ana")
+    assert tokens.revoke("ana") == ANA
+    assert (tokens.key("ana"), tokens.list()) == (None, ())
+    with pytest.raises(InvalidToken):
+        tokens.person(secret)
+    with pytest.raises(UnknownToken):
+        tokens.revoke("ana")
+    tokens.add(*ANA)
+    assert tokens.key("ana") not in (None, key)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(tokens: Tokens) -> None:
+    tokens.add(*ANA)
+    with pytest.raises(UnknownToken) as caught:
+        tokens.revoke("anna")
+    assert caught.value.details["candidates"] == ["ana"]
+    with pytest.raises(UnknownToken) as caught:
+        tokens.revoke("\x1b[2J" * 10_000)
+    assert len(caught.value.message) < 400
+    assert caught.value.message.isprintable()
+
+
+def test_a_token_that_was_made_elsewhere_has_the_same_key_here(tokens: Tokens, folder: Path) -> None:
+    secret = tokens.add(*ANA)
+    elsewhere = Tokens(folder / "elsewhere")
+    (folder / "elsewhere").mkdir()
+    assert elsewhere.trust(secret, "Ana", "ana@work.example") == Person("ana", "Ana", "ana@work.example")
+    assert elsewhere.key("ana") == tokens.key("ana")
+    assert elsewhere.trust(secret, "Ana Li", "ana@example.org") == elsewhere.person(secret) == ANA
+    with pytest.raises(TokenExists):
+        elsewhere.trust("docyard_ana_" + "0" * 48, "Ana", "ana@example.org")
+    for wrong in ("docyard_ana_short", "0" * 48, f"docyard_ANA_{'0' * 48}", secret + "\n"):
+        with pytest.raises(InvalidToken):
+            elsewhere.trust(wrong, "Ana", "ana@example.org")
+
+
+def test_names_are_taken_once(tokens: Tokens) -> None:
+    secret = tokens.add(*ANA)
+    with pytest.raises(TokenExists):
+        tokens.add("ana", "Another", "other@example.org")
+    assert tokens.person(secret) == ANA
+
+
+@loop_over(
+    ("field", "person"),
+    [
+        ("token", ("", "Ana", "a@b.c")),
+        ("token", ("Ana", "Ana", "a@b.c")),
+        ("token", ("ana_li", "Ana", "a@b.c")),
+        ("token", ("-ana", "Ana", "a@b.c")),
+        ("token", ("ana\n", "Ana", "a@b.c")),
+        ("token", ("ana\x1b[2J", "Ana", "a@b.c")),
+        ("token", ("аna", "Ana", "a@b.c")),  # noqa: RUF001 - the first letter is Cyrillic
+        ("token", ("../ana", "Ana", "a@b.c")),
+        ("token", ("a" * 10_000, "Ana", "a@b.c")),
+        ("name", ("ana", "", "a@b.c")),
+        ("name", ("ana", "Ana\nLi", "a@b.c")),
+        ("name", ("ana", "Ana <", "a@b.c")),
+        ("name", ("ana", "A" * 10_000, "a@b.c")),
+        ("name", ("ana", "Ana\u202e", "a@b.c")),
+        ("email", ("ana", "Ana", "")),
+        ("email", ("ana", "Ana", "a b@c")),
+        ("email", ("ana", "Ana", "a@b>")),
+        ("email", ("ana", "Ana", "a@b\0")),
+        ("email", ("ana", "Ana", "a" * 10_000)),
+    ],
+)
+def test_what_cannot_be_called_so(
+    tokens: Tokens, folder: Path, field: str, person: tuple[str, str, str]
+) -> None:
+    with pytest.raises(InvalidPerson) as caught:
+        tokens.add(*person)
+    assert caught.value.details["field"] == field
+    assert len(caught.value.message + caught.value.fix) < 300
+    assert not (folder / FILE).exists()
+
+
+def test_twins_in_case_are_answered_with_the_one_spelling(tokens: Tokens) -> None:
+    tokens.add(*ANA)
+    with pytest.raises(InvalidPerson, match="no name for a token") as caught:
+        tokens.add("Ana", "Ana", "ana@example.org")
+    assert "such as 'ana'" in caught.value.fix
+
+
+def readable(folder: Path) -> None:
+    (folder / FILE).chmod(0o644)
+
+
+def writable(folder: Path) -> None:
+    (folder / FILE).chmod(0o620)
+
+
+def linked(folder: Path) -> None:
+    (folder / FILE).rename(folder / "other.json")
+    (folder / FILE).symlink_to(folder / "other.json")
+
+
+def linked_folder(folder: Path) -> None:
+    (folder / "docyard").rename(folder / "other")
+    (folder / "docyard").symlink_to(folder / "other")
+
+
+def piped(folder: Path) -> None:
+    (folder / FILE).unlink()
+    os.mkfifo(folder / FILE, 0o600)
+
+
+def a_folder(folder: Path) -> None:
+    (folder / FILE).unlink()
+    (folder / FILE).mkdir()
+
+
+@pytest.mark.parametrize("plant", [readable, writable, linked, linked_folder, piped, a_folder])
+def test_a_file_that_others_could_have_made_is_not_used(
+    tokens: Tokens, folder: Path, plant: Callable[[Path], None]
+) -> None:
+    secret = tokens.add(*ANA)
+    plant(folder)
+    for use in (
+        tokens.list,
+        lambda: tokens.key("ana"),
+        lambda: tokens.person(secret),
+        lambda: Tokens(folder).person(secret),
+    ):
+        with pytest.raises(UnsafeTokens) as caught:
+            use()
+        assert str(folder) not in caught.value.message + caught.value.fix
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None:
+    tokens.add(*ANA)
+    os.chown(folder / FILE, 12345, -1)
+    with pytest.raises(UnsafeTokens, match="belongs to another user"):
+        tokens.list()
+
+
+def test_a_truncated_file_is_neither_used_nor_overwritten(tokens: Tokens, folder: Path) -> None:
+    tokens.add(*ANA)
+    whole = (folder / FILE).read_bytes()
+    for end in range(len(whole) - 1):
+        (folder / FILE).write_bytes(whole[:end])
+        with pytest.raises(DamagedTokens):
+            Tokens(folder).list()
+    with pytest.raises(DamagedTokens):
+        tokens.add("ben", "Ben", "ben@example.org")
+    assert (folder / FILE).read_bytes() == whole[:end]
+    (folder / FILE).write_bytes(whole)
+    assert tokens.list() == (ANA,)
+
+
+ONE = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        [],
+        {},
+        {"version": 1, "tokens": {}},
+        {"version": 2, "tokens": []},
+        {"version": 1, "tokens": [[]]},
+        {"version": 1, "tokens": [ONE, ONE]},
+        {"version": 1, "tokens": [{**ONE, "digest": ""}]},
+        {"version": 1, "tokens": [{**ONE, "digest": None}]},
+        {"version": 1, "tokens": [{**ONE, "token": "Ana"}]},
+        {"version": 1, "tokens": [{**ONE, "email": ""}]},
+        {"version": 1, "tokens": [], "more": "x" * 2_000_000},
+    ],
+)
+def test_a_planted_file_is_damaged(tokens: Tokens, folder: Path, planted: object) -> None:
+    tokens.add(*ANA)
+    (folder / FILE).write_text(json.dumps(planted))
+    with pytest.raises(DamagedTokens):
+        tokens.list()
+
+
+def test_a_file_of_brackets_is_damaged(tokens: Tokens, folder: Path) -> None:
+    tokens.add(*ANA)
+    (folder / FILE).write_bytes(b"[" * 1_000_000)
+    with pytest.raises(DamagedTokens):
+        tokens.list()
+
+
+ADDING = """
+import sys
+from pathlib import Path
+from workspace.policy.people import Tokens
+tokens = Tokens(Path(sys.argv[1]))
+for number in range(15):
+    tokens.add(f"{sys.argv[2]}{number}", "Someone", "a@example.org")
+"""
+
+
+@pytest.mark.process
+def test_processes_that_add_at_once_lose_nothing(tokens: Tokens, folder: Path) -> None:
+    adding = [subprocess.Popen([sys.executable, "-c", ADDING, str(folder), name]) for name in ("a", "b")]
+    assert [process.wait(60) for process in adding] == [0, 0]
+    expected = {f"{name}{number}" for name in "ab" for number in range(15)}
+    assert {person.token for person in tokens.list()} == expected
+
+
+def test_what_a_crash_left_is_no_hindrance(tokens: Tokens, folder: Path) -> None:
+    (folder / "docyard").mkdir()
+    (folder / f"{FILE}.new").write_bytes(b"{")
+    secret = tokens.add(*ANA)
+    assert tokens.person(secret) == ANA
+    assert not (folder / f"{FILE}.new").exists()

@@ -1,0 +1,97 @@
+"""A repository with a workspace over it, an agent, and people with tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.edits import AppendContent, Operation
+from workspace.policy.tokens import Tokens
+from workspace.proposals import Author, KnownBy, Proposal, Verdict
+from workspace.proposals.actions import Actor, Proposed, Proposing
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+from workspace.writing.write import Written
+
+GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
+FILES: Mapping[str, str] = {
+    "guide.md": GUIDE,
+    "notes.md": "# Notes\n\nNothing yet.\n",
+    "specs/api.md": "# API\n\n## Calls\n\nNone.\n",
+}
+RULE = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
+
+AGENT = Actor(Author("Ada", "ada@example.org", KnownBy.CLIENT, "an agent"), "update_proposal", "an agent")
+ADA = Actor(Author("Ada", "ada@example.org", KnownBy.GIT), "proposals", "command line")
+
+
+class Scene:
+    """A repository of `FILES`, and the proposals of its branch `main`."""
+
+    def __init__(self, path: Path, settings: str = "") -> None:
+        files = {**FILES, "docyard.toml": settings} if settings else FILES
+        self.repo: Repo = repositories.normal(path, files)
+        self.workspace = Workspace.open(self.repo.path, durable=False)
+
+    @property
+    def proposing(self) -> Proposing:
+        return self.workspace.proposing()
+
+    def person(self, name: str = "bea") -> Actor:
+        """Someone with a token, which is made when the person is first asked for."""
+        tokens = Tokens(self.workspace.git.common_dir)
+        if tokens.key(name) is None:
+            tokens.add(name, name.title(), f"{name}@example.org")
+        known = tokens.known(name)
+        assert known is not None
+        return ADA._replace(person=known.person)
+
+    def open(self, title: str = "Say more", **options: object) -> Proposal:
+        return self.proposing.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
+
+    def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> Written:
+        """Write to a proposal, as an agent does."""
+        return write(self.proposing.branch(name), text, file, slug)
+
+    def write(self, text: str, file: str = "guide.md", slug: str = "install") -> Written:
+        """Write to the served branch."""
+        return write(self.workspace, text, file, slug)
+
+    def proposed(self, text: str = "More.", file: str = "guide.md", slug: str = "use") -> Proposal:
+        """A proposal that appends to a section, submitted."""
+        proposal = self.open()
+        self.append(proposal.id, text, file, slug)
+        return self.proposing.submit(proposal.id, AGENT).proposal
+
+    def propose(self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls") -> Proposed:
+        """Write directly what becomes a proposal."""
+        return self.proposing.propose([append(text, file, slug)], AGENT, mode=Mode.EACH)
+
+    def approve(self, proposal: Proposal, by: str = "bea") -> Proposal:
+        return self.proposing.review(proposal.id, self.person(by), Verdict.APPROVE).proposal
+
+    def show(self, path: str, at: str = "main") -> str:
+        return self.repo.git("show", f"{at}:{path}")
+
+    def log(self, *arguments: str) -> list[str]:
+        return self.repo.git("log", *arguments).splitlines()
+
+    def check_sound(self) -> None:
+        """Nothing is left over, nothing is damaged, and the files are those of the branch."""
+        assert self.repo.fsck() == ""
+        assert self.repo.status() == ""
+
+
+def append(text: str, file: str = "guide.md", slug: str = "use") -> Operation:
+    return AppendContent(file=file, slug=slug, content=text)
+
+
+def write(workspace: Workspace, text: str, file: str, slug: str) -> Written:
+    operations: Sequence[Operation] = [append(text, file, slug)]
+    written = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="an agent")
+    for step in written.steps:
+        if step.error is not None:
+            raise step.error
+    return written

@@ -1,0 +1,291 @@
+"""A proposal from its opening to its merge, and what is said of it on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
+from workspace.edits import RemoveDocument
+from workspace.merge.committing import MergeConflict
+from workspace.merge.conflict import Choice, Resolution
+from workspace.policy.protection import Protected
+from workspace.proposals import InvalidWords, State, Verdict
+from workspace.proposals.actions import Decisions, MergeBlocked, NeedsPerson, NothingProposed, ProposalEnded
+from workspace.proposals.actions.discuss import OwnProposal, ProposalMoved
+from workspace.snapshot.snapshot import DocumentNotFound
+from workspace.writing.idempotency import InvalidKey, KeyReused, Request, digest_of
+from workspace.writing.plan import Mode
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo", RULE)
+
+
+def test_from_a_direct_write_to_the_merge(scene: Scene) -> None:
+    before = scene.repo.head()
+    with pytest.raises(Protected) as refused:
+        scene.write("One.", "specs/api.md", "calls")
+    assert refused.value.paths == ("specs/api.md",)
+    proposal, written = scene.propose()
+    assert proposal is not None
+    assert scene.repo.head() == before
+    assert (written.is_committed, written.commit) == (True, proposal.tip)
+    assert (proposal.state, proposal.words.base, proposal.words.target) == (State.DRAFT, before, "main")
+    assert "One." in scene.show("specs/api.md", proposal.words.branch)
+    name = proposal.id
+    assert f"Docyard-Proposal: {name}" in scene.log("-1", "--format=%B", proposal.words.branch)
+    assert scene.proposing.submit(name, AGENT).proposal.state is State.OPEN
+    with pytest.raises(MergeBlocked) as blocked:
+        scene.proposing.merge(name, scene.person())
+    assert [block["code"] for block in blocked.value.details["blocks"]] == ["NEEDS_APPROVAL"]
+    with pytest.raises(NeedsPerson):
+        scene.proposing.review(name, AGENT, Verdict.APPROVE)
+    assert scene.approve(proposal).state is State.APPROVED
+    for actor in (AGENT, ADA):
+        with pytest.raises(NeedsPerson):
+            scene.proposing.merge(name, actor)
+    merged = scene.proposing.merge(name, scene.person())
+    assert (merged.is_new, merged.proposal.state) == (True, State.MERGED)
+    assert scene.log("-1", "--format=%H %P %an") == [f"{merged.commit} {before} {proposal.tip} Bea"]
+    assert "One." in (scene.repo.path / "specs/api.md").read_text()
+    again = scene.proposing.merge(name, AGENT)
+    assert (again.is_new, again.commit) == (False, merged.commit)
+    scene.check_sound()
+
+
+def test_an_edit_voids_the_approval(scene: Scene) -> None:
+    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    scene.approve(proposal)
+    scene.append(proposal.id, "Unseen.", "specs/api.md", "calls")
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())
+    with pytest.raises(ProposalMoved):
+        scene.proposing.review(proposal.id, scene.person(), Verdict.APPROVE, commit=proposal.tip)
+    with pytest.raises(ProposalMoved):
+        scene.proposing.merge(proposal.id, scene.person(), commit=proposal.tip)
+    scene.approve(proposal)
+    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+
+
+def test_nobody_approves_their_own(scene: Scene) -> None:
+    bea = scene.person()
+    opened = scene.proposing.open("Mine", "", bea)
+    scene.append(opened.id, "One.", "specs/api.md", "calls")
+    with pytest.raises(OwnProposal):
+        scene.approve(opened)
+    written = scene.proposed(file="specs/api.md", slug="calls")
+    branch = scene.proposing.branch(written.id)
+    branch.write(
+        [append("By her.", "specs/api.md", "calls")],
+        mode=Mode.EACH,
+        tool="edit_document",
+        client="a page",
+        person=bea.person,
+    )
+    with pytest.raises(OwnProposal):
+        scene.approve(written)
+    scene.approve(written, "cy")
+    # What comes from the target by a refresh is not the proposal's.
+    by_hand = scene.proposed(file="specs/api.md", slug="calls")
+    scene.repo.git("config", "user.email", "dora@example.org")
+    scene.repo.commit({"other.md": "# Other\n"}, "By Dora")
+    scene.proposing.refresh(by_hand.id, AGENT)
+    scene.write("And more.")
+    scene.proposing.refresh(by_hand.id, scene.person("dora"))
+    assert scene.approve(by_hand, "dora").state is State.APPROVED
+    scene.repo.git("checkout", "-q", by_hand.words.branch)
+    scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
+    with pytest.raises(OwnProposal):
+        scene.approve(by_hand, "dora")
+
+
+def test_what_is_asked_for_blocks_until_it_is_answered(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo")
+    proposal = scene.proposed()
+    asked = scene.proposing.review(proposal.id, ADA, Verdict.REQUEST_CHANGES, "Say why.")
+    assert asked.proposal.state is State.CHANGES_REQUESTED
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, AGENT)
+    scene.append(proposal.id, "Because.")
+    assert scene.proposing.submit(proposal.id, AGENT).proposal.state is State.OPEN
+    assert scene.proposing.merge(proposal.id, AGENT).is_new
+
+
+def test_comments(scene: Scene) -> None:
+    name = scene.proposed().id
+    first = scene.proposing.comment(name, ADA, "Why?", file="guide.md", slug="use", quote="Use it.")
+    (thread,) = first.proposal.words.threads
+    assert thread.comment.place is not None
+    assert (thread.comment.place.slug, thread.comment.commit) == ("use", first.proposal.tip)
+    answered = scene.proposing.comment(name, AGENT, "Because.", reply_to=thread.comment.id)
+    assert [one.text for one in answered.proposal.words.threads[0].replies] == ["Because."]
+    for wrong in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
+        with pytest.raises(InvalidWords):
+            scene.proposing.comment(name, ADA, "Why?", **wrong)
+    with pytest.raises(DocumentNotFound):
+        scene.proposing.comment(name, ADA, "Why?", file="none.md")
+    scene.proposing.branch(name).write(
+        [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=scene.repo.head()
+    )
+    removed = scene.proposing.comment(name, ADA, "Keep it.", file="notes.md").proposal.words
+    assert removed.threads[-1].comment.commit == removed.base
+    scene.proposing.close(name, AGENT, "No.")
+    assert scene.proposing.comment(name, ADA, "A pity.").is_new
+
+
+def test_words_that_cannot_be_kept(scene: Scene) -> None:
+    for title in ("x" * 10_000, "", " \n", "\x00"):
+        with pytest.raises(InvalidWords):
+            scene.open(title)
+    with pytest.raises(InvalidKey):
+        scene.open(request="two words")
+    assert scene.proposing.all() == ()
+    one, other = scene.open("🦀 🦀"), scene.open("🦀 🦀")
+    assert one.id != other.id
+    assert (one.words.title, one.words.branch) == ("🦀 🦀", f"proposals/{one.id}")
+    edited = scene.proposing.edit(one.id, AGENT, title=f"proposals/{other.id}")
+    assert edited.proposal.id == one.id
+    assert scene.proposing.edit(one.id, AGENT, title=f"proposals/{other.id}").is_new is False
+    with pytest.raises(InvalidWords):
+        scene.proposing.edit(one.id, AGENT)
+
+
+def test_closed_and_taken_up_again(scene: Scene) -> None:
+    proposal = scene.proposed()
+    writer = scene.proposing.branch(proposal.id)
+    assert scene.proposing.close(proposal.id, AGENT, "Elsewhere.").proposal.state is State.CLOSED
+    assert scene.proposing.close(proposal.id, AGENT).is_new is False
+    for act in (scene.proposing.merge, scene.proposing.submit, scene.proposing.refresh):
+        with pytest.raises(ProposalEnded) as ended:
+            act(proposal.id, AGENT)
+        assert ended.value.details["state"] == "closed"
+    with pytest.raises(ProposalEnded):
+        scene.proposing.branch(proposal.id)
+    with pytest.raises(ProposalEnded):
+        writer.write([append("Late.")], mode=Mode.ALL, tool="t", client="c")
+    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is State.OPEN
+    assert scene.proposing.merge(proposal.id, AGENT).is_new
+    for act in (scene.proposing.close, scene.proposing.reopen, scene.proposing.submit):
+        with pytest.raises(ProposalEnded):
+            act(proposal.id, AGENT)
+
+
+def test_refreshed_by_a_merge_commit(scene: Scene) -> None:
+    proposal = scene.proposed()
+    assert scene.proposing.refresh(proposal.id, AGENT).is_new is False
+    scene.write("Meanwhile.")
+    refreshed = scene.proposing.refresh(proposal.id, AGENT)
+    assert scene.log("-1", "--format=%P", proposal.words.branch) == [f"{proposal.tip} {scene.repo.head()}"]
+    assert refreshed.proposal.state is State.OPEN
+    assert not refreshed.proposal.is_rewritten
+    text = scene.show("guide.md", proposal.words.branch)
+    assert "Meanwhile." in text
+    assert "More." in text
+    assert scene.proposing.refresh(proposal.id, AGENT).is_new is False
+    # Fast-forwarded by hand, what it merged on the way is not taken for its landing.
+    scene.repo.git("merge", "-q", "--ff-only", proposal.words.branch)
+    landed = scene.proposing.one(proposal.id)
+    assert landed.landing is not None
+    assert landed.landing.tip == refreshed.commit
+
+
+def test_refreshed_without_a_commit_of_its_own(scene: Scene) -> None:
+    proposal = scene.open()
+    with pytest.raises(NothingProposed):
+        scene.proposing.merge(proposal.id, AGENT)
+    scene.write("Meanwhile.")
+    refreshed = scene.proposing.refresh(proposal.id, AGENT)
+    assert refreshed.proposal.tip == refreshed.proposal.words.base == scene.repo.head()
+    assert refreshed.proposal.state is State.DRAFT
+    with pytest.raises(NothingProposed):
+        scene.proposing.merge(proposal.id, AGENT)
+
+
+def test_conflicts_are_decided_by_a_refresh(scene: Scene) -> None:
+    proposal = scene.proposed("Here too.", slug="install")
+    scene.repo.git("rm", "-q", "guide.md")
+    scene.repo.commit({}, "Remove it")
+    with pytest.raises(MergeConflict) as refused:
+        scene.proposing.merge(proposal.id, AGENT)
+    assert "efresh" in refused.value.fix
+    with pytest.raises(MergeConflict) as refused:
+        scene.proposing.refresh(proposal.id, AGENT)
+    (found,) = refused.value.conflicts
+    assert (found.path, found.conflict.theirs) == ("guide.md", None)
+    decided = {found.path: {found.conflict.unit: Resolution(Choice.OURS)}}
+    assert scene.proposing.refresh(proposal.id, AGENT, Decisions(lambda _: decided)).is_new
+    assert scene.proposing.merge(proposal.id, AGENT).is_new
+    assert "Here too." in (scene.repo.path / "guide.md").read_text()
+    scene.check_sound()
+
+
+def test_what_changes_nothing_becomes_no_proposal(scene: Scene) -> None:
+    dry = scene.proposing.propose(
+        [append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
+    )
+    assert dry.proposal is None
+    assert "One." in (dry.written.changes["specs/api.md"] or b"").decode()
+    failed = scene.propose(slug="nowhere")
+    assert failed.proposal is None
+    assert failed.written.steps[0].error is not None
+    assert scene.proposing.all() == ()
+    assert scene.workspace.git.branches() == ("main",)
+    with pytest.raises(Protected):
+        scene.workspace.write(
+            [append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
+        )
+
+
+def test_retries(scene: Scene) -> None:
+    one = scene.open(request="key")
+    scene.write("The branch moves.")
+    assert scene.open(request="key").id == one.id
+    with pytest.raises(KeyReused):
+        scene.open("Another", request="key")
+    with pytest.raises(KeyReused):
+        scene.open(submit=True, request="key")
+    name = scene.proposed(file="specs/api.md", slug="calls").id
+    for _ in range(2):
+        scene.proposing.comment(name, ADA, "Why?", file="specs/api.md", request="asked")
+        scene.append(name, "Moves on.", "specs/api.md", "calls")
+    assert len(scene.proposing.one(name).words.threads) == 1
+    with pytest.raises(KeyReused):
+        scene.proposing.comment(name, ADA, "Why not?", request="asked")
+    first = scene.proposing.review(name, scene.person(), Verdict.APPROVE, request="yes")
+    scene.append(name, "Moves on.", "specs/api.md", "calls")
+    again = scene.proposing.review(name, scene.person(), Verdict.APPROVE, request="yes")
+    assert (first.is_new, again.is_new, again.commit) == (True, False, first.commit)
+    assert again.proposal.approvals == (), "a retry approves nothing that came later"
+    for is_new in (True, False):
+        assert scene.proposing.close(name, AGENT, request="no").is_new is is_new
+        scene.proposing.reopen(name, AGENT)
+
+
+def test_a_retry_of_a_write_that_became_a_proposal(scene: Scene) -> None:
+    request = Request("key", digest_of("edit_document", {"a": 1}), lambda plan: {"told": "once"})
+    operations = [append("One.", "specs/api.md", "calls")]
+
+    def directly() -> None:
+        scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
+
+    first = scene.proposing.propose(operations, AGENT, mode=Mode.EACH, request=request)
+    assert first.proposal is not None
+    for _ in range(2):
+        with pytest.raises(Protected) as refused:
+            directly()
+        assert refused.value.paths == ("specs/api.md",)
+        again = scene.proposing.propose(operations, AGENT, mode=Mode.EACH, request=request)
+        assert again.proposal is not None
+        assert (again.proposal.id, again.written.commit) == (first.proposal.id, first.written.commit)
+        assert again.written.repeated is not None
+        assert again.written.repeated.result == {"told": "once"}
+        if again.proposal.state is not State.MERGED:
+            scene.approve(again.proposal)
+            scene.proposing.merge(again.proposal.id, scene.person())
+    other = Request("key", digest_of("edit_document", {"a": 2}), lambda plan: {})
+    with pytest.raises(KeyReused):
+        scene.proposing.propose(operations, AGENT, mode=Mode.EACH, request=other)
+    assert len(scene.proposing.all()) == 1

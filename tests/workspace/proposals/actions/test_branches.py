@@ -1,0 +1,430 @@
+"""What happens to a proposal's branch, or its target's, beside Docyard; and several who act at once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import repositories
+from tests.loops import loop_over
+from tests.repositories import Repo
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append, write
+from workspace.branch import BranchNotFound
+from workspace.git import GitStore, ReadOnly
+from workspace.policy.protection import Protected
+from workspace.proposal_ids import BRANCHES
+from workspace.proposals import EventLog, InvalidWords, State
+from workspace.proposals.actions import Acted, InvalidTarget, MergeBlocked, ProposalEnded
+from workspace.proposals.discussion import BRANCH
+from workspace.proposals.events import Opened
+from workspace.publishing import CannotWrite
+from workspace.publishing.refs import BranchRef
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+from workspace.writing.write import DetachedHead, SigningRequired
+
+ID = "k7m2q9xa"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo", RULE)
+
+
+def test_a_branch_that_is_deleted(scene: Scene) -> None:
+    proposal = scene.proposed()
+    writer = scene.proposing.branch(proposal.id)
+    scene.proposing.comment(proposal.id, ADA, "Why?", file="guide.md")
+    scene.repo.git("branch", "-D", proposal.words.branch)
+    gone = scene.proposing.one(proposal.id)
+    assert (gone.state, len(gone.words.threads)) == (State.GONE, 1)
+    for act in (
+        scene.proposing.merge,
+        scene.proposing.refresh,
+        scene.proposing.submit,
+        scene.proposing.reopen,
+    ):
+        with pytest.raises(ProposalEnded) as ended:
+            act(proposal.id, AGENT)
+        assert ended.value.details["state"] == "gone"
+    with pytest.raises(BranchNotFound):
+        write(writer, "Late.", "guide.md", "use")
+    assert proposal.words.branch not in scene.workspace.git.branches()
+    assert scene.proposing.comment(proposal.id, ADA, "Where is it?").is_new
+    assert scene.proposing.close(proposal.id, AGENT).proposal.state is State.CLOSED
+    scene.proposing.branch(scene.open().id)
+    scene.repo.git("branch", proposal.words.branch, str(proposal.tip))
+    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is State.OPEN
+
+
+def test_a_branch_that_is_rebased_below_a_comment(scene: Scene) -> None:
+    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    scene.proposing.comment(proposal.id, scene.person(), "Why?")
+    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
+    scene.repo.git("checkout", "-q", "main")
+    assert scene.proposing.one(proposal.id).is_rewritten
+
+
+def test_a_branch_that_is_rebased(scene: Scene) -> None:
+    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    scene.approve(proposal)
+    scene.write("Meanwhile.")
+    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("rebase", "-q", "main")
+    scene.repo.git("checkout", "-q", "main")
+    rewritten = scene.proposing.one(proposal.id)
+    assert rewritten.is_rewritten
+    assert rewritten.state is State.OPEN
+    assert len(rewritten.reviews) == 1
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())
+    scene.approve(rewritten)
+    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+
+
+def test_a_branch_that_is_checked_out(scene: Scene) -> None:
+    proposal = scene.proposed()
+    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.write({"notes.md": "# Mine\n"})
+    # It is served now, and what it asks its target is not asked of it.
+    assert scene.write("By hand.", "specs/api.md", "calls").is_committed
+    scene.append(proposal.id, "By an agent.")
+    assert "By an agent." in (scene.repo.path / "guide.md").read_text()
+    assert scene.repo.status() == " M notes.md\n"
+    with pytest.raises(InvalidTarget):
+        scene.open()
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())
+
+
+def test_where_nothing_can_be_proposed(scene: Scene, tmp_path: Path) -> None:
+    proposal = scene.open()
+    for branch in (proposal.words.branch, "docyard/discussion"):
+        served = Workspace.open(scene.repo.path, branch=branch, durable=False)
+        with pytest.raises(InvalidTarget):
+            served.proposing().open("Title", "", AGENT)
+    reader = Workspace.open(scene.repo.path, read_only=True)
+    assert reader.proposing().one(proposal.id).id == proposal.id
+    for act in (reader.proposing().submit, reader.proposing().merge, reader.proposing().refresh):
+        with pytest.raises(ReadOnly):
+            act(proposal.id, AGENT)
+    with pytest.raises(ReadOnly):
+        reader.proposing().open("Title", "", AGENT)
+    scene.repo.git("checkout", "-q", "--detach")
+    with pytest.raises(DetachedHead):
+        scene.open()
+    unborn = repositories.unborn(tmp_path / "unborn")
+    with pytest.raises(InvalidTarget):
+        Workspace.open(unborn.path).proposing().open("Title", "", AGENT)
+    assert len(scene.proposing.all()) == 1
+
+
+def test_where_commits_must_be_signed(scene: Scene) -> None:
+    proposal = scene.proposed()
+    scene.repo.git("config", "commit.gpgsign", "true")
+    before = scene.log("--all", "--format=%H")
+    branches = scene.repo.git("branch")
+    acts: list[Callable[[], object]] = [
+        scene.open,
+        scene.propose,
+        lambda: scene.proposing.comment(proposal.id, AGENT, "Why?"),
+        lambda: scene.proposing.close(proposal.id, AGENT),
+    ]
+    for act in acts:
+        with pytest.raises(SigningRequired):
+            act()
+    assert (scene.log("--all", "--format=%H"), scene.repo.git("branch")) == (before, branches)
+
+
+def test_another_target_than_the_served_one(scene: Scene) -> None:
+    scene.repo.git("branch", "stable")
+    stable = Workspace.open(scene.repo.path, branch="stable", durable=False)
+    proposal = stable.proposing().open("Mend it", "", AGENT)
+    scene.append(proposal.id, "Mended.")
+    before = scene.repo.head()
+    merged = scene.proposing.merge(proposal.id, AGENT)
+    assert (scene.repo.head(), stable.tip()) == (before, merged.commit)
+    with pytest.raises(Protected):
+        write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
+    later = stable.proposing().open("Mend more", "", AGENT)
+    scene.append(later.id, "More.")
+    scene.repo.git("branch", "-D", "stable")
+    for act in (scene.proposing.merge, scene.proposing.refresh):
+        with pytest.raises(BranchNotFound):
+            act(later.id, AGENT)
+
+
+@pytest.mark.parametrize(
+    ("target", "error"),
+    [("../../x", InvalidTarget), ("a..b", InvalidTarget), ("no-such", BranchNotFound)],
+)
+def test_a_planted_target(scene: Scene, target: str, error: type[Exception]) -> None:
+    base = scene.repo.head()
+    branch = f"proposals/{ID}"
+    scene.repo.git("branch", branch)
+    said = EventLog(GitStore(scene.repo.path), durable=False)
+    said.append(ID, [Opened("Title", "", target, branch, base)], ADA.speaker, tool="t", client="c")
+    scene.append(ID, "Planted.")
+    assert scene.proposing.one(ID).words.target == target
+    for act in (scene.proposing.merge, scene.proposing.refresh):
+        with pytest.raises(error):
+            act(ID, AGENT)
+    assert scene.repo.head() == base
+
+
+@loop_over("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
+def test_a_target_that_no_event_may_name(scene: Scene, target: str) -> None:
+    said = EventLog(GitStore(scene.repo.path), durable=False)
+    with pytest.raises(InvalidWords):
+        said.append(
+            ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.speaker, tool="t", client="c"
+        )
+
+
+def test_a_fresh_clone_goes_on(scene: Scene, tmp_path: Path) -> None:
+    proposal = scene.proposed()
+    scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
+    clone = Repo(tmp_path / "clone")
+    proposing = Workspace.open(clone.path, durable=False).proposing()
+    assert proposing.one(proposal.id).state is State.OPEN
+    write(proposing.branch(proposal.id), "From the clone.", "guide.md", "use")
+    merged = proposing.merge(proposal.id, AGENT)
+    assert merged.proposal.state is State.MERGED
+    assert "From the clone." in (clone.path / "guide.md").read_text()
+    assert clone.fsck() == clone.status() == ""
+
+
+def test_many_at_once(scene: Scene) -> None:
+    numbers = range(8)
+    errors: list[Exception] = []
+
+    def one(number: int) -> None:
+        try:
+            proposal = scene.open(f"Proposal {number}")
+            scene.append(proposal.id, f"Text {number}.", slug="install" if number % 2 else "use")
+            scene.proposing.comment(proposal.id, ADA, f"Comment {number}.")
+            scene.proposing.merge(proposal.id, AGENT)
+        except Exception as error:
+            errors.append(error)
+
+    _together([lambda number=number: one(number) for number in numbers])  # type: ignore[misc]
+    # Two that add at one place say nothing of their order, so all may come in or be in conflict.
+    assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
+    found = scene.proposing.all()
+    assert sorted(one.words.title for one in found) == [f"Proposal {number}" for number in numbers]
+    assert all(len(one.words.threads) == 1 for one in found)
+    merged = [one for one in found if one.state is State.MERGED]
+    assert len(merged) == len(numbers) - len(errors)
+    text = (scene.repo.path / "guide.md").read_text()
+    assert all(f"Text {one.words.title[-1]}." in text for one in merged)
+    scene.check_sound()
+
+
+_MERGE = """
+import sys
+from pathlib import Path
+from tests.workspace.proposing.scene import AGENT
+from workspace.workspace import Workspace
+proposing = Workspace.open(Path(sys.argv[1]), durable=False).proposing()
+print(flush=True)
+sys.stdin.readline()
+acted = proposing.merge(sys.argv[2], AGENT)
+print(acted.is_new, acted.commit, acted.proposal.state.value)
+"""
+
+
+@pytest.mark.process
+def test_two_processes_merge_at_once(scene: Scene) -> None:
+    proposal = scene.proposed()
+    command = [sys.executable, "-c", _MERGE, str(scene.repo.path), proposal.id]
+    both = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for process in both:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    answers = sorted(process.communicate(timeout=60)[0].split() for process in both)
+    head = scene.repo.head()
+    assert answers == [["False", head, "merged"], ["True", head, "merged"]]
+    assert len(scene.log("--merges", "--format=%H")) == 1
+    scene.check_sound()
+
+
+def test_a_write_between_judgement_and_merge_is_judged_again(scene: Scene) -> None:
+    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    scene.approve(proposal)
+    other = Workspace.open(scene.repo.path, durable=False)
+    waits = iter([True])
+
+    class Turn:
+        """The writer's turn, into which another comes just before."""
+
+        def __enter__(self) -> None:
+            for _ in waits:
+                write(other.proposing().branch(proposal.id), "Unseen.", "specs/api.md", "calls")
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    scene.workspace.turn = Turn()  # type: ignore[assignment]
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())
+    assert "Unseen." not in (scene.repo.path / "specs/api.md").read_text()
+
+
+def test_one_key_sent_twice_at_once(scene: Scene) -> None:
+    found: list[object] = []
+
+    def one() -> None:
+        workspace = Workspace.open(scene.repo.path, durable=False)
+        found.append(workspace.proposing().open("Title", "", AGENT, request="key").id)
+        acted: Acted = workspace.proposing().comment(str(found[0]), AGENT, "Why?", request="why")
+        found.append(len(acted.proposal.words.threads))
+
+    _together([one] * 4)
+    assert len(set(found)) == 2
+    assert found.count(1) == 4
+    assert len(scene.proposing.all()) == 1
+
+
+def test_batches_that_touch_what_is_protected_go_as_one(scene: Scene) -> None:
+    operations = [append("Free."), append("Protected.", "specs/api.md", "calls")]
+    with pytest.raises(Protected):
+        scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
+    proposal = scene.proposing.propose(operations, AGENT, mode=Mode.EACH).proposal
+    assert proposal is not None
+    assert proposal.words.title == "Edit 2 documents: 2 changes"
+    assert "Free." not in (scene.repo.path / "guide.md").read_text()
+    assert "Free." in scene.show("guide.md", proposal.words.branch)
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
+    """Let commits to branches of a prefix fail at the commit point; a proposal's branch can be made."""
+    move = BranchRef.move
+
+    def refuse(ref: BranchRef, name: str) -> None:
+        is_begun = prefix == BRANCH or ref._git.tip(ref._branch) is not None
+        if ref._branch.startswith(prefix) and is_begun:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        move(ref, name)
+
+    monkeypatch.setattr(BranchRef, "move", refuse)
+
+
+def proposal_refs(scene: Scene) -> str:
+    names = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/heads/proposals")
+    logs = scene.repo.path / ".git/logs/refs/heads/proposals"
+    return names + " ".join(path.name for path in logs.rglob("*"))
+
+
+@pytest.mark.parametrize("request_key", [None, "key"])
+def test_failed_event_removes_the_branch(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, request_key: str | None
+) -> None:
+    with monkeypatch.context() as patch:
+        full_disk(patch, BRANCH)
+        with pytest.raises(CannotWrite, match="No space left"):
+            scene.open(request=request_key)
+    assert proposal_refs(scene) == ""
+    assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
+    proposal = scene.open(request=request_key)
+    assert proposal.state is State.DRAFT
+    assert proposal.words.branch in proposal_refs(scene)
+    scene.check_sound()
+
+
+def test_failed_event_keeps_a_branch_that_was_committed_to(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event = EventLog.append
+
+    def commit_then_fail(*_: object, **__: object) -> None:
+        (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
+        write(scene.workspace.on(branch), "Elsewhere.", "guide.md", "use")
+        raise CannotWrite(OSError(errno.ENOSPC, "full"))
+
+    with monkeypatch.context() as patch:
+        scene.workspace.turn = threading.RLock()  # type: ignore[assignment]
+        patch.setattr(EventLog, "append", commit_then_fail)
+        with pytest.raises(CannotWrite):
+            scene.open(request="key")
+    assert append_event is EventLog.append
+    assert proposal_refs(scene)
+
+
+def test_failed_event_keeps_a_branch_that_the_same_call_opened_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = Workspace.open(scene.repo.path, durable=False).proposing()
+    append_event = EventLog.append
+
+    def open_then_fail(*_: object, **__: object) -> None:
+        monkeypatch.setattr(EventLog, "append", append_event)
+        elsewhere.open("Say more", "Why.", AGENT, request="key")
+        raise CannotWrite(OSError(errno.ENOSPC, "full"))
+
+    monkeypatch.setattr(EventLog, "append", open_then_fail)
+    with pytest.raises(CannotWrite):
+        scene.open(request="key")
+    assert scene.open(request="key").state is State.DRAFT
+
+
+def test_branch_that_is_removed_before_its_event_opens_no_proposal(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event = EventLog.append
+
+    def remove_then_append(*arguments: Any, **options: Any) -> Any:
+        (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
+        scene.repo.git("branch", "-D", branch)
+        return append_event(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EventLog, "append", remove_then_append)
+        with pytest.raises(BranchNotFound):
+            scene.open(request="key")
+    assert scene.proposing.all() == ()
+    assert scene.open(request="key").state is State.DRAFT
+
+
+def test_direct_write_that_cannot_be_written_removes_the_branch(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        full_disk(patch, BRANCHES)
+        with pytest.raises(CannotWrite, match="No space left"):
+            scene.propose()
+    assert proposal_refs(scene) == ""
+    assert scene.propose().proposal is not None
+    scene.check_sound()
+
+
+def test_failed_event_keeps_the_branch_of_a_direct_write(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        full_disk(patch, BRANCH)
+        with pytest.raises(CannotWrite, match="No space left"):
+            scene.propose()
+    assert proposal_refs(scene)
+
+
+def _together(acts: list[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=act) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

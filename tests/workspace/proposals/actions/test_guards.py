@@ -1,0 +1,56 @@
+"""What guards the served branch guards it against a proposal too; that of a proposal has the same guard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.proposals.actions.scene import AGENT, GUIDE, Scene
+from workspace.edits import UpdateContent
+from workspace.proposals import State
+from workspace.sync.conflicts import SyncConflict
+from workspace.writing.plan import Mode
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    scene = Scene(tmp_path / "repo")
+    scene.repo.git("remote", "add", "origin", str(tmp_path / "nowhere"))
+    return scene
+
+
+def fetched(scene: Scene, branch: str, tip: str) -> None:
+    """Another changed the guide on top of a commit, and pushed it."""
+    scene.repo.git("checkout", "-q", "--detach", tip)
+    theirs = scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
+    scene.repo.git("checkout", "-q", "main")
+    scene.repo.git("update-ref", f"refs/remotes/origin/{branch}", theirs)
+
+
+def test_a_merge_is_no_way_round_what_waits_for_a_decision(scene: Scene) -> None:
+    tip = scene.repo.head()
+    scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Ours.")}, "Ours")
+    torn, free = scene.proposed("Mine."), scene.proposed("Mine.", "notes.md", "_preamble")
+    fetched(scene, "main", tip)
+    with pytest.raises(SyncConflict):
+        scene.write("More.", slug="use")
+    before = scene.repo.head()
+    with pytest.raises(SyncConflict):
+        scene.proposing.merge(torn.id, AGENT)
+    assert scene.repo.head() == before
+    assert scene.proposing.merge(free.id, AGENT).proposal.state is State.MERGED
+    scene.check_sound()
+
+
+def test_a_proposal_that_waits_for_a_decision_is_not_written_to_there(scene: Scene) -> None:
+    proposal = scene.open()
+    tip = scene.repo.head()
+    branch = scene.proposing.branch(proposal.id)
+    operation = UpdateContent(file="guide.md", slug="use", content="Ours.")
+    branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=tip)
+    fetched(scene, proposal.words.branch, tip)
+    with pytest.raises(SyncConflict):
+        scene.append(proposal.id, "More.")
+    scene.append(proposal.id, "More.", "notes.md", "_preamble")
+    assert len(scene.proposing.branch(proposal.id).guards) == 2

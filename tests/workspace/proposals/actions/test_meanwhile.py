@@ -1,0 +1,146 @@
+"""What another process does between two looks of one call: no answer mixes what was with what is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workspace.proposals.actions.scene import AGENT, Scene
+from workspace.proposal_refs import open_proposals
+from workspace.proposals import Proposal, State
+from workspace.proposals.actions import Proposing, merge
+from workspace.proposals.actions.register import Register
+from workspace.proposals.event_log import EventLog
+from workspace.proposals.events import Refreshed
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo")
+
+
+def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
+    """Has something done once, right after a function has answered for the first time."""
+    real, waiting = getattr(owner, name), [act]
+
+    def called(*given: Any, **named: Any) -> object:
+        found = real(*given, **named)
+        while waiting:
+            waiting.pop()()
+        return found
+
+    patch.setattr(owner, name, called)
+
+
+def elsewhere(scene: Scene) -> Proposing:
+    """The proposals as another process has them."""
+    return Workspace.open(scene.repo.path, durable=False).proposing()
+
+
+def one(scene: Scene, proposal: Proposal) -> State:
+    return scene.proposing.one(proposal.id).state
+
+
+def listed(scene: Scene, proposal: Proposal) -> State:
+    return scene.proposing.all()[0].state
+
+
+def submitted(scene: Scene, proposal: Proposal) -> State:
+    return scene.proposing.submit(proposal.id, AGENT).proposal.state
+
+
+@pytest.mark.parametrize("look", [one, listed, submitted])
+def test_a_proposal_that_goes_forward_is_not_taken_for_a_merged_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[Scene, Proposal], State]
+) -> None:
+    """Its words were read before it is said that it goes forward, and its branch after it went."""
+    proposal, others = scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
+    assert look(scene, proposal) is (State.OPEN if look is submitted else State.DRAFT)
+    assert others.one(proposal.id).tip == scene.repo.head()
+
+
+def test_it_is_not_left_out_of_the_open_ones_either(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposal, others = scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
+    assert open_proposals(scene.workspace.git) == (proposal.id,)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Register, "one"), (merge, "target_tip")], ids=["looked", "compared"]
+)
+def test_what_another_has_merged_meanwhile_is_merged_already(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    proposal, others = scene.proposed(), elsewhere(scene)
+    merges: list[str | None] = []
+
+    def act() -> None:
+        merges.append(others.merge(proposal.id, AGENT).commit)
+        scene.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
+
+    after(monkeypatch, owner, name, act)
+    acted = scene.proposing.merge(proposal.id, AGENT)
+    assert (acted.proposal.state, acted.commit, acted.is_new) == (State.MERGED, merges[0], False)
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["merged", "forward"])
+def test_a_refresh_that_another_has_made_meanwhile_is_seen_and_said_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    proposal, others = scene.proposed() if written else scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, Register, "one", lambda: others.refresh(proposal.id, AGENT))
+    acted = scene.proposing.refresh(proposal.id, AGENT)
+    assert (acted.proposal, acted.commit, acted.is_new) == (others.one(proposal.id), None, False)
+    assert sum(isinstance(event.words, Refreshed) for event in others.said(proposal)) == 1
+
+
+def test_a_proposal_goes_forward_to_what_was_said_with_the_same_key(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same call is on its way twice, and the target moves in between."""
+    proposal = scene.open()
+    said = scene.write("One.").commit
+    assert said is not None
+    others = Register(Workspace.open(scene.repo.path, durable=False))
+
+    def act() -> None:
+        others.say(proposal.id, [Refreshed(said, said)], AGENT, "K")
+        scene.write("Two.")
+
+    after(monkeypatch, Register, "earlier", act)
+    acted = scene.proposing.refresh(proposal.id, AGENT, request="K")
+    assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (State.DRAFT, said, said)
+
+
+def test_a_proposal_that_two_bring_forward_at_once_is_not_taken_for_a_merged_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One says last where it goes, and the other is the first to bring it there."""
+    proposal = scene.open()
+    before = scene.write("One.").commit
+    assert before is not None
+    scene.write("Two.")
+    others = Register(Workspace.open(scene.repo.path, durable=False))
+    after(monkeypatch, Register, "say", lambda: others.say(proposal.id, [Refreshed(before, before)], AGENT))
+    acted = scene.proposing.refresh(proposal.id, AGENT)
+    assert (acted.proposal.state, acted.proposal.tip) == (State.DRAFT, scene.repo.head())
+    scene.append(proposal.id, "More.")
+    assert scene.proposing.merge(proposal.id, AGENT).proposal.state is State.MERGED
+
+
+def test_two_that_bring_a_proposal_to_the_same_commit_have_both_done_so(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal, others = scene.open(), elsewhere(scene)
+    scene.write("One.")
+    after(monkeypatch, Register, "say", lambda: others.refresh(proposal.id, AGENT))
+    acted = scene.proposing.refresh(proposal.id, AGENT)
+    assert (acted.proposal.tip, acted.commit) == (scene.repo.head(), scene.repo.head())

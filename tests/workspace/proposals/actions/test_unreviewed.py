@@ -1,0 +1,209 @@
+"""An approval covers what was reviewed: it is void where a merge would bring more under a rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.proposals.actions.scene import AGENT, Scene
+from workspace.edits import MoveDocument, MoveSection, Operation, SetMetadata, Undo
+from workspace.errors import WorkspaceError
+from workspace.proposals import Proposal
+from workspace.proposals.actions import Lacking
+from workspace.proposals.actions.merge import MergeBlocked
+from workspace.proposals.actions.merge_gate import NEEDS_REFRESH
+from workspace.proposals.approvals import Void
+from workspace.writing.plan import Mode
+
+RULES = (
+    'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
+    '[[protect]]\ntypes = ["runbook"]\nchecks = []\n'
+)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "docs", RULES)
+
+
+def approved(scene: Scene, *operations: Operation) -> Proposal:
+    proposed = scene.proposing.propose(list(operations), AGENT, mode=Mode.ALL).proposal
+    assert proposed is not None
+    scene.proposing.submit(proposed.id, AGENT)
+    proposal = scene.approve(proposed)
+    assert lacking(scene, proposal).blocks == ()
+    return proposal
+
+
+def lacking(scene: Scene, proposal: Proposal) -> Lacking:
+    return scene.proposing.lacking(proposal, scene.workspace.reviewing().preview(proposal))
+
+
+def check_not_merged(scene: Scene, proposal: Proposal) -> None:
+    """Something stands in the way of the proposal, and its merge is refused."""
+    before = scene.repo.head()
+    assert lacking(scene, proposal).blocks != ()
+    with pytest.raises(WorkspaceError):
+        scene.proposing.merge(proposal.id, scene.person())
+    assert scene.repo.head() == before
+
+
+def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
+    """The approval does not hold, the difference is shown, and the merge is refused until a new approval."""
+    found = lacking(scene, proposal)
+    assert [block.code for block in found.blocks] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
+    assert path in found.blocks[0].message
+    assert set(found.void.values()) == {Void.UNSEEN}
+    assert found.unreviewed is not None
+    assert [one.path for one in found.unreviewed.documents] == [path]
+    changes = [change for one in found.unreviewed.documents for change in one.sections]
+    shown = [change.after.text for change in changes if change.after]
+    assert any(text in after for after in shown)
+    before = scene.repo.head()
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())
+    assert scene.repo.head() == before
+    refreshed = scene.proposing.refresh(proposal.id, AGENT).proposal
+    assert [block.code for block in lacking(scene, refreshed).blocks] == ["NEEDS_APPROVAL"]
+    scene.approve(refreshed)
+    scene.proposing.merge(proposal.id, scene.person())
+    assert text in scene.show(path)
+    scene.check_sound()
+
+
+def test_direct_edit_of_a_document_that_the_proposal_moves_under_a_rule_voids_the_approval(
+    scene: Scene,
+) -> None:
+    proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
+    scene.write("Unreviewed.", "guide.md", "use")
+    check_void(scene, proposal, "specs/guide.md", "Unreviewed.")
+
+
+def test_direct_edit_of_a_document_that_gets_a_governed_type_voids_the_approval(scene: Scene) -> None:
+    proposal = approved(scene, SetMetadata(file="guide.md", metadata={"type": "runbook"}))
+    scene.write("Unreviewed.", "guide.md", "use")
+    check_void(scene, proposal, "guide.md", "Unreviewed.")
+
+
+def test_direct_move_of_a_document_that_gets_a_governed_type_voids_the_approval(scene: Scene) -> None:
+    proposal = approved(scene, SetMetadata(file="guide.md", metadata={"type": "runbook"}))
+    scene.workspace.write(
+        [MoveDocument(file="guide.md", new_path="manual.md")], mode=Mode.ALL, tool="t", client="c"
+    )
+    scene.write("Unreviewed.", "manual.md", "use")
+    check_void(scene, proposal, "manual.md", "Unreviewed.")
+
+
+def test_direct_edit_of_a_section_that_the_proposal_moves_under_a_rule_is_not_merged(scene: Scene) -> None:
+    move = MoveSection(file="guide.md", slug="use", to_file="specs/api.md")
+    proposal = approved(scene, move)
+    scene.write("Unreviewed.", "guide.md", "use")
+    check_not_merged(scene, proposal)
+
+
+def test_undo_that_brings_a_document_back_under_a_rule_is_held_to_it(scene: Scene) -> None:
+    out = approved(scene, MoveDocument(file="specs/api.md", new_path="api.md"))
+    scene.proposing.merge(out.id, scene.person())
+    moved = scene.repo.git("rev-parse", "main^2").strip()
+    back = approved(scene, Undo(commit=moved))
+    scene.write("Unreviewed.", "api.md", "calls")
+    check_void(scene, back, "specs/api.md", "Unreviewed.")
+
+
+def test_proposal_that_holds_an_old_merge_of_the_target_is_held_to_it(scene: Scene) -> None:
+    """With several merge bases: each side has taken in the other's earlier commit."""
+    proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
+    assert proposal.tip is not None
+    scene.repo.git("switch", "-q", proposal.words.branch)
+    scene.repo.commit({"notes.md": "# Notes\n\nMore.\n"}, "On the proposal")
+    scene.repo.git("switch", "-q", "main")
+    scene.repo.commit({"other.md": "# Other\n"}, "On main")
+    earlier = scene.repo.head()
+    scene.repo.git("merge", "-q", "--no-ff", "-m", "An earlier commit", f"{proposal.words.branch}~1")
+    scene.repo.git("switch", "-q", proposal.words.branch)
+    scene.repo.git("merge", "-q", "--no-ff", "-m", "Take in", earlier)
+    scene.repo.git("switch", "-q", "main")
+    bases = scene.repo.git("merge-base", "--all", "main", proposal.words.branch).split()
+    assert len(bases) == 2
+    again = scene.approve(scene.proposing.one(proposal.id), "cyd")
+    scene.repo.git("mv", "specs/guide.md", "guide.md")
+    scene.repo.commit({}, "Out again, by hand")
+    scene.write("Unreviewed.", "guide.md", "use")
+    check_not_merged(scene, again)
+
+
+def test_edit_of_another_governed_document_leaves_the_approval(scene: Scene) -> None:
+    """What the same rule governs on the target was reviewed when it came there."""
+    proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
+    other = approved(scene, MoveDocument(file="notes.md", new_path="specs/notes.md"))
+    scene.proposing.merge(other.id, scene.person())
+    scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nMany.\n"})
+    assert lacking(scene, proposal).blocks == ()
+    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+
+
+def test_reviewed_edit_of_the_same_governed_document_leaves_the_approval(scene: Scene) -> None:
+    first = approved(scene, MoveDocument(file="specs/api.md", new_path="specs/calls.md"))
+    second = approved(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
+    scene.proposing.merge(second.id, scene.person())
+    assert lacking(scene, first).blocks == ()
+    scene.proposing.merge(first.id, scene.person())
+    assert "owner: ada" in scene.show("specs/calls.md")
+
+
+def test_text_reviewed_for_one_rule_is_not_reviewed_for_another(tmp_path: Path) -> None:
+    """Unless the other rule asks for no more."""
+    strict = '[[protect]]\npaths = ["core/**"]\napprovers = ["cyd"]\nchecks = []\n'
+    scene = Scene(tmp_path / "docs", RULES + strict)
+    scene.person("cyd")
+    move = MoveDocument(file="specs/api.md", new_path="core/api.md")
+    proposed = scene.proposing.propose([move], AGENT, mode=Mode.ALL).proposal
+    assert proposed is not None
+    scene.proposing.submit(proposed.id, AGENT)
+    scene.approve(proposed)
+    first = scene.approve(proposed, "cyd")
+    assert lacking(scene, first).blocks == ()
+    second = approved(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
+    scene.proposing.merge(second.id, scene.person())
+    codes = [block.code for block in lacking(scene, first).blocks]
+    assert codes == [NEEDS_REFRESH, "NEEDS_APPROVAL", "NEEDS_APPROVAL"]  # for each of both rules
+
+
+RUNBOOK = '[metadata]\ntype = "runbook"\n'
+
+
+def approved_files(scene: Scene, files: dict[str, str | None]) -> Proposal:
+    """A proposal whose commit a person made with Git, approved; None removes a file."""
+    proposal = scene.open()
+    scene.proposing.branch(proposal.id)
+    folder = scene.repo.path.with_name(proposal.id)
+    scene.repo.git("worktree", "add", "-q", str(folder), proposal.words.branch)
+    for name in (name for name, text in files.items() if text is None):
+        (folder / name).unlink()
+    Repo(folder).commit({name: text for name, text in files.items() if text is not None})
+    scene.repo.git("worktree", "remove", "--force", str(folder))
+    scene.proposing.submit(proposal.id, AGENT)
+    return scene.approve(scene.proposing.one(proposal.id))
+
+
+def test_direct_edit_of_a_document_that_moves_below_the_proposals_manifest_voids_the_approval(
+    scene: Scene,
+) -> None:
+    moved: dict[str, str | None] = {"x/guide.md": scene.show("guide.md"), "guide.md": None}
+    proposal = approved_files(scene, {"x/.taxonomy.toml": RUNBOOK, **moved})
+    scene.write("Unreviewed.", "guide.md", "use")
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())
+
+
+def test_direct_edit_of_a_document_that_moves_under_the_proposals_rule_voids_the_approval(
+    scene: Scene,
+) -> None:
+    moved: dict[str, str | None] = {"core/guide.md": scene.show("guide.md"), "guide.md": None}
+    rules = RULES + '[[protect]]\npaths = ["core/**"]\nchecks = []\n'
+    proposal = approved_files(scene, {"docyard.toml": rules, **moved})
+    scene.write("Unreviewed.", "guide.md", "use")
+    with pytest.raises(MergeBlocked):
+        scene.proposing.merge(proposal.id, scene.person())

@@ -1,0 +1,160 @@
+"""Which proposals overlap: the cases of `tests/cases/overlaps.md`, both ways, and what is not looked at."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.loops import loop_over
+from tests.workspace.proposals.review.scene import Scene
+from tests.workspace.proposals.saying import AGENT, opening
+from workspace.proposals import State
+from workspace.proposals.events import Closed, Opened
+from workspace.proposals.review import Overlap
+from workspace.proposals.review.changes import Changes, changes_between
+from workspace.snapshot.snapshot import Snapshot
+
+CASES = Path(__file__).parents[2] / "cases" / "overlaps.md"
+GUIDE = """\
+---
+tags: [a]
+owner: ann
+---
+# Guide
+
+## Setup
+
+Run it.
+
+## Use
+
+Call it.
+
+- [ ] Try
+
+### Often
+
+Daily.
+
+#### Exactly
+
+At nine.
+"""
+FILES = {"guide.md": GUIDE, "other.md": "# Other\n\nText.\n"}
+
+
+class Case(NamedTuple):
+    title: str
+    one: str
+    other: str
+    addresses: tuple[str, ...]
+
+
+def cases() -> list[Case]:
+    found = []
+    for text in CASES.read_text("utf-8").split("\n## ")[1:]:
+        one, other, addresses = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        found.append(Case(text.partition("\n")[0], one, other, tuple(addresses.split())))
+    return found
+
+
+def changed(script: str) -> dict[str, str | None]:
+    """The files that a script changes."""
+    files: dict[str, str | None] = {}
+    for line in script.splitlines():
+        head, _, rest = line.partition(":")
+        what, path = head.split()
+        text, now = rest.removeprefix(" ").replace("\\n", "\n"), files.get(path) or FILES.get(path, "")
+        match what:
+            case "replace":
+                old, _, new = text.partition(" ->")
+                assert old in now, f"{old!r} is not in {path}"
+                files[path] = now.replace(old, new.removeprefix(" "))
+            case "append" | "add":
+                files[path] = now + text
+            case "rename":
+                files |= {path: None, text: now}
+            case _:
+                files[path] = None
+    return files
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """One repository for all cases: each has two commits of its own."""
+    return Scene(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
+
+
+@loop_over("case", cases(), ids=lambda case: case.title)
+def test_a_case(scene: Scene, case: Case) -> None:
+    for id in ("k0000001", "k0000002"):
+        script = case.one if id == "k0000001" else case.other
+        tip = scene.made(changed(script), scene.first)
+        if not (scene.store.common_dir / "refs" / "heads" / "proposals" / id).exists():
+            scene.propose(id, {}, title=f"Of {id}")
+        scene.move(f"proposals/{id}", tip)
+    one, other = scene.one("k0000001"), scene.one("k0000002")
+    found = scene.reviewing.overlaps(one, scene.all())
+    expected = (Overlap("k0000002", "Of k0000002", case.addresses),) if case.addresses else ()
+    assert found == expected
+    back = scene.reviewing.overlaps(other, [one])
+    assert [overlap.id for overlap in back] == (["k0000001"] if case.addresses else [])
+    touched = scene.reviewing.touched(one)
+    assert set(case.addresses) <= {path if key is None else f"{path}#{key}" for path, key in touched}
+
+
+def test_only_open_ones_to_the_same_branch_count(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo", FILES)
+    change = {"guide.md": GUIDE.replace("Run it.", "Run it now.")}
+    mine = scene.propose("k0000001", change)
+    draft = "k0000002"
+    scene.speaker.say(opening(base=scene.first, id=draft), by=AGENT, proposal=draft)
+    scene.move(f"proposals/{draft}", scene.made(change, scene.first))
+    scene.propose("k0000003", change)
+    scene.speaker.say(Closed(""), by=AGENT, proposal="k0000003")
+    scene.move("release", scene.first)
+    elsewhere = Opened("To another branch", "", "release", "proposals/k0000004", scene.first)
+    scene.speaker.say(elsewhere, by=AGENT, proposal="k0000004")
+    scene.move("proposals/k0000004", scene.made(change, scene.first))
+    merged = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
+    scene.merge(merged)
+    states = {one.id: one.state for one in scene.all()}
+    assert states["k0000003"] is State.CLOSED
+    assert states["k0000005"] is State.MERGED
+    found = scene.reviewing.overlaps(mine, scene.all())
+    assert [overlap.id for overlap in found] == [draft]
+
+
+def test_what_shares_no_path_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(tmp_path / "repo", FILES)
+    mine = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
+    scene.propose("k0000002", {"other.md": "# Other\n\nMore.\n"})
+    beside = scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
+    read: list[str | None] = []
+
+    def counted(old: Snapshot, new: Snapshot) -> Changes:
+        read.append(new.commit)
+        return changes_between(old, new)
+
+    monkeypatch.setattr("workspace.proposals.review.review.changes_between", counted)
+    found = scene.reviewing.overlaps(mine, scene.all())
+    assert [overlap.id for overlap in found] == ["k0000003"]
+    assert read == [mine.tip, beside.tip]
+    scene.commit("main", {"other.md": "# Other\n\nOn main.\n"})
+    assert scene.reviewing.overlaps(scene.one("k0000001"), scene.all()) == found
+    assert read == [mine.tip, beside.tip], "that main goes on changes nothing of it"
+
+
+def test_one_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo", FILES)
+    mine = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
+    torn = scene.propose("k0000002", {"guide.md": GUIDE + "\nTorn.\n"})
+    scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
+    assert torn.tip
+    tree = scene.store.commit(torn.tip).tree
+    (scene.store.common_dir / "objects" / tree[:2] / tree[2:]).unlink()
+    found = scene.reviewing.overlaps(mine, scene.all())
+    assert [overlap.id for overlap in found] == ["k0000003"]

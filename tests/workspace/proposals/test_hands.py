@@ -1,0 +1,99 @@
+"""Whose hands a proposal's commits are by: nobody approves their own, in whosever's name Git keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
+from workspace.edits import UpdateContent
+from workspace.merge.conflict import Choice, Resolution
+from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.proposals import Proposal
+from workspace.proposals.actions import Decisions
+from workspace.proposals.actions.discuss import OwnProposal
+from workspace.sync.joining import join
+from workspace.writing.plan import Mode
+
+API = "specs/api.md"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo", 'overwrite = "any"\n' + RULE)
+
+
+def by_agent(scene: Scene) -> Proposal:
+    return scene.proposed("By an agent.", API, "calls")
+
+
+@pytest.mark.parametrize("way", [("--amend",), ("-C", "HEAD")])
+def test_who_takes_a_clients_commit_in_hand_does_not_approve_it(scene: Scene, way: tuple[str, ...]) -> None:
+    """Git keeps the message, its trailers and the author of a commit that it makes anew."""
+    proposal = by_agent(scene)
+    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("config", "user.email", "bea@example.org")
+    (scene.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
+    scene.repo.git("commit", "-q", "-a", "--no-edit", *way)
+    assert scene.log("-1", "--format=%ae %(trailers:key=Docyard-Client,valueonly)")[0].endswith("an agent")
+    with pytest.raises(OwnProposal):
+        scene.approve(scene.proposing.one(proposal.id))
+    scene.approve(proposal, "cyd")
+    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+
+
+def in_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
+    """A proposal in conflict with its target, and new content that decides that."""
+    operation = UpdateContent(file=API, slug="calls", content="First.")
+    other = scene.proposing.propose([operation], AGENT, mode=Mode.ALL).proposal
+    proposal = scene.open()
+    branch = scene.proposing.branch(proposal.id)
+    second = UpdateContent(file=API, slug="calls", content="Second.")
+    branch.write([second], mode=Mode.ALL, tool="edit_document", client="an agent")
+    assert other is not None
+    scene.approve(other, "cyd")
+    scene.proposing.merge(other.id, scene.person("cyd"))
+    [conflict] = scene.workspace.reviewing().preview(scene.proposing.one(proposal.id)).conflicts
+    return proposal, {conflict.path: {conflict.conflict.unit: Resolution(Choice.CONTENT, b"Third.\n")}}
+
+
+def test_who_decides_a_conflict_without_a_token_does_not_approve_that_with_one(scene: Scene) -> None:
+    proposal, decisions = in_conflict(scene)
+    scene.repo.git("config", "user.email", "bea@example.org")
+    scene.proposing.refresh(proposal.id, ADA, Decisions(lambda _: decisions))
+    assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.words.branch)
+    with pytest.raises(OwnProposal):
+        scene.approve(scene.proposing.one(proposal.id))
+    scene.approve(scene.proposing.one(proposal.id), "cyd")
+    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+
+
+def test_what_an_agent_decides_is_the_agents(scene: Scene) -> None:
+    proposal, decisions = in_conflict(scene)
+    scene.repo.git("config", "user.email", "bea@example.org")
+    scene.proposing.refresh(proposal.id, AGENT, Decisions(lambda _: decisions))
+    scene.approve(scene.proposing.one(proposal.id))
+    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+
+
+def test_who_decides_a_conflict_of_a_synced_proposal_does_not_approve_it(scene: Scene) -> None:
+    """New content of what is protected is right on a proposal; to the target it comes by review alone."""
+    proposal = scene.open()
+    operation = UpdateContent(file=API, slug="calls", content="Ours.")
+    branch = scene.proposing.branch(proposal.id)
+    branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
+    scene.repo.git("checkout", "-q", "-b", "theirs", "main")
+    theirs = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
+    scene.repo.git("checkout", "-q", "main")
+    scene.repo.git("config", "user.email", "bea@example.org")
+    content = Resolution(Choice.CONTENT, b"By Bea.\n")
+
+    def choose(found: Sequence[FileConflict]) -> Resolutions:
+        return {path: {conflict.unit: content} for path, conflict in found}
+
+    join(scene.workspace, proposal.words.branch, theirs, "origin", choose)
+    assert "By Bea." in scene.show(API, proposal.words.branch)
+    with pytest.raises(OwnProposal):
+        scene.approve(scene.proposing.one(proposal.id))

@@ -1,0 +1,128 @@
+"""Comments, a page at a time, each with what became of the text that it is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workspace.proposals.review.scene import Scene
+from tests.workspace.proposals.saying import ADA, BEA
+from workspace.document.document import Document
+from workspace.proposals import Now, Standing, place_of
+from workspace.proposals.events import Commented
+from workspace.proposals.review import review as module
+from workspace.proposals.reviewing_comments import MOST, MOST_FOLLOWED, MOST_LOOKED_AT, placed
+
+GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"
+ID = "k0000001"
+
+
+def said(scene: Scene, text: str, slug: str | None = None, reply_to: str | None = None) -> str:
+    """A comment on a section of the proposal as it is, or on nothing; returns its id."""
+    tip = scene.one(ID).tip
+    place = place_of(Document.parse(GUIDE.encode(), "guide.md"), slug) if slug else None
+    words = Commented(text, place=place, commit=tip if place else None, reply_to=reply_to)
+    return scene.speaker.say(words, by=BEA, proposal=ID).events[0].id
+
+
+def test_where_the_texts_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
+    scene.propose(ID, {"other.md": "# Other\n"})
+    first = said(scene, "Of the setup.", "setup")
+    said(scene, "An answer.", reply_to=first)
+    said(scene, "Of nothing.")
+    said(scene, "Of the use.", "use")
+
+    def standings() -> list[Standing | None]:
+        return [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads]
+
+    assert standings() == [
+        Standing(Now.HERE, "guide.md", "setup"),
+        None,
+        Standing(Now.HERE, "guide.md", "use"),
+    ]
+    scene.commit(f"proposals/{ID}", {"guide.md": None, "b/manual.md": GUIDE.replace("once", "twice")})
+    after = [Standing(Now.OUTDATED, "b/manual.md", "setup"), None, Standing(Now.MOVED, "b/manual.md", "use")]
+    assert standings() == after
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "placed", None)
+        assert standings() == after, "what is known of a tip is not looked for again"
+    scene.merge(scene.one(ID))
+    scene.move(f"proposals/{ID}", None)
+    assert standings() == after, "a merged one is as it was when it was merged"
+
+
+def test_a_branch_that_is_gone_and_settings_that_cannot_be_used_tell_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
+    scene.propose(ID, {"other.md": "# Other\n"})
+    said(scene, "Of the setup.", "setup")
+    scene.commit(f"proposals/{ID}", {"docyard.toml": "root = 7\n"})
+    assert [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
+    scene.move(f"proposals/{ID}", None)
+    assert [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
+
+
+def test_pages(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
+    scene.propose(ID, {"other.md": "# Other\n"})
+    words = [
+        Commented(f"Remark {number}", place=None, commit=None, reply_to=None) for number in range(MOST + 5)
+    ]
+    scene.speaker.say(*words, by=ADA, proposal=ID)
+    proposal = scene.one(ID)
+    first = scene.reviewing.comments(proposal)
+    assert (len(first.threads), first.total, first.next) == (MOST, MOST + 5, MOST)
+    rest = scene.reviewing.comments(proposal, after=MOST, limit=1_000)
+    assert (len(rest.threads), rest.next) == (5, None)
+    texts = [one.thread.comment.text for one in (*first.threads, *rest.threads)]
+    assert texts == [f"Remark {number}" for number in range(MOST + 5)]
+    two = scene.reviewing.comments(proposal, after=3, limit=2)
+    assert ([one.thread.comment.text for one in two.threads], two.next) == (["Remark 3", "Remark 4"], 5)
+    assert scene.reviewing.comments(proposal, after=1_000_000).threads == ()
+
+
+@pytest.mark.slow
+def test_a_page_of_a_place_follows_only_what_may_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": "# Other\n\n## Part\n\nSome.\n"})
+    scene.propose(ID, {"other.md": "# Other\n\n## Part\n\nMore.\n"})
+    place = place_of(Document.parse(GUIDE.encode(), "guide.md"), "setup")
+    tip = scene.one(ID).tip
+    many = [Commented(f"{number}", place=place, commit=tip, reply_to=None) for number in range(1_200)]
+    scene.speaker.say(*many, by=ADA, proposal=ID)
+    followed = 0
+    really = placed
+
+    def counted(*given: Any) -> Standing | None:
+        nonlocal followed
+        followed += 1
+        return really(*given)
+
+    monkeypatch.setattr(module, "placed", counted)
+
+    def numbers(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
+        page = scene.reviewing.comments(scene.one(ID), after=after, at=(path, slug))
+        return len(page.threads), page.next
+
+    scene.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
+    assert numbers("other.md", None) == (0, MOST_LOOKED_AT), "their text cannot have come there"
+    assert followed == 0
+    assert numbers("guide.md", "use") == (0, MOST_FOLLOWED), "it may have: as many are followed as a page may"
+    assert followed == MOST_FOLLOWED
+    assert numbers("guide.md", "setup", after=1_190) == (10, None)
+    scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
+    assert numbers("other.md", "setup", after=1_190) == (10, None), "a text that was moved there is there"
+
+
+def test_words_on_a_commit_that_is_gone_are_found_by_their_address(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": GUIDE})
+    scene.propose(ID, {"other.md": "# Other\n"})
+    place = place_of(Document.parse(GUIDE.encode(), "guide.md"), "setup")
+    scene.speaker.say(Commented("Hm.", place=place, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
+    one = scene.one(ID)
+    assert [
+        len(scene.reviewing.comments(one, at=(path, None)).threads) for path in ("guide.md", "other.md")
+    ] == [1, 0]

@@ -1,0 +1,40 @@
+"""Addresses as authors write them, judged before the last gate: only those of the web lead anywhere."""
+
+from __future__ import annotations
+
+from tests.loops import loop_over
+from tests.workspace.rendering.addresses import PlainUrls
+from workspace.rendering.links import Destination, Destinations
+
+
+def judged() -> Destinations:
+    return Destinations(None, "a.md", PlainUrls(), None, is_page=False)
+
+
+@loop_over(
+    "written",
+    [
+        "javascript:1",
+        "JaVaScRiPt:1",
+        " java\tscript:1",
+        "\x01data:text/html,x",
+        "file:///etc/passwd",
+        "https:",
+    ],
+)
+def test_what_leads_nowhere(written: str) -> None:
+    assert judged().link(written) == judged().image(written) == Destination(None)
+
+
+@loop_over(
+    ("written", "href"),
+    [
+        ("https://a.example/x y", "https://a.example/x%20y"),
+        ("//a.example", "https://a.example"),
+        ("/\\a.example", "https://a.example"),
+        ("mailto:ana@example.org", "mailto:ana@example.org"),
+    ],
+)
+def test_what_leads_away_says_so(written: str, href: str) -> None:
+    found = judged().link(written)
+    assert (found.href, found.kind) == (href, "external")

@@ -1,0 +1,157 @@
+"""What rendering gives beside HTML: outlines, notes, sections, words; and what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from tests.workspace.rendering.addresses import PlainUrls
+from tests.workspace.rendering.judge import problems
+from workspace.git import GitReader
+from workspace.rendering import Entry, Options, render, render_section, render_text, renderer
+from workspace.rendering.renderer import MAX_BYTES
+from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
+
+URLS = PlainUrls()
+REL = ' rel="noopener noreferrer nofollow"'
+GUIDE = """---
+title: Meta
+---
+# Guide {#top-of-it}
+
+Intro.
+
+## Setup <#setup>
+
+See [other][o] and [errors](#errors-1).
+
+### Errors
+
+## Use
+
+### Errors
+
+[o]: other.md#a
+"""
+
+
+def read(repo: Repo) -> Snapshot:
+    git = GitReader(repo.path)
+    return Snapshot(git, git.head().commit)
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    folder: Path = tmp_path_factory.mktemp("rendering") / "repo"
+    return repositories.normal(
+        folder, {"guide.md": GUIDE, "other.md": "# Other\n\n## A\n", "no-title.md": "x\n"}
+    )
+
+
+def test_a_document_has_title_and_outline(repo: Repo) -> None:
+    rendered = render(read(repo), "guide.md", urls=URLS)
+    assert (rendered.title, rendered.shows_title, rendered.is_cut, rendered.notes) == (
+        "Guide",
+        True,
+        False,
+        (),
+    )
+    assert rendered.outline == (
+        Entry(1, "Guide", "_preamble", "_preamble"),
+        Entry(2, "Setup", "setup", "setup"),
+        Entry(3, "Errors", "setup/errors", "setup/errors"),
+        Entry(2, "Use", "use", "use"),
+        Entry(3, "Errors", "use/errors", "use/errors"),
+    )
+
+
+def test_a_document_without_heading_says_so(repo: Repo) -> None:
+    rendered = render(read(repo), "no-title.md", urls=URLS)
+    assert (rendered.title, rendered.shows_title, rendered.html) == ("no-title", False, "<p>x</p>\n")
+
+
+def test_no_such_document(repo: Repo) -> None:
+    with pytest.raises(DocumentNotFound):
+        render(read(repo), "gone.md", urls=URLS)
+
+
+def test_a_section_knows_the_definitions_of_its_document(repo: Repo) -> None:
+    html = render_section(read(repo), "guide.md", "setup", urls=URLS)
+    assert html == (
+        f'<h2>Setup</h2>\n<p>See <a href="/doc/other.md#a"{REL}>other</a> and '
+        f'<a href="/doc/guide.md#use/errors"{REL}>errors</a>.</p>\n'
+    )
+    assert render_section(read(repo), "guide.md", "gone", urls=URLS) == ""
+
+
+def test_words_have_line_breaks_and_links(repo: Repo) -> None:
+    words = "One [a](other.md#a)\ntwo <a id=x></a>[^1]\n\n[^1]: x"
+    html = render_text(words, urls=URLS, snapshot=read(repo), base_path="guide.md")
+    assert f'<a href="/doc/other.md#a"{REL}>a</a><br>\ntwo' in html
+    assert " id=" not in html
+    assert problems(html) == []
+    assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL}>a</a></p>\n"
+
+
+def test_what_was_rendered_is_kept_until_a_target_is_gone(tmp_path: Path) -> None:
+    repo = repositories.normal(tmp_path / "repo", {"a.md": "[b](b.md)\n", "b.md": "# B\n"})
+    before = render(read(repo), "a.md", urls=URLS)
+    assert render(read(repo), "a.md", urls=URLS) is before
+    at_ref = render(read(repo), "a.md", urls=PlainUrls("v1")).html
+    assert at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL}>b</a></p>\n'
+    repo.git("rm", "-q", "b.md")
+    repo.commit({}, "Removed")
+    after = render(read(repo), "a.md", urls=URLS)
+    assert after.html == f'<p><a class="broken" title="There is no such file"{REL}>b</a></p>\n'
+
+
+def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
+    section = "\n## S\n\n" + "word " * 20_000 + "\n"
+    repo = repositories.normal(tmp_path / "repo", {"a.md": "# A\n" + section * 8, "b.md": "word " * 150_000})
+    rendered = render(read(repo), "a.md", urls=URLS)
+    assert rendered.is_cut
+    assert len(rendered.outline) == 5
+    assert rendered.notes == ("The end of this document is not shown, because it is too long for a page.",)
+    rendered = render(read(repo), "b.md", urls=URLS)
+    assert rendered.is_cut
+    assert rendered.html.endswith("word</p>\n")
+    assert len(rendered.html) < MAX_BYTES + 100
+
+
+def test_a_document_of_very_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renderer, "MAX_LINES", 50)
+    repo = repositories.normal(
+        tmp_path / "repo",
+        {"all.md": "---\na: b\n---\n" + "***\n" * 50, "cut.md": "---\na: b\n---\n" + "***\n" * 51},
+    )
+    whole, cut = (render(read(repo), path, urls=URLS) for path in ("all.md", "cut.md"))
+    assert (whole.is_cut, cut.is_cut) == (False, True)
+    assert whole.html == cut.html == "<hr>\n" * 50
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[" * 30_000 + "a" + "](b)" * 30_000, id="brackets"),
+        pytest.param("> " * 20_000 + "x", id="quotations"),
+        pytest.param("- " * 20_000 + "x", id="lists"),
+        pytest.param("<div>\n" * 30_000, id="open tags"),
+        pytest.param("".join(f"<b a{i}>" for i in range(4_000)) + "\n\nx" * 4_000, id="tags that multiply"),
+        pytest.param("x <![CDATA[" * 9_000, id="sections that never end"),
+        pytest.param("![](" * 30_000, id="images that never end"),
+        pytest.param("*a **b " * 9_000, id="emphasis that never ends"),
+        pytest.param("$a" * 30_000, id="formulas that never end"),
+        pytest.param("http://a.b" + ")" * 90_000, id="an address of parentheses"),
+        pytest.param("http://a.b" + "&a;)" * 20_000, id="an address of what ends one"),
+        pytest.param("http://a/(" * 45_000, id="addresses in each other"),
+        pytest.param("www." * 100_000, id="an address of beginnings"),
+        pytest.param('<a id="x"></a>\n\n## H\n' * 1_000, id="one anchor of many headings"),
+    ],
+)
+def test_texts_that_would_grow_do_not(tmp_path: Path, text: str) -> None:
+    repo = repositories.normal(tmp_path / "repo", {"a.md": text})
+    rendered = render(read(repo), "a.md", urls=URLS, options=Options(math=True))
+    assert len(rendered.html) < 40 * len(text) + 10_000

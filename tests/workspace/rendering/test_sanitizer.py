@@ -1,0 +1,59 @@
+"""Whatever the rules before it let through, the sanitizer lets out nothing that runs or loads."""
+
+from __future__ import annotations
+
+import re
+
+from tests.loops import loop_over
+from tests.workspace.rendering.judge import problems
+from workspace.rendering.sanitizer import sanitize
+
+WRONG = {
+    "a script": "<script>1</script>",
+    "a handler": '<p onclick="x">y</p>',
+    "a style": '<p style="color:red">y</p>',
+    "a frame": '<iframe src="/doc/a.md"></iframe>',
+    "a form": '<form action="/logout"><input name="csrf" type="text"></form>',
+    "a scheme": '<a href="javascript:1">x</a>',
+    "data": '<a href="data:text/html,x">x</a>',
+    "an address of another folder": '<a href="a.md" rel="noopener noreferrer nofollow">x</a>',
+    "an address of another host": '<a href="//attacker.invalid">x</a>',
+    "a backslash": '<a href="/\\attacker.invalid">x</a>',
+    "an image of another host": '<img src="https://attacker.invalid/x.png">',
+    "an image of an anchor": '<img src="#x">',
+    "an image of data": '<img src="data:image/svg+xml,x">',
+    "open": "<b><i>open",
+    "a comment": "<!-- x -->",
+}
+
+
+@loop_over("html", WRONG.values(), ids=WRONG)
+def test_nothing_wrong_is_shown(html: str) -> None:
+    assert problems(html)
+    assert problems(sanitize(html)) == []
+
+
+@loop_over("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])
+def test_names_of_the_page_itself_are_not_taken(html: str) -> None:
+    assert sanitize(html) == "<p>x</p>"
+
+
+ADDRESSES = {"/doc/a.md#b", "/raw/a.png"}
+
+
+def test_addresses_of_this_server_are_those_that_links_were_resolved_to() -> None:
+    html = '<a href="/doc/a.md#b">x</a> <a href="#a">y</a> <img src="/raw/a.png" alt="">'
+    assert set(re.findall('(?:href|src)="(.*?)"', sanitize(html, ADDRESSES))) == {*ADDRESSES, "#a"}
+    assert re.findall('(?:href|src)="(.*?)"', sanitize(html)) == ["#a"]
+
+
+def test_an_id_stands_once_or_not_at_all() -> None:
+    html = '<p id="a">x</p><p><b id="a">y</b></p>'
+    assert sanitize(html) == '<p id="a">x</p><p><b>y</b></p>'
+    assert sanitize(html, has_ids=False) == "<p>x</p><p><b>y</b></p>"
+
+
+def test_formulas_stay_where_they_are_turned_on() -> None:
+    html = '<math display="block"><mi href="javascript:1" id="a">x</mi></math>'
+    assert sanitize(html, math=True) == '<math display="block"><mi id="a">x</mi></math>'
+    assert sanitize(html) == ""

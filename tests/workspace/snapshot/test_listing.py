@@ -1,0 +1,46 @@
+"""What is listed of a tree is bounded: a few objects can hold more paths than any memory."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo, unborn
+from workspace.config.config import WorkspaceConfig
+from workspace.git import GitReader
+from workspace.snapshot import listing
+from workspace.snapshot.listing import Listing, TooManyFiles
+
+
+def nested(repo: Repo, name: str, depth: int) -> str:
+    """A tree of ten entries a level, which all lead to the same tree below: 10 ** depth paths."""
+    made = subprocess.run(
+        ["git", "hash-object", "-w", "--stdin"],
+        cwd=repo.path,
+        input=b"# A\n",
+        capture_output=True,
+        check=True,
+    )
+    line, suffix = f"100644 blob {made.stdout.decode().strip()}", Path(name).suffix
+    for _ in range(depth):
+        rows = "".join(f"{line}\t{number}{suffix}\n" for number in range(10))
+        tree = subprocess.run(
+            ["git", "mktree"], cwd=repo.path, input=rows.encode(), capture_output=True, check=True
+        )
+        line, suffix = f"040000 tree {tree.stdout.decode().strip()}", ""
+    return line.rpartition(" ")[2]
+
+
+@pytest.mark.parametrize(("name", "limit"), [("a.md", "MOST_DOCUMENTS"), ("a.txt", "MOST_FILES")])
+def test_a_tree_of_shared_folders_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
+) -> None:
+    repo = unborn(tmp_path / "bomb")
+    git, config = GitReader(repo.path), WorkspaceConfig()
+    assert len(Listing.of(git, nested(repo, "a.md", 3), config).documents) == 1_000
+    monkeypatch.setattr(listing, limit, 1_000)
+    assert len(Listing.of(git, nested(repo, "a.md", 3), config).documents) == 1_000
+    with pytest.raises(TooManyFiles, match="more than 1,000"):
+        Listing.of(git, nested(repo, name, 12), config)

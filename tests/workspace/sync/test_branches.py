@@ -1,0 +1,255 @@
+"""The discussion and the branches of proposals travel beside the served branch, both ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from tests.workspace.sync.conftest import Site, site
+from workspace.git import GitStore
+from workspace.git.objects import Signature
+from workspace.git.remotes.credentials import Access
+from workspace.proposals import Author, EventLog, KnownBy, Proposals, branch_name
+from workspace.proposals.events import Commented, Opened
+from workspace.sync.branches import DISCUSSION, Beside
+from workspace.sync.states import State
+from workspace.sync.sync import Synced, sync
+from workspace.workspace import Workspace
+
+ANA = Author("Ana", "ana@example.org", KnownBy.GIT)
+IDS = ("k3v7m2qa", "t9w4x8zb")
+
+
+@pytest.fixture
+def other(folder_site: Site, tmp_path: Path) -> Repo:
+    """Another clone of the remote, that also synchronises."""
+    folder_site.there.git("clone", "-q", str(folder_site.there.path), str(tmp_path / "second"))
+    repo = Repo(tmp_path / "second")
+    repo.git("config", "user.name", repositories.NAME)
+    repo.git("config", "user.email", repositories.EMAIL)
+    return repo
+
+
+def propose(repo: Repo, id: str, files: dict[str, str]) -> str:
+    """Open a proposal with one commit; its branch."""
+    branch = branch_name(id, "Change it")
+    base = repo.git("rev-parse", "main").strip()
+    edit(repo, branch, files, start=base)
+    log = EventLog(GitStore(repo.path), durable=False)
+    log.append(id, [Opened("Change it", "Why.", "main", branch, base)], ANA, tool="test", client="test")
+    return branch
+
+
+def edit(repo: Repo, branch: str, files: dict[str, str], start: str | None = None) -> str:
+    """A commit on a branch; the work tree is back on main afterwards."""
+    repo.git("checkout", "-q", *(["-b", branch, start] if start else [branch]))
+    commit = repo.commit(files)
+    repo.git("checkout", "-q", "main")
+    return commit
+
+
+def say(repo: Repo, id: str, text: str) -> None:
+    log = EventLog(GitStore(repo.path), durable=False)
+    log.append(id, [Commented(text)], ANA, tool="test", client="test")
+
+
+def words(repo: Repo) -> dict[str, list[str]]:
+    """What is said of each proposal that a repository shows, and that it is open there."""
+    git = GitStore(repo.path)
+    discussion = EventLog(git).read()
+    return {
+        found.id: sorted(
+            event.words.text for event in discussion.of(found.id).events if isinstance(event.words, Commented)
+        )
+        for found in Proposals(git).all(discussion)
+        if found.tip is not None
+    }
+
+
+def synced(repo: Repo, *, fetch: bool = True) -> Synced:
+    return sync(Workspace.open(repo.path, durable=False), Access(), fetch=fetch)
+
+
+def of(found: Synced, branch: str) -> Beside:
+    (one,) = (one for one in found.beside if one.branch == branch)
+    return one
+
+
+@pytest.mark.process
+def test_words_and_branches_travel_everywhere(everywhere: Site) -> None:
+    made = everywhere
+    branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
+    say(made.here, IDS[0], "Here.")
+    found = made.sync()
+    assert {one.branch: (one.state, one.done) for one in found.beside} == {
+        DISCUSSION: (State.LEVEL, ("pushed",)),
+        branch: (State.LEVEL, ("pushed",)),
+    }
+    # A fresh clone by git shows it with its words, before and after it synchronises itself.
+    fresh = Repo(made.folder / "fresh")
+    made.there.git("clone", "-q", str(made.there.path), str(fresh.path))
+    assert words(fresh) == {IDS[0]: ["Here."]}
+    assert synced(fresh).state is State.LEVEL
+    assert words(fresh) == {IDS[0]: ["Here."]}
+    assert made.there.fsck() == ""
+
+
+def test_what_was_said_in_two_clones_comes_together(folder_site: Site, other: Repo) -> None:
+    propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+    folder_site.sync()
+    synced(other)
+    say(folder_site.here, IDS[0], "Here.")
+    say(other, IDS[0], "There.")
+    propose(other, IDS[1], {"b.md": "# B\n"})
+    synced(other)
+    assert of(folder_site.sync(), DISCUSSION).done == ("merged", "pushed")
+    synced(other)
+    assert words(folder_site.here) == words(other) == {IDS[0]: ["Here.", "There."], IDS[1]: []}
+    assert folder_site.here.git("rev-parse", DISCUSSION) == other.git("rev-parse", DISCUSSION)
+
+
+def test_a_file_that_stands_where_words_are_gives_way(folder_site: Site, other: Repo) -> None:
+    other.git("checkout", "-q", "--orphan", "planted")
+    other.git("rm", "-rqf", ".")
+    other.commit({IDS[0]: "no folder\n"})
+    other.git("push", "-q", "origin", f"planted:{DISCUSSION}")
+    other.git("checkout", "-q", "-f", "main")
+    folder_site.sync()  # follows it
+    other.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION}")
+    folder_site.there.git("update-ref", "-d", f"refs/heads/{DISCUSSION}")
+    propose(other, IDS[0], {"a.md": "# A\n"})
+    say(other, IDS[0], "Whole.")
+    synced(other)
+    say(folder_site.here, IDS[1], "Mine.")
+    folder_site.sync()
+    folder_site.sync(fetch=False)
+    synced(other)
+    for repo in (folder_site.here, other):
+        assert words(repo) == {IDS[0]: ["Whole."]}
+        folders = repo.git("ls-tree", DISCUSSION).splitlines()
+        assert [line.split()[1] for line in folders] == ["tree", "tree"]
+
+
+def test_a_proposal_goes_on_in_both_clones(folder_site: Site, other: Repo) -> None:
+    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n\n## One\n\n1\n\n## Two\n\n2\n"})
+    folder_site.sync()
+    synced(other)
+    other.git("branch", branch, f"origin/{branch}")
+    edit(other, branch, {"b.md": "# B\n"})
+    synced(other)
+    assert of(folder_site.sync(), branch).done == ("followed",)
+    edit(other, branch, {"c.md": "# C\n"})
+    synced(other)
+    edit(folder_site.here, branch, {"d.md": "# D\n"})
+    assert of(folder_site.sync(), branch).done == ("merged", "pushed")
+    listed = folder_site.there.git("ls-tree", "--name-only", branch).split()
+    assert {"a.md", "b.md", "c.md", "d.md"} <= set(listed)
+
+
+def test_a_proposal_in_conflict_is_left_and_keeps_nothing_else(folder_site: Site, other: Repo) -> None:
+    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n\nText.\n"})
+    folder_site.sync()
+    synced(other)
+    other.git("branch", branch, f"origin/{branch}")
+    edit(other, branch, {"a.md": "# A\n\nTheirs.\n"})
+    synced(other)
+    ours = edit(folder_site.here, branch, {"a.md": "# A\n\nOurs.\n"})
+    folder_site.here.commit({"free.md": "# Free\n"})
+    found = folder_site.sync()
+    left = of(found, branch)
+    assert (left.state, left.commit, left.conflicts) == (State.DIVERGED, ours, ("a.md",))
+    assert left.needs_someone
+    assert (found.state, found.pushed) == (State.LEVEL, 1)
+
+
+def test_deleted_rewritten_and_landed_branches(folder_site: Site, other: Repo) -> None:
+    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+    folder_site.sync()
+    first = folder_site.here.git("rev-parse", branch).strip()
+    # Rewritten there: nothing is followed, nothing brought back.
+    main = folder_site.there.git("rev-parse", "main").strip()
+    folder_site.there.git("update-ref", f"refs/heads/{branch}", main)
+    for _ in range(2):
+        found = of(folder_site.sync(), branch)
+        assert (found.state, found.commit, found.is_there) == (State.REWOUND, first, True)
+    # Deleted there: ours is left, and the remote has it no more.
+    folder_site.there.git("update-ref", "-d", f"refs/heads/{branch}")
+    found = of(folder_site.sync(), branch)
+    assert (found.state, found.is_there, found.needs_someone) == (State.REWOUND, False, True)
+    assert branch not in folder_site.there.git("branch", "--list", "proposals/*")
+    # Merged, so that nobody misses it.
+    folder_site.here.git("merge", "-q", "--no-edit", branch)
+    assert not of(folder_site.sync(), branch).needs_someone
+
+
+def test_a_branch_deleted_here_stays_there(folder_site: Site) -> None:
+    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+    folder_site.sync()
+    folder_site.here.git("branch", "-q", "-D", branch)
+    found = of(folder_site.sync(), branch)
+    assert (found.commit, found.is_there, found.needs_someone) == (None, True, False)
+    assert branch in folder_site.there.git("branch", "--list", "proposals/*")
+
+
+def test_words_that_were_taken_back_there_are_kept_here(folder_site: Site) -> None:
+    propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+    folder_site.sync()
+    say(folder_site.here, IDS[0], "Secret.")
+    folder_site.sync()
+    folder_site.there.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
+    found = of(folder_site.sync(), DISCUSSION)
+    assert (found.state, found.needs_someone) == (State.REWOUND, True)
+    assert words(folder_site.here) == {IDS[0]: ["Secret."]}
+
+
+@pytest.mark.process
+def test_a_branch_that_is_not_taken_keeps_no_other(tmp_path: Path, home: Path) -> None:
+    with site("git", tmp_path, home) as made:
+        hook = made.there.path / "hooks" / "update"
+        hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/proposals/*) echo no; exit 1;; esac\n')
+        hook.chmod(0o755)
+        branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
+        made.here.commit({"b.md": "# B\n"})
+        found = made.sync()
+        assert (found.state, found.pushed) == (State.LEVEL, 1)
+        error = of(found, branch).error
+        assert error is not None
+        assert error.code == "PUSH_REJECTED"
+        assert of(found, DISCUSSION).done == ("pushed",)
+
+
+def test_odd_branches_do_not_travel(folder_site: Site) -> None:
+    names = (f"proposals/{IDS[0]}/deep", "proposals/notanid", "proposals/00000000-hex", "docyard/other")
+    for name in names:
+        folder_site.there.git("update-ref", f"refs/heads/{name}", "main")
+        folder_site.here.git("update-ref", f"refs/heads/mine-{name}", "main")
+    found = folder_site.sync()
+    assert [one.branch for one in found.beside] == []
+    assert "proposals" not in folder_site.here.git("for-each-ref", "--format=%(refname)", "refs/remotes")
+
+
+@pytest.fixture
+def many(folder_site: Site) -> Site:
+    """A remote with two hundred proposals."""
+    store = GitStore(folder_site.there.path)
+    main = folder_site.there.git("rev-parse", "main").strip()
+    tree = store.commit(main).tree
+    lines = []
+    for number in range(200):
+        who = Signature("A", "a@example.org", 1_700_000_000 + number)
+        commit = store.put_commit(tree, [main], who, who, f"{number}")
+        lines.append(f"{commit} refs/heads/proposals/k{number:07}\n")
+    packed = folder_site.there.path / "packed-refs"
+    before = packed.read_text() if packed.exists() else ""
+    packed.write_text(before + "".join(lines))
+    return folder_site
+
+
+def test_many_branches_are_one_exchange(many: Site) -> None:
+    found = many.sync()
+    assert len(found.beside) == 200
+    assert {one.state for one in found.beside} == {State.BEHIND}
+    assert len(many.here.git("for-each-ref", "refs/remotes/origin/proposals").splitlines()) == 200

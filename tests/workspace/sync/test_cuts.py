@@ -1,0 +1,249 @@
+"""An exchange that is cut in the middle, or that falls silent.
+
+It is cut twice each way over one transport, ten times over each (slow), or twenty times (soak).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import resource_tracker
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.sync.conftest import Site, site
+from tests.workspace.sync.proxy import Proxy
+from tests.workspace.sync.test_branches import edit, propose, say
+from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
+from workspace.sync.sync import State, Synced
+from workspace.sync.unpushed import unpushed_of
+from workspace.workspace import Workspace
+
+pytestmark = pytest.mark.process
+
+CUTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.soak)]
+
+
+@pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
+def through(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[tuple[Site, Proxy]]:
+    """A site whose clone goes through a proxy."""
+    with site(request.param, tmp_path, home) as made:
+        assert made.port is not None
+        with Proxy(made.port) as proxy:
+            made.point_to(proxy.port)
+            _trust(request.param, home, made.port, proxy.port)
+            yield made, proxy
+
+
+def _trust(transport: str, home: Path, port: int, other: int) -> None:
+    """Let SSH know the server's key at another port too."""
+    if transport == "ssh":
+        known = home / ".ssh" / "known_hosts"
+        line = known.read_text()
+        known.write_text(line + line.replace(str(port), str(other)))
+
+
+def noise(number: int) -> str:
+    """A text that no compression makes small."""
+    return f"# Noise {number}\n\n{random.Random(number).randbytes(3_000).hex()}\n"
+
+
+def positions(total: int, cuts: int) -> list[int]:
+    """After how many bytes the connection is cut: all over an exchange of so many."""
+    return [max(1, total * (step + 1) // (cuts + 1)) for step in range(cuts)]
+
+
+def is_right(made: Site, *, is_mended: bool = True) -> None:
+    """What is said to be unpushed is what Git itself counts, and no lock was left.
+
+    A process that is killed leaves its locks to the next writer, who mends.
+    """
+    counted = int(made.here.git("rev-list", "--count", "main", "^origin/main"))
+    told = unpushed_of(Workspace.open(made.here.path))
+    assert (0 if told is None else told.commits) == counted
+    # What the remote has is never told to be more than it has.
+    made.there.git("merge-base", "--is-ancestor", made.here.git("rev-parse", "origin/main").strip(), "main")
+    assert not is_mended or made.locks() == []
+
+
+def again(made: Site, proxy: Proxy) -> Synced:
+    """Synchronise through the same proxy, which lets everything pass now."""
+    proxy.cut(None)
+    return made.sync()
+
+
+def attempt(made: Site) -> bool:
+    """Synchronise; whether that went through."""
+    try:
+        made.sync()
+    except (RemoteUnreachable, RemoteDenied):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("upward", [pytest.param(False, marks=pytest.mark.slow), True], ids=["down", "up"])
+def test_cut_while_pushing(through: tuple[Site, Proxy], upward: bool, cuts: int) -> None:
+    made, proxy = through
+    branch = propose(made.here, "k3v7m2qa", {"proposed.md": noise(99)})
+    made.here.commit({"0.md": noise(0)})
+    proxy.cut(None)
+    made.sync()
+    missed = 0
+    for number, after in enumerate(positions(proxy.passed(upward=upward), cuts), 1):
+        edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
+        say(made.here, "k3v7m2qa", f"Said {number}.")
+        ours = made.here.commit({f"{number}.md": noise(number)})
+        proxy.cut(after, upward=upward)
+        missed += not attempt(made)
+        is_right(made)
+        assert again(made, proxy).state is State.LEVEL
+        assert made.tip() == ours
+        for other in (branch, "docyard/discussion"):
+            assert made.there.git("rev-parse", other) == made.here.git("rev-parse", other)
+        is_right(made)
+    assert missed >= cuts * 3 // 4  # the last bytes of an exchange may be missed by nobody
+    assert made.there.fsck() == made.here.fsck() == ""
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+def test_cut_while_fetching(through: tuple[Site, Proxy], cuts: int) -> None:
+    made, proxy = through
+    made.elsewhere({"0.md": noise(0)})
+    proxy.cut(None)
+    made.sync()
+    missed = 0
+    for number, after in enumerate(positions(proxy.passed(upward=False), cuts), 1):
+        before = made.here.head()
+        theirs = made.elsewhere({f"{number}.md": noise(number)})
+        proxy.cut(after)
+        if not attempt(made):
+            missed += 1
+            assert made.here.head() == before
+        is_right(made)
+        assert again(made, proxy).commit == theirs
+        is_right(made)
+    assert missed >= cuts * 3 // 4
+    assert made.here.status() == made.here.fsck() == ""
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+def test_a_folder_whose_exchange_is_killed(folder_site: Site, cuts: int) -> None:
+    made = folder_site
+    branch = propose(made.here, "k3v7m2qa", {"proposed.md": noise(99)})
+    begun = time.monotonic()
+    assert killed(made, None) == 0
+    whole = time.monotonic() - begun
+    for number in range(1, cuts + 1):
+        edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
+        say(made.here, "k3v7m2qa", f"Said {number}.")
+        ours = made.here.commit({f"{number}.md": noise(number)})
+        theirs = made.elsewhere({f"there-{number}.md": noise(-number)})
+        # The exchange itself is the second half: before it, modules are imported.
+        killed(made, whole * (0.5 + number / cuts / 2))
+        made.there.git("merge-base", "--is-ancestor", theirs, "main")
+        made.here.git("merge-base", "--is-ancestor", ours, "main")
+        is_right(made, is_mended=False)
+        assert made.sync().state is State.LEVEL
+        assert made.tip() == made.here.head()
+        assert made.there.git("rev-parse", branch) == made.here.git("rev-parse", branch)
+        is_right(made)
+    assert made.here.status() == made.here.fsck() == made.there.fsck() == ""
+
+
+def killed(made: Site, after: float | None) -> int:
+    """Synchronise in a process that is killed after so many seconds; its exit code."""
+    code = (
+        "from pathlib import Path; from workspace.workspace import Workspace; "
+        "from workspace.remotes.syncing import sync; from workspace.remotes.credentials import Access; "
+        "import sys; sync(Workspace.open(Path(sys.argv[1]), durable=False), Access())"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(made.here.path)], cwd=Path(__file__).parents[3]
+    )
+    try:
+        return process.wait(after)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def test_a_push_whose_answer_is_lost_is_known_to_have_arrived(tmp_path: Path, home: Path) -> None:
+    with site("git", tmp_path, home) as made:
+        assert made.port is not None
+        with Proxy(made.port) as proxy:
+            made.point_to(proxy.port)
+            made.here.commit({"a.md": noise(0)})
+            proxy.cut(None)
+            made.sync(fetch=False)
+            down = proxy.passed(upward=False)
+            ours = made.here.commit({"b.md": noise(1)})
+            # Only the report is missing: the remote has the commit.
+            proxy.cut(down - 10)
+            with pytest.raises(RemoteUnreachable):
+                made.sync(fetch=False)
+            assert made.tip() == ours
+            proxy.cut(None)
+            assert made.sync().unpushed is None
+
+
+def sockets() -> set[str]:
+    """The sockets that this process has open, where the system tells."""
+    folder = Path("/proc/self/fd")
+    found = set()
+    for file in folder.iterdir() if folder.exists() else ():
+        with suppress(OSError):
+            found.add(os.readlink(file))
+    return {name for name in found if name.startswith("socket:")}
+
+
+def test_a_remote_that_says_nothing(through: tuple[Site, Proxy]) -> None:
+    made, proxy = through
+    made.here.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
+    proxy.cut(0, silent=True)
+    with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
+        made.sync()
+    is_right(made)
+    made.here.commit({"docyard.toml": ""})  # what has to go through may take its time
+    assert again(made, proxy).state is State.LEVEL
+
+
+@pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
+def test_nothing_is_left_of_an_exchange_that_failed(transport: str, tmp_path: Path, home: Path) -> None:
+    resource_tracker.ensure_running()  # once in a process, and not of the exchange
+    with site(transport, tmp_path, home) as made:
+        assert made.port is not None
+        with Proxy(made.port) as proxy:
+            made.point_to(proxy.port)
+            _trust(transport, home, made.port, proxy.port)
+            made.here.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
+            before = sockets(), set(threading.enumerate())
+            for after, silent in ((0, True), (100, True), (100, False)):
+                proxy.cut(after, silent=silent)
+                with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
+                    made.sync()
+                assert (sockets(), set(threading.enumerate())) == before
+                assert multiprocessing.active_children() == []
+            tip = made.tip()
+            made.here.commit({"docyard.toml": ""})
+            assert again(made, proxy).state is State.LEVEL
+            assert made.tip() == made.here.head() != tip
+
+
+def test_a_remote_that_is_not_there(tmp_path: Path, home: Path) -> None:
+    with site("git", tmp_path, home) as made:
+        made.point_to(1)
+        ours = made.here.commit({"a.md": "# A\n"})
+        with pytest.raises(RemoteUnreachable) as caught:
+            made.sync()
+        assert "\n" not in caught.value.message
+        assert made.here.head() == ours
+        is_right(made)

@@ -1,0 +1,248 @@
+"""Two clones with rules: what one moves, types or removes, and the other writes, meets in a merge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.sync.conftest import Site
+from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, Elsewhere
+from tests.workspace.sync.test_joining import all_for
+from workspace.edits import AppendContent, MoveDocument, Operation, SetMetadata
+from workspace.merge.conflict import Choice, Resolution, UnitId
+from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.policy.protection import Protected
+from workspace.policy.tokens import Tokens
+from workspace.proposals import Verdict
+from workspace.proposals.actions import Actor
+from workspace.sync.joining import Choose, UnreviewedMerge
+from workspace.sync.states import State
+from workspace.sync.sync import Synced, sync
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+
+pytestmark = pytest.mark.gate
+
+BASE = {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
+OTHER_PAGE = "# Other words\n\n## Uno\n\nQuite other words are there.\n\n## Due\n\nAnd here too.\n"
+FREE_TOO = RULES + '[[protect]]\npaths = ["free/**"]\nchecks = []\n'
+PATHS_ONLY = RULES.partition("[[protect]]\ntypes")[0]
+NO_RULES = 'overwrite = "any"\n'
+RUNBOOK = '[metadata]\ntype = "runbook"\n'
+
+
+class Clone(Elsewhere):
+    """A clone in which agents write directly, and a person reviews and merges."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        self.site = site
+        site.there.git("clone", "-q", str(site.there.path), str(site.folder / name))
+        self.repo = Repo(site.folder / name)
+        self.repo.git("config", "user.name", name)
+        self.repo.git("config", "user.email", f"{name}@example.org")
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace.open(self.repo.path, durable=False)
+
+    def write(self, *operations: Operation) -> None:
+        """Write directly, as an agent does."""
+        written = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
+        assert [step.error for step in written.steps if step.error] == []
+        assert written.is_committed
+
+    def review(self, *operations: Operation) -> None:
+        """Propose operations, approve and merge them."""
+        done = self.workspace.proposing().propose(list(operations), AGENT, mode=Mode.ALL)
+        assert done.proposal is not None
+        self._merge(done.proposal.id)
+
+    def review_files(self, files: dict[str, str]) -> None:
+        """Approve and merge a proposal with files that a person committed."""
+        proposal = self.workspace.proposing().open("Files", "Why.", AGENT)
+        self.workspace.proposing().branch(proposal.id)
+        folder = self.repo.path.with_name(f"{self.repo.path.name}-{proposal.id}")
+        self.repo.git("worktree", "add", "-q", str(folder), proposal.words.branch)
+        Repo(folder).commit(files)
+        self.repo.git("worktree", "remove", "--force", str(folder))
+        self._merge(proposal.id)
+
+    def _merge(self, id: str) -> None:
+        tokens = Tokens(self.workspace.git.common_dir)
+        if tokens.key("bea") is None:
+            tokens.add("bea", "Bea", "bea@example.org")
+        known = tokens.known("bea")
+        assert known is not None
+        person = Actor(BEA, "proposals", "command line", known.person)
+        proposing = self.workspace.proposing()
+        proposing.submit(id, AGENT)
+        proposing.review(id, person, Verdict.APPROVE)
+        assert proposing.merge(id, person).is_new
+
+    def sync(self, choose: Choose | None = None) -> Synced:
+        return sync(self.workspace, self.site.access, choose=choose)
+
+    def follow_advice(self) -> State:
+        """Synchronize, and keep the reviewed side of whatever is refused, as the error says."""
+        reviewed: dict[str, Choice] = {}
+
+        def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+            found: dict[str, dict[UnitId, Resolution]] = {}
+            for path, one in conflicts:
+                found.setdefault(path, {})[one.unit] = Resolution(reviewed.get(path, Choice.OURS))
+            return found
+
+        for _ in range(3):
+            try:
+                return self.sync(choose if reviewed else None).state
+            except UnreviewedMerge as error:
+                for one in error.details["unreviewed"]:
+                    reviewed[one["path"]] = Choice.THEIRS if one["side"] == "ours" else Choice.OURS
+        return State.DIVERGED
+
+    def show(self, path: str) -> str:
+        return self.repo.git("show", f"main:{path}", check=False)
+
+
+def clones(site: Site, files: dict[str, str]) -> tuple[Clone, Clone]:
+    """The clone that synchronizes first, and the one in which the merge is made."""
+    site.elsewhere(files)
+    return Clone(site, "first"), Clone(site, "second")
+
+
+def edit(file: str, slug: str = "one", text: str = "Unreviewed.") -> AppendContent:
+    return AppendContent(file=file, slug=slug, content=text)
+
+
+def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site) -> None:
+    files = {"docyard.toml": RULES, "free/f1.md": PAGE, "specs/f2.md": OTHER_PAGE}
+    first, second = clones(folder_site, files)
+    first.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
+    first.write(edit("free/f1.md"))
+    first.sync()
+    second.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
+    with pytest.raises(UnreviewedMerge):
+        second.sync(all_for_places(Choice.OURS))
+    assert "Unreviewed" not in second.show("specs/p.md")
+
+
+def all_for_places(choice: Choice) -> Choose:
+    """Return what decides conflicts of parts and places alone: what was not reviewed stays refused."""
+
+    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+        return {
+            path: {one.unit: Resolution(choice)} for path, one in conflicts if one.unit.kind != "document"
+        }
+
+    return choose
+
+
+def test_theirs_for_a_path_to_which_a_document_was_moved_here_is_held_to_the_rule(folder_site: Site) -> None:
+    files = {"docyard.toml": RULES, "specs/b.md": PAGE, "other.md": OTHER_PAGE}
+    first, second = clones(folder_site, files)
+    first.review(edit("specs/b.md", text="Reviewed."))
+    first.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
+    first.sync()
+    second.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
+    second.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
+    with pytest.raises(UnreviewedMerge):
+        second.sync(all_for(Choice.THEIRS))
+    assert "Unreviewed" not in second.show("core/y.md")
+
+
+def test_new_content_of_the_settings_is_refused_where_ours_has_no_rules(folder_site: Site) -> None:
+    first, second = clones(folder_site, BASE)
+    first.review_files({"docyard.toml": RULES + "# more\n"})
+    first.sync()
+    second.review_files({"docyard.toml": NO_RULES})
+    new = RULES.replace("checks = []", 'checks = []\napprovers = ["mallory"]').encode()
+    with pytest.raises(Protected):
+        second.sync(lambda found: {path: {one.unit: Resolution(Choice.CONTENT, new)} for path, one in found})
+
+
+def test_text_let_in_without_approval_is_refused_under_a_rule_whose_demands_rose(folder_site: Site) -> None:
+    weak = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
+    first, second = clones(folder_site, {"docyard.toml": weak, "specs/b.md": PAGE})
+    strict = weak.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
+    first.review_files({"docyard.toml": strict})
+    first.sync()
+    second.review(edit("specs/b.md"))
+    with pytest.raises(UnreviewedMerge):
+        second.sync()
+    assert second.follow_advice() is State.LEVEL
+
+
+def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
+    first, second = clones(folder_site, BASE)
+    first.review_files({"docyard.toml": FREE_TOO})
+    first.sync()
+    second.repo.commit({"free/n.md": "# N\n"})
+    with pytest.raises(UnreviewedMerge):
+        second.sync()
+    assert second.follow_advice() is State.LEVEL
+
+
+def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
+    first, second = clones(folder_site, BASE)
+    first.review_files({"docyard.toml": FREE_TOO})
+    first.sync()
+    second.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
+    with pytest.raises(UnreviewedMerge):
+        second.sync()
+    assert second.follow_advice() is State.LEVEL
+    assert (second.show("free/a.md"), second.show("free/n.md")) == (PAGE, "")
+
+
+def test_type_given_directly_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
+    first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
+    first.review_files({"docyard.toml": RULES})
+    first.sync()
+    second.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
+    assert second.follow_advice() is State.LEVEL
+    assert second.show("free/a.md") == PAGE
+
+
+def test_edit_under_a_manifest_here_and_a_rule_there_can_be_left_out(folder_site: Site) -> None:
+    first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
+    second.review_files({"free/.taxonomy.toml": RUNBOOK})
+    second.write(edit("free/a.md"))
+    first.review_files({"docyard.toml": RULES})
+    first.sync()
+    assert second.follow_advice() is State.LEVEL
+    assert second.show("free/a.md") == PAGE
+
+
+@pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
+def test_reviewed_move_to_the_place_of_a_reviewed_document_can_be_decided(
+    folder_site: Site, name: str
+) -> None:
+    first, second = clones(folder_site, BASE)
+    first.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
+    first.sync()
+    second.review_files({name: "# x\n\nOurs.\n"})
+    assert second.sync().conflicts
+    assert second.sync(all_for(Choice.OURS)).state is State.LEVEL
+
+
+def test_free_manifest_after_a_reviewed_removal_of_the_rules_is_merged(folder_site: Site) -> None:
+    first, second = clones(folder_site, BASE)
+    first.write(edit("other.md", "_preamble", "Free."))
+    first.sync()
+    second.review_files({"docyard.toml": NO_RULES})
+    second.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
+    assert second.sync().state is State.LEVEL
+
+
+def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) -> None:
+    files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE, "free/f2.md": OTHER_PAGE}
+    first, second = clones(folder_site, files)
+    first.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
+    first.write(edit("free/f1.md", text="Theirs."))
+    first.sync()
+    second.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
+    assert second.sync().conflicts
+    assert second.sync(all_for(Choice.OURS)).state is State.LEVEL
+    assert "Theirs." in second.show("free/p.md")
+    assert second.show("free/f2.md") == OTHER_PAGE

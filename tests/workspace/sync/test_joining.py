@@ -1,0 +1,128 @@
+"""A branch that diverged is joined by a structural merge, or stops, and then only what is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.sync.conftest import Site
+from workspace.edits.append_content import AppendContent
+from workspace.merge.conflict import Choice, Resolution, UnitId
+from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.publishing import WorktreeBusy
+from workspace.sync.conflicts import SyncConflict
+from workspace.sync.joining import Choose
+from workspace.sync.sync import State
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+from workspace.writing.write import Written
+
+PAGE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
+
+
+def all_for(choice: Choice) -> Choose:
+    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+        found: dict[str, dict[UnitId, Resolution]] = {}
+        for path, conflict in conflicts:
+            found.setdefault(path, {})[conflict.unit] = Resolution(choice)
+        return found
+
+    return choose
+
+
+def parents(repo: Repo) -> list[str]:
+    return repo.git("log", "-1", "--format=%P").split()
+
+
+def append(workspace: Workspace, file: str, text: str) -> Written:
+    operation = AppendContent(file=file, slug="_preamble", content=text)
+    return workspace.write([operation], mode=Mode.EACH, tool="test", client="test")
+
+
+def diverged(site: Site) -> tuple[str, str]:
+    """Both sides change the same words; each something else too. Ours, theirs."""
+    site.elsewhere({"page.md": PAGE.format("Text.", "1", "2"), "free.md": "# Free\n"})
+    site.sync()
+    theirs = site.elsewhere({"page.md": PAGE.format("Theirs.", "1", "2 there")})
+    return site.here.commit({"page.md": PAGE.format("Ours.", "1 here", "2")}), theirs
+
+
+def test_different_sections_are_merged_and_pushed(reached: Site) -> None:
+    reached.elsewhere({"page.md": PAGE.format("Text.", "1", "2")})
+    reached.sync()
+    theirs = reached.elsewhere({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
+    ours = reached.here.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
+    found = reached.sync()
+    assert (found.state, found.merged, found.unpushed) == (State.LEVEL, reached.here.head(), None)
+    assert parents(reached.here) == [ours, theirs]
+    assert (reached.here.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
+    assert (reached.here.status(), reached.tip()) == ("", reached.here.head())
+    assert reached.sync().merged is None
+
+
+def test_what_both_changed_differently_stops_it(folder_site: Site) -> None:
+    ours, theirs = diverged(folder_site)
+    for _ in range(2):
+        found = folder_site.sync()
+        assert (found.state, found.commit, found.theirs) == (State.DIVERGED, ours, theirs)
+        assert [(one.path, one.conflict.unit.where) for one in found.conflicts] == [("page.md", "_preamble")]
+        assert found.unpushed is not None
+    assert (folder_site.tip(), folder_site.here.status()) == (theirs, "")
+
+
+@pytest.mark.parametrize(("choice", "words"), [(Choice.OURS, "Ours."), (Choice.THEIRS, "Theirs.")])
+def test_a_side_is_taken_and_the_rest_is_merged(folder_site: Site, choice: Choice, words: str) -> None:
+    ours, theirs = diverged(folder_site)
+    found = folder_site.sync(choose=all_for(choice))
+    assert found.state is State.LEVEL
+    assert parents(folder_site.here) == [ours, theirs]
+    assert (folder_site.here.path / "page.md").read_text() == PAGE.format(words, "1 here", "2 there")
+
+
+def test_only_what_is_in_conflict_is_not_written(folder_site: Site) -> None:
+    diverged(folder_site)
+    folder_site.sync()
+    workspace = Workspace.open(folder_site.here.path, durable=False)
+    for _ in range(3):  # also when what was found is carried on
+        with pytest.raises(SyncConflict) as caught:
+            append(workspace, "page.md", "More.\n")
+        assert caught.value.details["paths"] == ["page.md"]
+        assert append(workspace, "free.md", "More.\n").is_committed
+    with pytest.raises(SyncConflict):  # a server that has begun only now
+        append(Workspace.open(folder_site.here.path, durable=False), "page.md", "More.\n")
+    folder_site.sync(choose=all_for(Choice.THEIRS))
+    assert append(workspace, "page.md", "More.\n").is_committed
+
+
+def test_a_write_to_what_the_remote_changed_is_looked_at_anew(folder_site: Site) -> None:
+    diverged(folder_site)
+    folder_site.elsewhere({"free.md": "# Free\n\nTheirs.\n"})
+    folder_site.sync()
+    workspace = Workspace.open(folder_site.here.path, durable=False)
+    assert append(workspace, "free.md", "Ours.\n").is_committed
+    with pytest.raises(SyncConflict) as caught:
+        append(workspace, "free.md", "More.\n")
+    assert caught.value.details["paths"] == ["free.md"]
+
+
+def test_rules_of_checkout_that_would_be_merged_are_left_to_git(folder_site: Site) -> None:
+    folder_site.elsewhere({"b.md": "# B\n"})
+    ours = folder_site.here.commit({"a.md": "# A\n"})
+    folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n"})
+    with pytest.raises(WorktreeBusy, match="gitattributes"):
+        folder_site.sync()
+    assert (folder_site.here.head(), folder_site.here.status()) == (ours, "")
+
+
+def test_histories_with_nothing_in_common_stay_apart(folder_site: Site, tmp_path: Path) -> None:
+    folder_site.here.git("checkout", "-q", "--orphan", "apart")
+    folder_site.here.commit({"x.md": "# X\n"})
+    folder_site.here.git("branch", "-M", "apart", "main")
+    found = folder_site.sync()
+    assert found.state is State.DIVERGED
+    assert found.apart is not None
+    assert found.apart.code == "UNRELATED_HISTORIES"
+    assert append(Workspace.open(folder_site.here.path, durable=False), "x.md", "More.\n").is_committed

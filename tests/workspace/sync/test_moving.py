@@ -1,0 +1,127 @@
+"""The refs that tell what was seen of a remote: their locks, left by the dead, held by others."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.sync.conftest import Site
+from workspace.git.remotes.remote import PushRejected
+from workspace.publishing.locks import Locked
+from workspace.sync import moving
+from workspace.sync.states import State
+
+NOTE = ".git/docyard/sync.moving"
+TRACKING = "refs/remotes/origin/main"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving, "WAIT_FOR_GIT", 0.1)
+
+
+def left(made: Site, ref: str, data: str) -> Path:
+    """A lock of a ref, as one leaves it that was killed."""
+    lock = made.here.path / ".git" / f"{ref}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text(data)
+    return lock
+
+
+@pytest.mark.parametrize("written", [0, 7, 41])
+def test_the_lock_of_one_that_was_killed_is_removed(folder_site: Site, written: int) -> None:
+    theirs = folder_site.elsewhere({"a.md": "# A\n"})
+    lock = left(folder_site, TRACKING, f"{theirs}\n"[:written])
+    note = folder_site.here.path / NOTE
+    note.parent.mkdir()
+    note.write_text(f"{TRACKING} {theirs}\n")
+    found = folder_site.sync()
+    assert (found.state, found.commit, found.is_followed) == (State.LEVEL, theirs, True)
+    assert not lock.exists()
+    assert not note.exists()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        None,
+        f"{TRACKING} {'1' * 40}\n",
+        *(pytest.param(note, marks=pytest.mark.slow) for note in ("refs/heads/main \n", "no note", "\udcff")),
+    ],
+)
+def test_the_lock_of_another_stays_and_is_told(folder_site: Site, note: str | None) -> None:
+    theirs = folder_site.elsewhere({"a.md": "# A\n"})
+    before = folder_site.here.head()
+    lock = left(folder_site, TRACKING, "2" * 40)
+    if note is not None:
+        (folder_site.here.path / NOTE).parent.mkdir()
+        (folder_site.here.path / NOTE).write_text(note, errors="surrogateescape")
+    with pytest.raises(Locked, match=f"{TRACKING}.lock"):
+        folder_site.sync()
+    assert (folder_site.here.head(), lock.read_text()) == (before, "2" * 40)
+    lock.unlink()
+    assert folder_site.sync().commit == theirs
+
+
+def test_a_push_that_cannot_be_noted_has_arrived(folder_site: Site) -> None:
+    ours = folder_site.here.commit({"a.md": "# A\n"})
+    lock = left(folder_site, TRACKING, "")
+    with pytest.raises(Locked):
+        folder_site.sync()
+    assert folder_site.tip() == ours
+    lock.unlink()
+    assert folder_site.sync().state is State.LEVEL
+
+
+def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Site) -> None:
+    kept = folder_site.tip()
+    folder_site.elsewhere({"secret.md": "# Secret\n"})
+    folder_site.sync()
+    folder_site.there.git("update-ref", "refs/heads/main", kept)
+    lock = left(folder_site, "refs/docyard/lost/origin/main", "")
+    with pytest.raises(Locked):
+        folder_site.sync()
+    assert folder_site.tip() == kept
+    lock.unlink()
+    assert folder_site.sync().state is State.REWOUND
+
+
+@pytest.mark.parametrize("patience", [0.1, -1.0], ids=["in time", "when time is up"])
+def test_a_ref_in_the_way_is_told(
+    folder_site: Site, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """And no lock that nobody holds, be the machine ever so slow."""
+    monkeypatch.setattr(moving, "WAIT_FOR_GIT", patience)
+    folder_site.there.git("branch", "proposals/k3v7m2qa")
+    folder_site.here.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
+    theirs = folder_site.elsewhere({"a.md": "# A\n"})
+    found = folder_site.sync()
+    assert found.commit == theirs
+    (beside,) = found.beside
+    assert isinstance(beside.error, moving.RefNotMoved)
+    assert beside.needs_someone
+
+
+def test_a_lock_in_the_folder_of_a_remote_is_waited_for(folder_site: Site) -> None:
+    ours = folder_site.here.commit({"a.md": "# A\n"})
+    lock = folder_site.there.path / "refs/heads/main.lock"
+    lock.touch()
+    with pytest.raises(PushRejected, match=r"another program holds its refs/heads/main\.lock"):
+        folder_site.sync(fetch=False)
+    freed = threading.Timer(0.3, lock.unlink)
+    freed.start()
+    assert folder_site.sync(fetch=False).pushed == 1
+    freed.join()
+    assert folder_site.tip() == ours
+    assert folder_site.there.git("for-each-ref", "refs/docyard") == ""
+
+
+def test_what_a_push_left_in_a_folder_is_swept_when_it_is_old(folder_site: Site) -> None:
+    for name in ("1700000000-aa", "99999999999-bb"):
+        folder_site.there.git("update-ref", f"refs/docyard/incoming/{name}", "main")
+    folder_site.here.commit({"a.md": "# A\n"})
+    folder_site.sync()
+    left = folder_site.there.git("for-each-ref", "--format=%(refname)", "refs/docyard").split()
+    assert left == ["refs/docyard/incoming/99999999999-bb"]

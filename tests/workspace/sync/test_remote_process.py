@@ -1,0 +1,107 @@
+"""Exchanges in a process of their own: what they return, how they fail, and that none goes on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from tests import repositories
+from workspace.git.remotes.exchange import (
+    Exchange,
+    HostNotTrusted,
+    Peer,
+    RemoteDenied,
+    RemoteTooLarge,
+    RemoteTooSlow,
+    RemoteUnreachable,
+)
+from workspace.git.remotes.process import RemoteProcess
+from workspace.git.remotes.url import parse_address
+
+PEER = Peer("origin", parse_address("https://example.org/docs.git"))
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[RemoteProcess]:
+    """A process for an empty repository."""
+    made = RemoteProcess(repositories.bare(tmp_path / "docs.git").path, durable=False)
+    yield made
+    made.end()
+
+
+def number(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> int:
+    return os.getpid()
+
+
+def die(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> None:
+    os._exit(3)
+
+
+def wait(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> None:
+    time.sleep(600)
+
+
+def fail(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, error: Exception) -> None:
+    raise error
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_one_process_does_one_exchange_after_the_other(process: RemoteProcess) -> None:
+    pid = process.run(PEER, number)
+    assert pid != os.getpid()
+    assert process.run(PEER, number) == pid
+    process.end()
+    assert not is_running(pid)
+
+
+def test_one_that_failed_is_not_used_again(process: RemoteProcess) -> None:
+    pid = process.run(PEER, number)
+    with pytest.raises(RemoteUnreachable, match="gone away"):
+        process.run(PEER, partial(fail, error=OSError("gone away")))
+    assert not is_running(pid)
+    assert process.run(PEER, number) != pid
+
+
+def test_a_process_that_ends_is_a_remote_that_went_away(process: RemoteProcess) -> None:
+    with pytest.raises(RemoteUnreachable, match="has ended"):
+        process.run(PEER, die)
+    assert process.run(PEER, number)
+
+
+def test_one_that_takes_too_long_is_ended(process: RemoteProcess) -> None:
+    pid = process.run(PEER, number)
+    with pytest.raises(RemoteTooSlow):
+        process.run(Peer("origin", PEER.address, seconds=0.01), wait)
+    assert not is_running(pid)
+    assert process.run(PEER, number) != pid
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RemoteTooLarge("origin", 1_000),
+        RemoteDenied("origin", "why", "Do this."),
+        HostNotTrusted("origin", PEER.address),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_over_whole(
+    process: RemoteProcess, error: RemoteTooLarge | RemoteDenied | HostNotTrusted
+) -> None:
+    with pytest.raises(type(error)) as caught:
+        process.run(PEER, partial(fail, error=error))
+    assert caught.value.__dict__ == error.__dict__
+    assert str(caught.value) == str(error)

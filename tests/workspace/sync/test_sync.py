@@ -1,0 +1,437 @@
+"""Fetch, follow and push over every transport, with servers that are Git's own programs."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.sync import servers
+from tests.workspace.sync.conftest import Site, site
+from workspace.git import ReadOnly
+from workspace.git.remotes.credentials import Access
+from workspace.git.remotes.exchange import HostNotTrusted, RemoteDenied, RemoteTooLarge, RemoteUnreachable
+from workspace.git.remotes.remote import PushRejected
+from workspace.publishing import WorktreeBusy, WorktreeConflict
+from workspace.sync.exchange import ShallowHere
+from workspace.sync.following import RemoteDamaged
+from workspace.sync.sync import State, sync
+from workspace.sync.unpushed import unpushed_of
+from workspace.workspace import Workspace
+
+SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
+
+
+@pytest.mark.process
+def test_both_directions(everywhere: Site) -> None:
+    reached = everywhere
+    theirs = reached.elsewhere({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
+    followed = reached.sync()
+    assert (followed.state, followed.commit, followed.is_followed) == (State.LEVEL, theirs, True)
+    assert (reached.here.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
+    assert reached.here.status() == ""
+
+    ours = reached.here.commit({"guides/new.md": "# New\n"})
+    unpushed = unpushed_of(Workspace.open(reached.here.path))
+    assert unpushed is not None
+    assert unpushed.commits == 1
+    pushed = reached.sync()
+    assert (pushed.state, pushed.pushed, pushed.unpushed) == (State.LEVEL, 1, None)
+    assert reached.tip() == ours
+    assert unpushed_of(Workspace.open(reached.here.path)) is None
+    assert reached.here.git("rev-parse", "origin/main").strip() == ours
+    assert reached.there.fsck() == reached.here.fsck() == ""
+    assert reached.locks() == []
+
+
+def test_only_the_branch_travels(reached: Site) -> None:
+    reached.there.git("branch", "other")
+    reached.there.git("tag", "v1")
+    reached.here.git("branch", "private")
+    reached.here.commit({"a.md": "# A\n"})
+    reached.sync()
+    refs = reached.here.git("for-each-ref", "--format=%(refname)").split()
+    assert sorted(refs) == [
+        "refs/heads/main",
+        "refs/heads/private",
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/main",
+    ]
+    assert reached.there.git("for-each-ref", "--format=%(refname)").split() == [
+        "refs/heads/main",
+        "refs/heads/other",
+        "refs/tags/v1",
+    ]
+
+
+@pytest.mark.promise
+@pytest.mark.process
+@pytest.mark.parametrize("transport", ["file", "git"])
+def test_a_push_that_another_was_before(transport: str, tmp_path: Path, home: Path) -> None:
+    with site(transport, tmp_path, home) as reached:
+        is_refused(reached)
+
+
+def is_refused(reached: Site) -> None:
+    theirs = reached.elsewhere({"a.md": "# Theirs\n"})
+    ours = reached.here.commit({"b.md": "# Ours\n"})
+    with pytest.raises(PushRejected, match="does not have"):
+        reached.sync(fetch=False)
+    assert (reached.tip(), reached.here.head()) == (theirs, ours)
+    unpushed = unpushed_of(Workspace.open(reached.here.path))
+    assert unpushed is not None
+    assert unpushed.commits == 1
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("transport", ["git", *SLOW])
+def test_a_hook_says_no(transport: str, tmp_path: Path, home: Path) -> None:
+    with site(transport, tmp_path, home) as reached:
+        hook = reached.there.path / "hooks" / "pre-receive"
+        hook.write_text("#!/bin/sh\nprintf 'ask \\033[31mBo\\033[0m first\\n' >&2\nexit 1\n")
+        hook.chmod(0o755)
+        before = reached.tip()
+        reached.here.commit({"a.md": "# A\n"})
+        with pytest.raises(PushRejected) as caught:
+            reached.sync()
+        assert "ask Bo first" in caught.value.message
+        assert "pre-receive hook declined" in caught.value.message
+        assert "\x1b" not in caught.value.message
+        assert reached.tip() == before
+        unpushed = unpushed_of(Workspace.open(reached.here.path))
+        assert unpushed is not None
+        assert unpushed.commits == 1
+        hook.unlink()
+        assert reached.sync().pushed == 1
+
+
+def test_a_folder_whose_hook_would_not_run(folder_site: Site) -> None:
+    hook = folder_site.there.path / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    before = folder_site.tip()
+    folder_site.here.commit({"a.md": "# A\n"})
+    with pytest.raises(PushRejected, match="pre-receive"):
+        folder_site.sync()
+    assert folder_site.tip() == before
+
+
+def test_a_folder_with_a_work_tree(folder_site: Site, tmp_path: Path) -> None:
+    folder_site.there.git("clone", "-q", str(folder_site.there.path), str(tmp_path / "full"))
+    folder_site.here.git("remote", "set-url", "origin", "../full")
+    folder_site.here.commit({"a.md": "# A\n"})
+    with pytest.raises(PushRejected, match="work tree"):
+        folder_site.sync()
+
+
+def test_a_rewound_remote_is_not_followed_and_not_overruled(reached: Site) -> None:
+    kept = reached.tip()
+    gone = reached.elsewhere({"secret.md": "# Secret\n"})
+    reached.sync()
+    reached.there.git("update-ref", "refs/heads/main", kept)
+    for _ in range(2):
+        found = reached.sync()
+        assert (found.state, found.commit, found.theirs) == (State.REWOUND, gone, kept)
+        assert found.unpushed is not None
+        assert found.unpushed.commits == 1
+        assert reached.tip() == kept
+    assert reached.sync(fetch=False).state is State.LEVEL
+    assert reached.tip() == gone
+    assert reached.here.git("for-each-ref", "refs/docyard").strip() == ""
+
+
+def test_a_rewound_remote_that_is_followed_by_hand(folder_site: Site) -> None:
+    kept = folder_site.tip()
+    folder_site.elsewhere({"secret.md": "# Secret\n"})
+    folder_site.sync()
+    folder_site.there.git("update-ref", "refs/heads/main", kept)
+    assert folder_site.sync().state is State.REWOUND
+    folder_site.here.status()  # git reset does not look at files anew
+    folder_site.here.git("reset", "-q", "--keep", "origin/main")
+    assert folder_site.sync().state is State.LEVEL
+    folder_site.here.commit({"a.md": "# A\n"})
+    assert folder_site.sync().pushed == 1
+
+
+def test_a_remote_that_was_rewritten(folder_site: Site) -> None:
+    gone = folder_site.elsewhere({"a.md": "# A\n"})
+    folder_site.sync()
+    folder_site.there.git("update-ref", "refs/heads/main", f"{gone}^")
+    other = folder_site.folder / "other"
+    Repo(other).git("reset", "-q", "--hard", "HEAD^")
+    rewritten = folder_site.elsewhere({"a.md": "# Again\n"})
+    found = folder_site.sync()
+    assert (found.state, found.commit, found.theirs) == (State.REWOUND, gone, rewritten)
+    with pytest.raises(PushRejected):
+        folder_site.sync(fetch=False)
+    assert folder_site.tip() == rewritten
+
+
+def test_a_branch_deleted_there(folder_site: Site) -> None:
+    folder_site.there.git("update-ref", "-d", "refs/heads/main")
+    assert folder_site.sync().state is State.REWOUND
+    assert folder_site.sync(fetch=False).pushed == 1
+    assert folder_site.tip() == folder_site.here.head()
+
+
+def test_a_dirty_file_refuses_and_stays(reached: Site) -> None:
+    theirs = reached.elsewhere({"README.md": "# Theirs\n"})
+    before = reached.here.head()
+    reached.here.write({"README.md": "# Mine, not committed\n"})
+    with pytest.raises(WorktreeConflict):
+        reached.sync()
+    assert (reached.here.path / "README.md").read_text() == "# Mine, not committed\n"
+    assert (reached.here.head(), reached.locks()) == (before, [])
+    reached.here.git("checkout", "README.md")
+    assert reached.sync().commit == theirs
+
+
+def test_modes_and_folders_follow(folder_site: Site) -> None:
+    other = folder_site.folder / "other"
+    folder_site.elsewhere({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
+    (other / "run.sh").chmod(0o755)
+    (other / "a" / "b.md").unlink()
+    (other / "a").rmdir()
+    folder_site.elsewhere({"a": "now a file\n"})
+    folder_site.sync()
+    assert folder_site.here.status() == ""
+    assert (folder_site.here.path / "run.sh").stat().st_mode & 0o100
+    assert (folder_site.here.path / "a").read_text() == "now a file\n"
+
+
+def test_an_empty_commit_is_followed(folder_site: Site) -> None:
+    commit = folder_site.elsewhere({}, "Nothing")
+    assert folder_site.sync().commit == commit
+    assert folder_site.here.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
+
+
+def test_a_link_is_left_to_git(folder_site: Site) -> None:
+    folder_site.elsewhere({"a.md": "# A\n"})
+    (folder_site.folder / "other" / "link").symlink_to("a.md")
+    folder_site.elsewhere({})
+    with pytest.raises(WorktreeBusy, match="link"):
+        folder_site.sync()
+    assert folder_site.here.status() == ""
+
+
+def test_rules_of_checkout_are_left_to_git(folder_site: Site) -> None:
+    folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
+    with pytest.raises(WorktreeBusy, match="gitattributes"):
+        folder_site.sync()
+    folder_site.here.git("merge", "-q", "--ff-only", "@{upstream}")
+    assert folder_site.sync().state is State.LEVEL
+
+
+def test_a_bare_clone_follows(folder_site: Site, tmp_path: Path) -> None:
+    folder_site.there.git("clone", "-q", "--bare", str(folder_site.there.path), str(tmp_path / "bare.git"))
+    commit = folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n"})
+    folder_site.here = Repo(tmp_path / "bare.git")
+    assert folder_site.sync().commit == commit
+    assert folder_site.here.head() == commit
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("transport", ["git", *SLOW])
+def test_a_shallow_clone(transport: str, tmp_path: Path, home: Path) -> None:
+    with site(transport, tmp_path, home) as reached:
+        reached.elsewhere({"a.md": "# A\n"})
+        for repo in (reached.here, Repo(tmp_path / "other")):
+            shutil.rmtree(repo.path)
+        reached.there.git("clone", "-q", "--depth=1", f"file://{reached.there.path}", str(reached.here.path))
+        reached.here.git("config", "user.name", "Bo")
+        reached.here.git("config", "user.email", "bo@example.org")
+        folder = reached.here.git("remote", "get-url", "origin").strip()
+        before = (reached.here.path / ".git/shallow").read_text()
+        reached.elsewhere({"b.md": "# B\n"})
+        with pytest.raises(ShallowHere, match="shallow"):
+            reached.sync()
+        reached.here.git("remote", "set-url", "origin", reached.url)
+        assert (reached.sync().is_followed, folder) == (True, f"file://{reached.there.path}")
+        reached.here.commit({"c.md": "# C\n"})
+        reached.elsewhere({"b.md": "# B\n\nMore.\n"})
+        found = reached.sync()
+        assert (found.state, found.pushed) == (State.LEVEL, 2)
+        assert (reached.here.path / ".git/shallow").read_text() == before
+        assert reached.here.fsck() == reached.there.fsck() == ""
+
+
+def test_an_empty_remote_and_an_unborn_branch(folder_site: Site, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
+    folder_site.here.git("remote", "add", "new", str(tmp_path / "new.git"))
+    folder_site.here.git("config", "branch.main.remote", "new")
+    assert folder_site.sync().pushed == 1
+    assert Repo(tmp_path / "new.git").head() == folder_site.here.head()
+
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "unborn"], check=True)
+    folder_site.here = Repo(tmp_path / "unborn")
+    folder_site.here.git("remote", "add", "origin", str(tmp_path / "new.git"))
+    assert folder_site.sync().is_followed
+    assert folder_site.here.status() == ""
+
+
+def test_unrelated_histories(folder_site: Site, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
+    folder_site.here.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
+    other = folder_site.folder / "apart"
+    subprocess.run(["git", "init", "-q", "-b", "main", other], check=True)
+    apart = Repo(other)
+    apart.git("config", "user.name", "Bo")
+    apart.git("config", "user.email", "bo@example.org")
+    apart.commit({"x.md": "# X\n"})
+    apart.git("push", "-q", str(tmp_path / "new.git"), "main")
+    assert folder_site.sync().state is State.REWOUND  # of what origin had before
+
+
+def test_a_wrong_and_a_missing_token(tmp_path: Path, home: Path) -> None:
+    with site("http", tmp_path, home) as reached:
+        for access in (Access(), Access(token="wrong-7c1f"), Access(file=tmp_path / "none")):
+            reached.access = access
+            with pytest.raises(RemoteDenied) as caught:
+                reached.sync()
+            assert "DOCYARD_REMOTE_TOKEN" in caught.value.fix
+            assert "wrong-7c1f" not in str(caught.value.__dict__)
+
+
+def test_a_password_in_the_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> None:
+    with site("http", tmp_path, home) as reached:
+        reached.access = Access()
+        url = reached.url.replace("://", f"://ada:{servers.TOKEN}@")
+        reached.here.git("remote", "set-url", "origin", url)
+        theirs = reached.elsewhere({"a.md": "# A\n"})
+        found = reached.sync()
+        assert found.commit == theirs
+        assert servers.TOKEN not in repr(found)
+        git = reached.here.path / ".git"
+        for path in git.rglob("*"):
+            if path.is_file() and path.name != "config":
+                assert servers.TOKEN.encode() not in path.read_bytes(), path
+        reached.here.git("remote", "set-url", "origin", url.replace("docs", "none"))
+        with pytest.raises(RemoteUnreachable) as caught:
+            reached.sync()
+        assert servers.TOKEN not in str(caught.value.__dict__)
+
+
+def test_a_password_by_instead_of(tmp_path: Path, home: Path) -> None:
+    with site("http", tmp_path, home) as reached:
+        reached.access = Access()
+        base = reached.url.removesuffix("docs.git")
+        secret = base.replace("://", f"://ada:{servers.TOKEN}@")
+        reached.here.git("config", f"url.{secret}.insteadOf", base)
+        theirs = reached.elsewhere({"a.md": "# A\n"})
+        assert reached.sync().commit == theirs
+        assert not (reached.here.path / ".git" / "FETCH_HEAD").exists()
+
+
+@pytest.mark.process
+def test_an_unknown_host_is_refused(tmp_path: Path, home: Path) -> None:
+    with site("ssh", tmp_path, home) as reached:
+        known = home / ".ssh" / "known_hosts"
+        right = known.read_text()
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "evil")], check=True
+        )
+        evil = " ".join((tmp_path / "evil.pub").read_text().split()[:2])
+        for text in ("", f"{right.split(' ')[0]} {evil}\n"):
+            known.write_text(text)
+            with pytest.raises(HostNotTrusted, match="known_hosts"):
+                reached.sync()
+        known.unlink()
+        with pytest.raises(HostNotTrusted, match="known_hosts"):
+            reached.sync()
+
+
+@pytest.mark.slow
+def test_no_key_and_a_key_that_is_not_known(tmp_path: Path, home: Path) -> None:
+    with site("ssh", tmp_path, home) as reached:
+        stranger = tmp_path / "stranger"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(stranger)], check=True)
+        for access in (Access(), Access(ssh_keys=(stranger,)), Access(has_agent=True)):
+            reached.access = access
+            with pytest.raises(RemoteDenied) as caught:
+                reached.sync()
+            assert "ssh-add" in caught.value.fix
+            assert str(tmp_path) not in caught.value.message
+
+
+@pytest.mark.slow
+def test_the_ssh_agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with site("ssh", tmp_path, home) as reached:
+        sock = tmp_path / "agent"
+        agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(sock)], stdout=subprocess.DEVNULL)
+        try:
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(sock))
+            for _ in range(200):
+                if sock.exists():
+                    break
+                time.sleep(0.02)
+            subprocess.run(["ssh-add", "-q", str(home / ".ssh" / "id_ed25519")], check=True)
+            reached.access = Access(has_agent=True)
+            theirs = reached.elsewhere({"a.md": "# A\n"})
+            assert reached.sync().commit == theirs
+        finally:
+            agent.terminate()
+            agent.wait(60)
+
+
+@pytest.mark.process
+def test_too_much(tmp_path: Path, home: Path) -> None:
+    with site("git", tmp_path, home) as reached:
+        before = reached.here.head()
+        reached.elsewhere({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
+        reached.sync()
+        before = reached.here.head()
+        noise = random.Random(1).randbytes(200_000).hex()
+        reached.elsewhere({"big.md": f"# Big\n\n{noise}\n"})
+        with pytest.raises(RemoteTooLarge):
+            reached.sync()
+        assert reached.here.git("rev-parse", "main", "origin/main").split() == [before, before]
+        assert reached.locks() == []
+
+
+def test_what_is_not_whole_is_left_aside(folder_site: Site) -> None:
+    before = folder_site.here.head()
+    theirs = folder_site.elsewhere({"a.md": "# A\n"})
+    blob = folder_site.there.git("rev-parse", f"{theirs}:a.md").strip()
+    # What a remote without one of its objects would have sent.
+    folder_site.here.git("fetch", "-q", str(folder_site.there.path), "main")
+    pack = folder_site.here.path / ".git" / "objects"
+    (pack / blob[:2] / blob[2:]).unlink()
+    folder_site.here.git("update-ref", "refs/keep", theirs)
+    with pytest.raises(RemoteDamaged):
+        folder_site.sync()
+    assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [before, before]
+
+
+def test_a_branch_that_is_no_commit(folder_site: Site) -> None:
+    blob = folder_site.there.git("rev-parse", "main:README.md").strip()
+    (folder_site.there.path / "packed-refs").write_text("")
+    head = folder_site.there.path / "refs" / "heads" / "main"
+    head.parent.mkdir(parents=True, exist_ok=True)
+    head.write_text(f"{blob}\n")
+    before = folder_site.here.head()
+    with pytest.raises(RemoteDamaged):
+        folder_site.sync()
+    assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [before, before]
+
+
+def test_odd_names_of_refs_there(folder_site: Site) -> None:
+    for name in (
+        "refs/heads/-x",
+        "refs/heads/a;rm",
+        "refs/remotes/origin/main",
+        "refs/docyard/lost/origin/main",
+    ):
+        folder_site.there.git("update-ref", name, "main")
+    theirs = folder_site.elsewhere({"a.md": "# A\n"})
+    assert folder_site.sync().commit == theirs
+    assert folder_site.here.git("for-each-ref", "refs/docyard").strip() == ""
+
+
+def test_a_read_only_workspace_does_not_sync(folder_site: Site) -> None:
+    with pytest.raises(ReadOnly):
+        sync(Workspace.open(folder_site.here.path, read_only=True), Access())

@@ -1,0 +1,77 @@
+"""What is told to be unpushed is what Git counts, over any history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.repositories import Repo, normal
+from tests.workspace.sync.conftest import Site
+from workspace.git import GitStore
+from workspace.git.objects import Signature
+from workspace.sync.unpushed import Unpushed, ahead, unpushed_of
+from workspace.workspace import Workspace
+
+HISTORIES = st.lists(
+    st.tuples(st.lists(st.integers(0, 30), max_size=3), st.integers(-40_000, 40_000)), min_size=2, max_size=14
+)
+
+
+def test_nothing_without_a_remote(repo: Repo) -> None:
+    assert unpushed_of(Workspace.open(repo.path)) is None
+
+
+def test_since_the_first(folder_site: Site) -> None:
+    workspace = Workspace.open(folder_site.here.path)
+    assert unpushed_of(workspace) is None
+    folder_site.here.commit({"a.md": "# A\n"})
+    first = int(folder_site.here.git("log", "-1", "--format=%ct"))
+    folder_site.here.commit({"b.md": "# B\n"})
+    assert unpushed_of(workspace) == Unpushed(2, datetime.fromtimestamp(first, UTC))
+    folder_site.here.git("push", "-q", "origin", "main")  # a person did
+    assert unpushed_of(workspace) is None
+
+
+def test_a_remote_that_was_never_seen(folder_site: Site) -> None:
+    folder_site.here.git("update-ref", "-d", "refs/remotes/origin/main")
+    unpushed = unpushed_of(Workspace.open(folder_site.here.path))
+    assert unpushed is not None
+    assert unpushed.commits == 1
+
+
+def test_the_walk_is_bounded(tmp_path: Path) -> None:
+    store = GitStore(normal(tmp_path / "repo").path)
+    tree = store.put_tree(())
+    commits: list[str] = []
+    for number in range(30):
+        who = Signature("A", "a@example.org", 1_700_000_000 + number)
+        commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
+    assert ahead(store, commits[-1], commits[0]) == Unpushed(29, datetime.fromtimestamp(1_700_000_001, UTC))
+    bounded = ahead(store, commits[-1], None, most=10)
+    assert bounded is not None
+    assert (bounded.commits, bounded.is_more) == (10, True)
+
+
+def test_as_git_counts(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo")
+    store = GitStore(repo.path)
+    tree = store.put_tree(())
+
+    @settings(max_examples=examples(25))
+    @given(HISTORIES, st.integers(0, 100), st.integers(0, 100))
+    def check(history: list[tuple[list[int], int]], one: int, other: int) -> None:
+        commits: list[str] = []
+        for number, (picks, skew) in enumerate(history):
+            parents = list(dict.fromkeys(commits[pick % len(commits)] for pick in picks if commits))
+            who = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + skew)
+            commits.append(store.put_commit(tree, parents, who, who, f"{number}"))
+        ours, theirs = commits[one % len(commits)], commits[other % len(commits)]
+        counted = int(repo.git("rev-list", "--count", ours, f"^{theirs}"))
+        told = ahead(store, ours, theirs)
+        assert (0 if told is None else told.commits) == counted
+
+    check()

@@ -1,0 +1,73 @@
+"""Ids: short, of their own, never mistaken for a commit; and branches that any title may have."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from tests.repositories import unborn
+from workspace.git import GitReader
+from workspace.proposal_ids import branch_name, id_for, id_of_branch, is_id, new_id, read_id
+
+
+@given(st.binary(min_size=5, max_size=5))
+def test_an_id_is_no_beginning_of_a_commit(entropy: bytes) -> None:
+    id = new_id((), lambda size: entropy[:size])
+    assert is_id(id)
+    assert len(id) == 8
+    assert id[0] not in "0123456789abcdef"
+    assert read_id(id) == read_id(id.upper()) == read_id(f"proposals/{id}-some-words") == id
+
+
+def test_an_id_that_is_taken_is_not_given_again() -> None:
+    numbers = iter([bytes(5), bytes(5), b"\xff" * 5])
+    first = new_id((), lambda _: bytes(5))
+    assert new_id({first}, lambda _: next(numbers)) != first
+
+
+def test_ids_differ_without_coordination() -> None:
+    assert len({new_id(()) for _ in range(2_000)}) == 2_000
+
+
+def test_a_key_has_its_id() -> None:
+    assert id_for("one") == id_for("one") != id_for("two")
+    assert is_id(id_for("\udc80"))
+
+
+@loop_over("text", ["", "main", "deadbeef", "k7m2q9x", "k7m2q9xaa", "k7m2q9xu", "proposals/x", "\u0661" * 8])
+def test_what_is_no_id_is_none(text: str) -> None:
+    assert read_id(text) is None
+
+
+def test_letters_that_look_like_digits_are_read_as_these() -> None:
+    assert read_id(" KOM2Q1XA ") == read_id("kom2qlxa") == read_id("k0m2qixa") == "k0m2q1xa"
+
+
+@loop_over(
+    ("title", "name"),
+    [
+        ("Say more of retries", "proposals/k7m2q9xa-say-more-of-retries"),
+        ("🎉🎉🎉", "proposals/k7m2q9xa"),
+        ("...lock", "proposals/k7m2q9xa-lock"),
+        ("a" * 10_000, "proposals/k7m2q9xa-" + "a" * 40),
+        ("日本", "proposals/k7m2q9xa-ri-ben"),
+    ],
+)
+def test_a_branch_is_named_after_the_id_and_some_of_the_title(title: str, name: str) -> None:
+    assert branch_name("k7m2q9xa", title) == name
+    assert id_of_branch(name) == "k7m2q9xa"
+
+
+@pytest.fixture(scope="module")
+def git(tmp_path_factory: pytest.TempPathFactory) -> GitReader:
+    return GitReader(unborn(tmp_path_factory.mktemp("names")).path)
+
+
+@given(st.text())
+def test_git_accepts_the_branch_of_any_title(git: GitReader, title: str) -> None:
+    name = branch_name("k7m2q9xa", title)
+    assert git.is_branch_name(name)
+    assert id_of_branch(name) == "k7m2q9xa"
+    assert len(name) <= 60

@@ -1,0 +1,378 @@
+"""What a ref may be, and what is said of one that names no commit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.repositories import Repo
+from workspace.config.config import InvalidConfig
+from workspace.errors import WorkspaceError
+from workspace.git.revisions import AmbiguousId
+from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound, find_ref, ref_names
+from workspace.snapshot.snapshot import Snapshot
+from workspace.workspace import Workspace
+
+# Two blobs of these texts have ids that begin with the same four characters.
+ALIKE = ("142", "784")
+
+
+def commit_at(repo: Repo, moment: str, text: str) -> str:
+    """A commit of `a.md` that was made at a moment."""
+    repo.write({"a.md": text})
+    repo.git("add", "-A")
+    env = {
+        **os.environ,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",  # rebased long after: the committer's time counts
+        "GIT_COMMITTER_DATE": moment,
+    }
+    subprocess.run(["git", "commit", "-q", "-m", text], cwd=repo.path, env=env, check=True)
+    return repo.head()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return repositories.unborn(tmp_path / "docs")
+
+
+@pytest.fixture
+def days(repo: Repo) -> list[str]:
+    """Three commits, at noon of the 10th, the 20th and the 30th of January 2026."""
+    return [commit_at(repo, f"2026-01-{day}T12:00:00Z", f"# Day {day}\n") for day in (10, 20, 30)]
+
+
+def at(repo: Repo, ref: str, branch: str | None = None) -> str:
+    return find_ref(Workspace.open(repo.path, branch=branch), ref)
+
+
+def test_every_name_of_a_commit(repo: Repo, days: list[str]) -> None:
+    first, second, third = days
+    repo.git("tag", "v1", first)
+    repo.git("tag", "-a", "v2", "-m", "Two", second)
+    repo.git("tag", "-a", "v2-again", "-m", "Again", "v2")
+    repo.git("branch", "feature/x", first)
+    repo.git("update-ref", "refs/remotes/origin/main", second)
+    for ref in (
+        "v1",
+        "feature/x",
+        "refs/heads/feature/x",
+        first,
+        first[:7],
+        "HEAD~2",
+        "main^^",
+        "v2^",
+        "v1^0",
+    ):
+        assert at(repo, ref) == first, ref
+    for ref in (
+        "v2",
+        "v2-again",
+        "origin/main",
+        "refs/remotes/origin/main",
+        "HEAD~",
+        "@~1",
+        "v2^{}",
+        "v2^{commit}",
+    ):
+        assert at(repo, ref) == second, ref
+    for ref in ("main", "HEAD", "@", "main~0", "HEAD^0"):
+        assert at(repo, ref) == third, ref
+
+
+def test_the_parents_of_a_merge(repo: Repo, days: list[str]) -> None:
+    repo.git("checkout", "-q", "-b", "side", days[0])
+    side = repo.commit({"side.md": "# Side\n"})
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
+    assert at(repo, "HEAD^1") == at(repo, "main^") == days[2]
+    assert at(repo, "HEAD^2") == side
+    assert at(repo, "HEAD^2~1") == days[0]
+    with pytest.raises(RefNotFound, match="no parent 3"):
+        at(repo, "HEAD^3")
+
+
+@loop_over(
+    ("ref", "which"),
+    [
+        ("@{2026-01-10}", 0),  # the end of a day includes it
+        ("@{2026-01-19}", 0),
+        ("@{2026-01-20T11:59}", 0),
+        ("@{2026-01-20T12:00}", 1),
+        ("@{2026-01-20T12:00:00Z}", 1),
+        ("@{2026-01-30 11:59:59}", 1),
+        ("main@{2026-01-25}", 1),
+        ("HEAD@{2026-01-30}~1", 1),
+        ("@{2026-01-30}", 2),
+        ("@{2099-12-31}", 2),
+        ("@{9999-12-31T23:59:59Z}", 2),
+    ],
+)
+def test_a_date_is_what_was_committed_by_then(repo: Repo, days: list[str], ref: str, which: int) -> None:
+    assert at(repo, ref) == days[which]
+
+
+def test_a_date_is_one_of_the_served_branch(repo: Repo, days: list[str]) -> None:
+    repo.git("checkout", "-q", "-b", "other", days[0])
+    later = commit_at(repo, "2026-01-15T12:00:00Z", "# Other\n")
+    assert at(repo, "@{2026-01-25}", branch="main") == days[1]
+    assert at(repo, "@{2026-01-25}", branch="other") == at(repo, "other@{2026-01-25}", branch="main") == later
+
+
+def test_a_date_follows_the_branch(repo: Repo, days: list[str]) -> None:
+    workspace = Workspace.open(repo.path)
+    for _ in range(2):
+        assert find_ref(workspace, "@{2026-02-10}") == days[2]
+    later = commit_at(repo, "2026-02-05T12:00:00Z", "# Later\n")
+    assert find_ref(workspace, "@{2026-02-10}") == later
+    for day in range(1, 29):
+        for hour in range(10, 15):
+            assert find_ref(workspace, f"@{{2026-02-{day:02}T{hour}:00}}") == (
+                later if (day, hour) >= (5, 12) else days[2]
+            )
+    assert len(workspace.dated) <= 100
+
+
+def test_a_date_follows_first_parents(repo: Repo, days: list[str]) -> None:
+    repo.git("checkout", "-q", "-b", "side", days[0])
+    repo.git("rm", "-q", "a.md")
+    commit_at(repo, "2026-01-21T12:00:00Z", "# Side\n")
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "-s", "ours", "-m", "Merge", "side")
+    assert at(repo, "@{2026-01-25}") == days[1]
+
+
+def test_before_the_first_commit(repo: Repo, days: list[str]) -> None:
+    with pytest.raises(BeforeHistory) as caught:
+        at(repo, "@{2026-01-09}")
+    assert caught.value.details["first"] == "2026-01-10T12:00:00Z"
+    assert "@{2026-01-10T12:00:00Z}" in caught.value.fix
+    assert at(repo, "@{2026-01-10T12:00:00Z}") == days[0]
+
+
+@pytest.mark.parametrize("ref", ["@{2026-02-31}", "@{2026-13-01}", "@{0000-01-01}", "@{2026-01-31T24:01}"])
+def test_a_date_that_no_calendar_has(repo: Repo, days: list[str], ref: str) -> None:
+    with pytest.raises(RefNotFound, match="no calendar"):
+        at(repo, ref)
+
+
+@loop_over(
+    "ref",
+    [
+        "@{1}",
+        "@{-1}",
+        "main@{0}",
+        "@{yesterday}",
+        "@{upstream}",
+        "@{u}",
+        "@{push}",
+        "@{}",
+        "@{2026-1-1}",
+        "@{2026-01-31",
+        "@{2026-01-31}x",
+        "@{٢٠٢٦-01-31}",
+        "@{2026-01-31T12}",
+        "@{2026-01-31}@{2026-01-31}",
+    ],
+)
+def test_reflogs_and_other_dates_are_not_understood(repo: Repo, days: list[str], ref: str) -> None:
+    with pytest.raises(RefNotFound, match="is no date") as caught:
+        at(repo, ref)
+    assert "@{2026-01-31T12:00}" in caught.value.fix
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(repo: Repo, days: list[str]) -> None:
+    repo.git("tag", "release-1.2")
+    with pytest.raises(RefNotFound, match=r"'release-1\.1' names no") as caught:
+        at(repo, "release-1.1")
+    assert caught.value.details["refs"] == ["release-1.2"]
+    assert "Did you mean 'release-1.2'?" in caught.value.fix
+    with pytest.raises(RefNotFound) as caught:
+        at(repo, "2026-01-31")
+    assert "@{2026-01-31}" in caught.value.fix
+
+
+@loop_over(
+    "ref",
+    [
+        "~",
+        "^",
+        "~1",
+        "HEAD~x",
+        "HEAD^-",
+        "HEAD~9",
+        "HEAD~999999999",
+        "--upload-pack=x",
+        "..",
+        "main..HEAD",
+        "*",
+    ],
+)
+def test_what_is_no_ref(repo: Repo, days: list[str], ref: str) -> None:
+    with pytest.raises(RefNotFound):
+        at(repo, ref)
+
+
+@loop_over(
+    "ref",
+    [
+        "x" * 10_000,
+        "HEAD" + "~" * 10_000,
+        "a\0b",
+        "main\0",
+        "main\0b",
+        "HEAD\0",
+        "HEAD~1\0",
+        "\0",
+        "a\nb",
+        "\x1b[31m",
+        "\ud800",
+        "a\u202eb",
+    ],
+)
+def test_a_hostile_ref_is_not_repeated(repo: Repo, days: list[str], ref: str) -> None:
+    with pytest.raises(RefNotFound) as caught:
+        at(repo, ref)
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 300
+
+
+def test_what_is_no_commit(repo: Repo, days: list[str]) -> None:
+    blob = repo.git("rev-parse", "HEAD:a.md").strip()
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    repo.git("tag", "of-a-blob", blob)
+    repo.git("tag", "-a", "noted-blob", "-m", "Note", blob)
+    repo.git("tag", "of-a-tree", tree)
+    for ref, kind in ((blob, "blob"), (blob[:8], "blob"), ("of-a-blob", "blob"), ("noted-blob", "blob")):
+        with pytest.raises(NotACommit, match="blob") as caught:
+            at(repo, ref)
+        assert caught.value.details["kind"] == kind
+    for ref in (tree, "of-a-tree", "of-a-tree~1"):
+        with pytest.raises(NotACommit, match="tree"):
+            at(repo, ref)
+    for ref in ("HEAD:a.md", ":/Day", "HEAD^{tree}", "HEAD^{/Day}"):
+        with pytest.raises(NotACommit, match="within a commit"):
+            at(repo, ref)
+
+
+def test_the_beginning_of_several_ids(repo: Repo, days: list[str]) -> None:
+    ids = []
+    for text in ALIKE:
+        (repo.path / "blob").write_text(text, encoding="ascii")
+        ids.append(repo.git("hash-object", "-w", "blob").strip())
+    assert ids[0][:4] == ids[1][:4]
+    with pytest.raises(AmbiguousId, match="several") as caught:
+        at(repo, ids[0][:4])
+    assert "more characters" in caught.value.fix
+
+
+def test_a_branch_that_is_named_like_an_id(repo: Repo, days: list[str]) -> None:
+    repo.git("branch", days[0][:7], days[1])
+    assert at(repo, days[0][:7]) == days[1]
+    # Git makes no such branch itself, and an id that an answer named must stay what it was.
+    (repo.path / ".git" / "refs" / "heads" / days[0]).write_text(days[1] + "\n", encoding="ascii")
+    assert at(repo, days[0]) == days[0]
+    assert at(repo, f"refs/heads/{days[0]}") == days[1]
+
+
+def test_before_the_first_commit_of_all(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path)
+    assert workspace.at(None).commit is None
+    for ref in ("HEAD", "@", "@{2026-01-31}", "HEAD~1"):
+        with pytest.raises(RefNotFound, match="nothing is committed yet"):
+            workspace.at(ref)
+    with pytest.raises(RefNotFound, match="'main' names no"):
+        workspace.at("main")
+
+
+def test_a_detached_head(tmp_path: Path) -> None:
+    repo = repositories.detached(tmp_path / "docs")
+    later = repo.commit({"new.md": "# New\n"})
+    assert at(repo, "HEAD") == at(repo, "@{2099-01-01}") == later
+    assert at(repo, "main") == at(repo, "HEAD~1") != later
+
+
+def test_where_a_shallow_clone_ends(repo: Repo, days: list[str], tmp_path: Path) -> None:
+    repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(tmp_path / "shallow"))
+    shallow = Repo(tmp_path / "shallow")
+    assert at(shallow, "HEAD~1") == at(shallow, "@{2026-01-25}") == days[1]
+    with pytest.raises(RefNotFound, match="shallow") as caught:
+        at(shallow, "HEAD~2")
+    assert "--unshallow" in caught.value.fix
+    with pytest.raises(BeforeHistory, match="shallow") as before:
+        at(shallow, "@{2026-01-19}")
+    assert before.value.details["first"] == "2026-01-20T12:00:00Z"
+    with pytest.raises(RefNotFound) as caught:
+        at(shallow, days[0])
+    assert "--unshallow" in caught.value.fix
+
+
+def test_a_linked_work_tree_has_a_head_of_its_own(repo: Repo, days: list[str], tmp_path: Path) -> None:
+    linked = repositories.linked(repo, tmp_path / "linked", "topic")
+    topic = linked.commit({"topic.md": "# Topic\n"})
+    assert at(linked, "HEAD") == at(repo, "topic") == topic
+    assert at(repo, "HEAD") == days[2]
+
+
+def test_a_snapshot_at_a_ref(repo: Repo, days: list[str]) -> None:
+    workspace = Workspace.open(repo.path)
+    assert workspace.at("HEAD~2").document("a.md").title == "Day 10"
+    for ref in (None, "", "  ", "main", days[2]):
+        assert workspace.at(ref).commit == days[2], ref
+    assert workspace.at(" HEAD~1 ").commit == days[1]
+    assert isinstance(workspace.at(None), Snapshot)
+    assert workspace.at(None) is workspace.at("main")
+
+
+def test_a_commit_whose_settings_are_broken(repo: Repo, days: list[str]) -> None:
+    broken = repo.commit({"docyard.toml": "colour = 1\n"})
+    repo.commit({"docyard.toml": ""})
+    workspace = Workspace.open(repo.path)
+    assert workspace.at("main").documents
+    with pytest.raises(InvalidConfig, match=r"at this ref, docyard\.toml: there is no setting") as caught:
+        workspace.at(broken)
+    assert "another ref" in caught.value.fix
+
+
+def test_the_names_that_a_ref_may_be(repo: Repo, days: list[str]) -> None:
+    repo.git("tag", "v1")
+    repo.git("update-ref", "refs/remotes/origin/topic", days[0])
+    repo.git("update-ref", "refs/notes/commits", days[0])
+    assert ref_names(Workspace.open(repo.path).git) == ("HEAD", "main", "origin/topic", "v1")
+
+
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.one_of(
+        st.text(max_size=40),
+        st.lists(
+            st.sampled_from(
+                ["HEAD", "main", "@", "@{", "}", "2026-01-20", "~", "^", "2", "T12:00", ":", "^{"]
+            )
+        ).map("".join),
+    )
+)
+def test_any_text_is_a_commit_or_an_error_that_helps(repo: Repo, ref: str) -> None:
+    if not repo.git("rev-parse", "-q", "--verify", "HEAD", check=False):
+        commit_at(repo, "2026-01-10T12:00:00Z", "# One\n")
+        commit_at(repo, "2026-01-30T12:00:00Z", "# Two\n")
+    found: str | WorkspaceError
+    try:
+        found = at(repo, ref)
+    except WorkspaceError as error:
+        found = error
+    if isinstance(found, str):
+        assert found in repo.git("rev-list", "HEAD").split()
+    else:
+        assert found.fix
+        assert len(found.message) < MAX_REF

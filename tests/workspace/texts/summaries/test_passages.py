@@ -1,0 +1,209 @@
+"""Passages: what each kind of text offers a summary, and under which name it is counted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.loops import loop_over
+from workspace.texts.summaries.code import passages_of_source
+from workspace.texts.summaries.log_passages import passages_of_log
+from workspace.texts.summaries.passages import Kind, clipped, kind_of
+from workspace.texts.summaries.prose_passages import passages_of_prose
+from workspace.texts.summaries.shown import as_shown
+from workspace.texts.summaries.signatures import signature
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(passage.kind.name, passage.text) for passage in passages_of_prose(text)]
+
+
+@loop_over(
+    ("sentence", "kind"),
+    [
+        ("Clients MUST send a token.", Kind.REQUIREMENT),
+        ("Names should be short.", Kind.SENTENCE),
+        ("Names SHOULD be short.", Kind.REQUIREMENT),
+        ("The field is required.", Kind.REQUIREMENT),
+        ("Warning: this deletes data.", Kind.WARNING),
+        ("**Note:** read this.", Kind.WARNING),
+        ("The old flag is deprecated.", Kind.WARNING),
+        ("A shard is a part of an index.", Kind.DEFINITION),
+        ("**Shard**: a part of an index.", Kind.DEFINITION),
+        ("`retries` - how often a call is made again.", Kind.DEFINITION),
+        ("The timeout defaults to 30 seconds.", Kind.FIGURE),
+        ("Up to 512 values are kept.", Kind.FIGURE),
+        ("We like it here.", Kind.SENTENCE),
+    ],
+)
+def test_kinds_of_sentences(sentence: str, kind: Kind) -> None:
+    assert kind_of(sentence) is kind
+
+
+def test_the_first_sentence_leads() -> None:
+    assert found("\nIt caches. It also logs.\n\nMore here.\n") == [
+        ("LEAD", "It caches."),
+        ("SENTENCE", "It also logs."),
+        ("SENTENCE", "More here."),
+    ]
+
+
+def test_a_label_does_not_lead() -> None:
+    assert [kind for kind, _ in found("**Summary**\n\nIt caches.\n")] == ["SENTENCE", "LEAD"]
+
+
+@loop_over(
+    "text",
+    [
+        "> [!WARNING]\n> It burns.\n",
+        "!!! warning\n    It burns.\n",
+        ":::warning\nIt burns.\n:::\n",
+        ".. warning::\n   It burns.\n",
+        ".. warning:: It burns.\n",
+        "WARNING: It burns.\n",
+        "[WARNING]\nIt burns.\n",
+        "{{< warning >}}\nIt burns.\n{{< /warning >}}\n",
+        "> **Warning**: It burns.\n",
+    ],
+)
+def test_warnings_in_every_markup(text: str) -> None:
+    kinds = [(kind, words) for kind, words in found(text) if "It burns." in words]
+    assert [kind for kind, _ in kinds] == ["WARNING"]
+
+
+def test_quotations_in_quotations_cost_no_depth() -> None:
+    assert found(">   " * 5_000 + "Deep.\n")[0][1].startswith(">")
+    assert found("> > Twice quoted.\n") == [("LEAD", "Twice quoted.")]
+
+
+def test_an_admonition_ends_with_its_paragraph() -> None:
+    assert found("Lead.\n\n!!! note\n    Mind it.\n\nBack again.\n") == [
+        ("LEAD", "Lead."),
+        ("WARNING", "Mind it."),
+        ("SENTENCE", "Back again."),
+    ]
+
+
+def test_tables_give_their_head_and_count_their_rows() -> None:
+    table = list(passages_of_prose("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nText.\n"))
+    assert [(passage.kind, passage.text, passage.note) for passage in table[:3]] == [
+        (Kind.TABLE, "| a | b |", "2 rows"),
+        (Kind.ROW, "| 1 | 2 |", ""),
+        (Kind.ROW, "| 3 | 4 |", ""),
+    ]
+
+
+def test_a_line_under_words_makes_no_table() -> None:
+    assert all(kind != "TABLE" for kind, _ in found("a | b\n-----\n\nc | d\n: - :\n"))
+
+
+def test_only_open_tasks_outside_of_code_are_tasks() -> None:
+    text = "- [ ] Ship it\n- [x] Done that\n\n```\n- [ ] not one\n```\n<!--\n- [ ] nor this\n-->\n"
+    assert [words for kind, words in found(text) if kind == "TASK"] == ["[ ] Ship it"]
+
+
+def test_what_holds_no_words_is_no_passage() -> None:
+    text = "***\n\n[label]: https://example.org\n\n<br/>\n\n<!-- a comment\nover lines -->\n\n![](x.png)\n"
+    assert found(text) == []
+
+
+def test_a_term_stays_with_what_is_said_of_it() -> None:
+    assert found("*hDest*<br/>\nA handle to the target.\n\nTerm\n: What it means.\n") == [
+        ("DEFINITION", "*hDest* A handle to the target."),
+        ("DEFINITION", "Term : What it means."),
+    ]
+
+
+@loop_over(
+    ("source", "shown"),
+    [
+        ("See [the docs](https://example.org/a) now", "See the docs now"),
+        ("A ![picture](x.png) here", "A here"),
+        ("[a][b] and [c]", "a and [c]"),
+        ("The cell t[0][1] of t", "The cell t[0][1] of t"),
+        ("one<br/>two <kbd>x</kbd> <T> a < b", "one two x <T> a < b"),
+        ("a <!-- hidden - --> b", "a b"),
+        ("a <!-- closed --> b <!-- never closed", "a b <!-- never closed"),
+        ('A {{< glossary_tooltip text="Pod" term_id="pod" >}} runs', "A Pod runs"),
+        ("Title {#anchor}", "Title"),
+        ("Set `--reserved=[a][,][b]` or `<b>` now", "Set `--reserved=[a][,][b]` or `<b>` now"),
+        ("See [`run`](run.md) and [`a` or ``b`c``][x]", "See `run` and `a` or ``b`c``"),
+        ("A private \ue000 mark `x`", "A private \ue000 mark `x`"),
+        ("Call :py:func:`run` or :ref:`that <x>`", "Call `run` or `that <x>`"),
+        ("`code` *stays* **so**", "`code` *stays* **so**"),
+    ],
+)
+def test_markup_that_says_nothing_is_left_out(source: str, shown: str) -> None:
+    assert as_shown(source) == shown
+
+
+@loop_over(
+    ("code", "declared"),
+    [
+        ("def run(self, limit: int = 3) -> None:\n    pass\n", "def run(self, limit: int = 3) -> None:"),
+        ("# setup\nclass A(B):\n    x = 1\n", "class A(B):"),
+        (
+            "BOOL Blend(\n    HDC dest,\n    int x) throw();\n\nBOOL Other();\n",
+            "BOOL Blend( HDC dest, int x) throw();",
+        ),
+        ("template <class T>\nT max(T a, T b);\n", "template <class T> T max(T a, T b);"),
+        ("GET /v1/users/{id}\nAccept: json\n", "GET /v1/users/{id}"),
+        ("$ docyard serve --read-only\n", "$ docyard serve --read-only"),
+        ("pub async fn go(x: u8) -> u8 {\n", "pub async fn go(x: u8) -> u8 {"),
+        ("export function f(a) {\n", "export function f(a) {"),
+        ("x = f(1)\n", None),
+        ("return f(1);\n", None),
+        ("plain words\n", None),
+        ("", None),
+    ],
+)
+def test_signatures(code: str, declared: str | None) -> None:
+    assert signature(code.splitlines()) == declared
+
+
+def test_source_code_gives_its_declaration_and_what_its_comments_say() -> None:
+    text = 'def run(x):\n    """Runs it. It must not fail."""\n    # TODO: be quick\n    return x\n'
+    passages = list(passages_of_source(text, declares=True))
+    assert [(passage.kind, passage.text) for passage in passages] == [
+        (Kind.SIGNATURE, "def run(x):"),
+        (Kind.SENTENCE, "Runs it."),
+        (Kind.REQUIREMENT, "It must not fail."),
+        (Kind.TASK, "TODO: be quick"),
+    ]
+
+
+def test_source_code_before_the_first_declaration_is_led_by_its_docstring() -> None:
+    passages = list(passages_of_source('"""A module.\n\nMore of it.\n"""\nimport os\n', declares=False))
+    assert [(passage.kind, passage.text) for passage in passages] == [
+        (Kind.LEAD, "A module."),
+        (Kind.SENTENCE, "More of it."),
+    ]
+
+
+def test_logs_give_their_ends_and_the_first_line_of_each_level() -> None:
+    lines = [f"12:00:{second:02} INFO step {second}" for second in range(20)]
+    lines[7] = lines[9] = "12:00:07 ERROR disk full"
+    lines[8] = "12:00:08 WARN slow"
+    passages = list(passages_of_log("\n".join(lines)))
+    assert [p.text for p in passages if p.kind is Kind.LEAD] == [*lines[:3], *lines[-3:]]
+    levels = [(p.text, p.note) for p in passages if p.kind is Kind.LEVEL]
+    assert levels == [(lines[7], "2 lines with ERROR"), (lines[8], "1 line with WARN")]
+    assert len(passages) == len(lines)
+
+
+def test_long_passages_are_cut_between_words_and_say_so() -> None:
+    cut = clipped("word " * 200)
+    assert cut.endswith("word …")
+    assert len(cut) <= 402
+    assert clipped("short") == "short"
+    assert len(clipped("x" * 10_000)) <= 402
+
+
+LINES = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|::|!!! note|:::|====|a\\|<br>"
+
+
+@given(st.lists(st.sampled_from([*LINES.split("|"), "| a |", "|-|"])))
+def test_any_lines_are_read(lines: list[str]) -> None:
+    for passage in passages_of_prose("\n".join(lines)):
+        assert "\n" not in passage.text
+        assert passage.worth >= 0

@@ -1,0 +1,279 @@
+"""Summaries: within their budget, every section named, and what is said of them is true."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.loops import loop_over
+from workspace.texts.finder import find_entry
+from workspace.texts.outline import Outline, outline_of
+from workspace.texts.summaries import reading, wording
+from workspace.texts.summaries.passages import Kind
+from workspace.texts.summaries.summary import STYLES, Summary, UnknownStyle, default_budget, summarize
+from workspace.texts.text_file import TextFile, kind_of
+from workspace.texts.tokens import count_tokens
+
+GUIDE = """---
+title: Guide
+---
+# Retries
+
+Retries make calls again. They cost time.
+
+> [!WARNING]
+> Never retry a payment.
+
+## Backoff {#backoff}
+
+Backoff is a wait between two calls. The wait defaults to 200 ms.
+
+Clients MUST add jitter. It was raining that day.
+
+```python
+def backoff(attempt: int, base: float = 0.2) -> float:
+    return base * 2 ** attempt
+```
+
+| code | meaning |
+|------|---------|
+| 429  | slow down |
+| 503  | come back later |
+
+### Jitter
+
+**Jitter**: a random part of the wait.
+
+## Tasks
+
+- [x] Write it
+- [ ] Test it
+"""
+
+HEADING = re.compile(r"^#{1,6} (?:(.*) )?`([^`]+)`(?: lines \d+-\d+, ~\d+ tokens)?$")
+
+
+def text_of(source: str, path: str = "guide.md") -> TextFile:
+    data = source.encode()
+    return TextFile(path, "0" * 40, data, kind_of(path))
+
+
+def summary_of(
+    source: str, path: str = "guide.md", style: str = "structured", budget: int | None = None
+) -> Summary:
+    text = text_of(source, path)
+    return summarize(text, outline_of(text), style=style, budget=budget, count=count_tokens)
+
+
+def addresses_in(content: str) -> list[str]:
+    return [found[2] for line in content.splitlines() if (found := HEADING.match(line))]
+
+
+def test_a_summary_of_a_short_document_keeps_all_that_marks_it() -> None:
+    summary = summary_of(GUIDE)
+    assert summary.content == (
+        "# Retries `_preamble`\n"
+        "- Retries make calls again.\n"
+        "- They cost time.\n"
+        "- Never retry a payment.\n"
+        "## Backoff `backoff`\n"
+        "- Backoff is a wait between two calls.\n"
+        "- The wait defaults to 200 ms.\n"
+        "- Clients MUST add jitter.\n"
+        "- It was raining that day.\n"
+        "- def backoff(attempt: int, base: float = 0.2) -> float:\n"
+        "- | code | meaning |\n"
+        "> 2 rows\n"
+        "- | 429 | slow down |\n"
+        "- | 503 | come back later |\n"
+        "### Jitter `backoff/jitter`\n"
+        "- **Jitter**: a random part of the wait.\n"
+        "## Tasks `tasks`\n"
+        "- Write it\n"
+        "- [ ] Test it\n"
+    )
+    assert summary.kept[Kind.WARNING] == summary.kept[Kind.REQUIREMENT] == summary.kept[Kind.TASK] == 1
+
+
+def test_what_marks_a_section_is_kept_before_other_sentences() -> None:
+    filler = "It was raining that day and nobody went out for a walk. " * 30
+    source = (
+        f"# T\n\nLead here.\n\n{filler}\n\n## A\n\n{filler}\n\nClients MUST add jitter.\n\n- [ ] Test it\n"
+    )
+    content = summary_of(source, budget=100).content
+    assert "- Lead here." in content
+    assert "- Clients MUST add jitter." in content
+    assert "- [ ] Test it" in content
+    assert content.count("raining") < 6
+
+
+@loop_over("style", STYLES)
+@loop_over("budget", [100, 150, 400, 20_000])
+def test_a_summary_keeps_to_its_budget_and_its_score_is_a_count(style: str, budget: int) -> None:
+    source = GUIDE + "".join(
+        f"\n## Part {number}\n\nWords of part {number}. And more.\n" for number in range(12)
+    )
+    summary = summary_of(source, style=style, budget=budget)
+    assert count_tokens(summary.content) == summary.tokens <= budget
+    kept = 0
+    for line in summary.content.splitlines():
+        if found := HEADING.match(line):
+            kept += count_tokens(found[1] or "")
+        elif line.startswith("- "):
+            kept += count_tokens(line[2:])
+    assert summary.completeness == round(kept / count_tokens(source), 4)
+
+
+def test_addresses_are_those_that_find_the_section() -> None:
+    text = text_of(GUIDE)
+    outline = outline_of(text)
+    summary = summarize(text, outline, count=count_tokens)
+    assert addresses_in(summary.content) == [entry.address for entry in outline.entries]
+    for entry in summary.named:
+        assert find_entry(text, outline, entry.address) == entry
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["# A", "## B", "### C", "Words. More of them.", "- [ ] x", "| a |", "|-|", "```", ""]
+        )
+    ),
+    st.sampled_from(STYLES),
+    st.integers(100, 400),
+)
+def test_every_section_is_named_where_the_addresses_fit(lines: list[str], style: str, budget: int) -> None:
+    text = text_of("\n".join(lines))
+    outline = outline_of(text)
+    summary = summarize(text, outline, style=style, budget=budget, count=count_tokens)
+    assert count_tokens(summary.content) <= budget
+    wanted = [entry.address for entry in outline.entries]
+    named = addresses_in(summary.content)
+    assert named == [entry.address for entry in summary.named]
+    if sum(count_tokens(f"###### `{address}`\n") + 1 for address in wanted) <= budget:
+        assert named == wanted
+
+
+def test_where_the_budget_is_too_small_the_shallowest_sections_are_named() -> None:
+    source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(30))
+    summary = summary_of(source, budget=300)
+    assert 0 < len(summary.named) < summary.sections == 60
+    levels = [entry.level for entry in summary.named]
+    assert levels.count(2) == 30 or set(levels) == {2}
+    sentence = wording.preamble(text_of(source), summary, "")
+    assert f"names {len(summary.named)} of them, the shallowest first" in sentence
+    assert "choosing the section to read" not in wording.recommended_for(summary)
+    missing = 60 - len(summary.named)
+    assert f"finding anything in the {missing} sections not named" in wording.not_recommended_for(summary)
+
+
+def test_an_outline_has_lines_and_tokens_and_nothing_else() -> None:
+    lines = summary_of(GUIDE, style="outline").content.splitlines()
+    assert lines[1].startswith("## Backoff `backoff` lines 11-30, ~")
+    assert all(HEADING.match(line) for line in lines)
+
+
+def test_leads_are_the_first_sentences() -> None:
+    summary = summary_of(GUIDE, style="lead", budget=100)
+    lines = summary.content.splitlines()
+    for first, second in pairwise(lines):
+        if "`backoff`" in first:
+            assert second == "- Backoff is a wait between two calls."
+    assert "| code" not in summary.content
+
+
+def test_an_unknown_style_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(UnknownStyle) as caught:
+        summary_of(GUIDE, style="structurd")
+    assert caught.value.details["styles"] == list(STYLES)
+    assert "Did you mean 'structured'?" in caught.value.fix
+
+
+def test_the_same_text_is_always_summarized_alike() -> None:
+    assert summary_of(GUIDE, budget=120) == summary_of(GUIDE, budget=120)
+
+
+@loop_over(
+    ("path", "source", "kept"),
+    [
+        ("a.rst", "Title\n=====\n\nIt caches.\n\n.. warning:: It burns.\n", ["It caches.", "It burns."]),
+        ("a.adoc", "= Title\n\nIt caches.\n\nWARNING: It burns.\n", ["It caches.", "WARNING: It burns."]),
+        ("a.py", '"""Runs."""\n\n\ndef go(x):\n    """Goes."""\n', ["Runs.", "def go(x):", "Goes."]),
+        ("a.log", "INFO one\nERROR two\nINFO three\n", ["INFO one", "ERROR two", "INFO three"]),
+        ("a.txt", "Plain words.\nAnd more.\n", ["Plain words.", "And more."]),
+    ],
+)
+def test_texts_of_every_kind(path: str, source: str, kept: list[str]) -> None:
+    lines = summary_of(source, path).content.splitlines()
+    assert [line[2:] for line in lines if line.startswith("- ")] == kept
+
+
+def test_an_empty_text_is_kept_whole() -> None:
+    summary = summary_of("", "a.txt")
+    assert (summary.completeness, summary.original_tokens) == (1.0, 0)
+
+
+def test_bytes_that_are_no_text_and_endings_of_all_kinds() -> None:
+    text = TextFile("a.md", "0" * 40, b"# T\r\n\r\nIt \xff caches.\r\rMore.\n", kind_of("a.md"))
+    content = summarize(text, outline_of(text), count=count_tokens).content
+    assert "- It \ufffd caches.\n- More.\n" in content
+
+
+def test_what_comes_again_word_for_word_is_kept_once_first() -> None:
+    again = "Note that this member is declared within a union of the base class.\n"
+    source = "".join(f"## Part {n}\n\nPart {n} does thing {n} for you.\n\n{again}\n" for n in range(10))
+    content = summary_of(source, budget=320).content
+    assert all(f"Part {n} does thing {n}" in content for n in range(10))
+
+
+def test_a_hostile_text_costs_no_more_than_so_many_passages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_PASSAGES", 50)
+    text = text_of("# A\n\n" + "A1. " * 40 + "\n\n## B\n\n" + "A2. " * 40)
+    assert [len(found) for found in reading.read_passages(text, outline_of(text))] == [40, 10]
+
+
+def test_a_text_of_which_not_all_was_read_is_said_to_be_so() -> None:
+    text = text_of(GUIDE)
+    summary = summarize(text, outline_of(text), count=count_tokens)
+    assert not summary.is_cut
+    assert "of the first 200,000 passages alone" in wording.preamble(text, summary._replace(is_cut=True), "")
+
+
+def test_the_default_budget_leaves_room_beside_the_names() -> None:
+    assert default_budget(1_000, 50) == 500
+    assert default_budget(16_000, 100) == 2_000
+    assert default_budget(1_000_000, 100) == 4_000
+    assert default_budget(30_000, 3_000) == 7_500
+    assert default_budget(30_000, 20_000) == 10_000
+    assert default_budget(10_000_000, 2_000_000) == 20_000
+
+
+def test_what_is_said_of_a_summary_follows_from_what_was_kept() -> None:
+    text = text_of(GUIDE)
+    summary = summarize(text, outline_of(text), count=count_tokens)
+    included, excluded = wording.coverage(summary)
+    assert included["sections"] == 4
+    assert set(included) == set(excluded)
+    assert (included["open_tasks"], excluded["open_tasks"]) == (1, 0)
+    assert (included["code_blocks"], excluded["code_blocks"]) == (0, 1)
+    assert wording.confidence(summary) == 1.0
+    assert "all of its open tasks" in wording.recommended_for(summary)
+    assert wording.not_recommended_for(summary) == ["quoting or editing the file", "its code examples"]
+    sentence = wording.preamble(text, summary, "Retries")
+    assert sentence.startswith("'Retries' (guide.md) is a Markdown document of ")
+    assert "in 4 sections; this summary names all of them, and keeps word for word" in sentence
+    assert "1 of 1 requirements" in sentence
+    assert sentence.count(". ") == 0
+
+
+def test_an_outline_says_that_it_keeps_no_sentences() -> None:
+    text = text_of(GUIDE)
+    summary = summarize(text, Outline(outline_of(text).entries), style="outline", count=count_tokens)
+    assert wording.confidence(summary) < 0.5
+    assert "an overview of the whole file" not in wording.recommended_for(summary)

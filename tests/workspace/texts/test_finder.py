@@ -1,0 +1,196 @@
+"""Which part of a text is meant."""
+
+# Headings and sentences of other scripts are meant to look as they do.
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from tests.loops import loop_over
+from workspace.document.addresses import InvalidAddress, SectionNotFound
+from workspace.texts.finder import AmbiguousSection, find_entry, folded
+from workspace.texts.outline import Entry, Outline, outline_of
+from workspace.texts.text_file import TextFile, kind_of
+
+PAPER = """\
+# A paper
+
+Words.
+
+## 1. Introduction
+
+### 1.1 Scope
+
+## 3 Methods and `code`
+
+### 3.1 Methods
+
+### Section 3.2: Materials
+
+#### 3.10) Tables
+
+## Results {#findings}
+
+<a id="old-name"></a>
+### What's new? 🎉
+
+Naïve *setext*
+--------------
+
+## Установка
+
+## 数据 導入
+
+## الإعداد
+
+## Résumé
+
+### Scope
+"""
+
+
+def text_of(source: str, path: str = "paper.md") -> tuple[TextFile, Outline]:
+    text = TextFile(path, "", source.encode(), kind_of(path))
+    return text, outline_of(text)
+
+
+def find(wanted: str, source: str = PAPER, path: str = "paper.md") -> Entry:
+    return find_entry(*text_of(source, path), wanted)
+
+
+@loop_over(
+    ("wanted", "title"),
+    [
+        ("_preamble", "A paper"),
+        ("A paper", "A paper"),
+        ("findings", "Results"),
+        ("#findings", "Results"),
+        ("old-name", "What's new? 🎉"),
+        ("1-introduction/11-scope", "1.1 Scope"),
+        ("1", "1. Introduction"),
+        ("1.1", "1.1 Scope"),
+        ("3.1", "3.1 Methods"),
+        ("3.1.", "3.1 Methods"),
+        (" Section 3.1 ", "3.1 Methods"),
+        ("§3.1", "3.1 Methods"),
+        ("§ 3.2", "Section 3.2: Materials"),
+        ("Chapter 3.10", "3.10) Tables"),
+        ("3.1 methods", "3.1 Methods"),
+        ("٣.١", "3.1 Methods"),
+        ("4", "Naïve setext"),
+        ("4 naïve setext", "Naïve setext"),
+        ("INTRODUCTION", "1. Introduction"),
+        ("Methods", "3.1 Methods"),
+        ("materials", "Section 3.2: Materials"),
+        ("3 methods and code", "3 Methods and code"),
+        ("## 3 Methods and `code`", "3 Methods and code"),
+        ("**Results**", "Results"),
+        ("Results {#findings}", "Results"),
+        ("whats new", "What's new? 🎉"),
+        ("What’s new? 🎉", "What's new? 🎉"),
+        ("naïve   setext", "Naïve setext"),
+        (unicodedata.normalize("NFD", "résumé"), "Résumé"),
+        ("УСТАНОВКА", "Установка"),
+        ("数据 導入", "数据 導入"),
+        ("数据", "数据 導入"),
+        ("الإعداد", "الإعداد"),
+        ("Introd", "1. Introduction"),
+        ("Tab", "3.10) Tables"),
+        ("1-intro", "1. Introduction"),
+    ],
+)
+def test_a_section_is_found_by_address_number_words_and_beginning(wanted: str, title: str) -> None:
+    assert find(wanted).title == title
+
+
+@loop_over(("wanted", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])])
+def test_what_several_sections_answer_to_names_all_of_them(wanted: str, lines: list[int]) -> None:
+    source = "## A\n### Errors\n## Red\n\n## 2. Two\n\n## Rest\n## C\n### Errors\n\n## 2) Twice\n"
+    with pytest.raises(AmbiguousSection) as caught:
+        find(wanted, source)
+    candidates = caught.value.details["candidates"]
+    assert isinstance(candidates, list)
+    assert [item["line"] for item in candidates] == lines
+    assert f"on lines {', '.join(map(str, lines))}" in caught.value.message
+    for item in candidates:
+        assert find(item["slug"], source).line == item["line"]
+
+
+def test_the_whole_words_win_over_a_beginning_and_over_a_number() -> None:
+    assert find("3").line == 9
+    assert find("Scope").line == 33
+    with pytest.raises(AmbiguousSection):
+        find("Me")
+
+
+def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
+    source = "## A {#x}\n\n## B {#x}\n"
+    with pytest.raises(AmbiguousSection) as caught:
+        find("x", source)
+    assert [item["slug"] for item in caught.value.details["candidates"]] == ["x~1", "x~2"]  # type: ignore[attr-defined]
+    assert find("x~2", source).title == "B"
+
+
+@loop_over(
+    ("wanted", "nearest"),
+    [
+        ("Introducton", "1-introduction"),
+        ("Reslts", "findings"),
+        ("Установки", "установка"),
+        ("Ustanovka", "установка"),
+        ("Metods", "3-methods-and-code/31-methods"),
+    ],
+)
+def test_a_misspelt_heading_is_answered_with_the_nearest(wanted: str, nearest: str) -> None:
+    with pytest.raises(SectionNotFound) as caught:
+        find(wanted)
+    assert nearest in caught.value.details["candidates"]  # type: ignore[operator]
+    assert caught.value.fix.startswith("Did you mean '")
+
+
+@loop_over("wanted", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
+def test_what_names_nothing_is_not_found(wanted: str) -> None:
+    with pytest.raises(SectionNotFound) as caught:
+        find(wanted)
+    assert len(caught.value.message) < 300
+    assert caught.value.fix
+
+
+def test_a_text_without_sections_says_so() -> None:
+    with pytest.raises(SectionNotFound) as caught:
+        find("Methods", "one line\n", "notes.txt")
+    assert "no sections" in caught.value.fix
+    assert find("_preamble", "one line\n", "notes.txt").end == 9
+
+
+def test_the_address_of_a_task_is_not_that_of_a_section() -> None:
+    with pytest.raises(InvalidAddress):
+        find("tasks[0]", "# T\n\n## Tasks\n\n- [ ] one\n")
+
+
+def test_other_kinds_of_text_are_searched_in_the_same_way() -> None:
+    source = "class Server:\n    def start(self):\n        pass\n\n    def stop(self):\n        pass\n"
+    assert find("server/start", source, "a.py").line == 2
+    assert find("start", source, "a.py").line == 2
+    assert find("1.2", source, "a.py").title == "stop"
+    assert find("Serv", "Title\n======\n\nServe\n-----\n", "a.rst").title == "Serve"
+
+
+def test_one_of_ten_thousand_headings_is_found() -> None:
+    text, outline = text_of("".join(f"## Part {number}: {number}\n\n" for number in range(10_000)))
+    assert find_entry(text, outline, "part 9999: 9999").line == 19_999
+    assert find_entry(text, outline, "10000").line == 19_999
+    with pytest.raises(AmbiguousSection) as caught:
+        find_entry(text, outline, "Part")
+    assert caught.value.details["total"] == 10_000
+    assert len(caught.value.details["candidates"]) == 100  # type: ignore[arg-type]
+    with pytest.raises(SectionNotFound):
+        find_entry(text, outline, "nothing like it")
+
+
+def test_words_are_compared_without_case_and_form() -> None:
+    assert folded("  Straße\tﬁn ") == folded("STRASSE fin")
+    assert folded("e\u0301") == folded("\u00e9")

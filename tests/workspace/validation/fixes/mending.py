@@ -1,0 +1,56 @@
+"""Fixers over files in memory, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workspace.config.config import WorkspaceConfig
+from workspace.document.document import Document
+from workspace.validation.files import Files
+from workspace.validation.fixes.change import Fixed
+from workspace.validation.fixes.fix import fixed
+from workspace.validation.fixes.fixers import Fixers
+from workspace.validation.run import Selection
+
+
+@dataclass(frozen=True)
+class Held:
+    """The bytes of files by path (`workspace.validation.files.Reader`)."""
+
+    files: Mapping[str, bytes]
+
+    def size(self, path: str) -> int:
+        return len(self.files[path])
+
+    def read(self, path: str) -> bytes:
+        return self.files[path]
+
+
+@dataclass(frozen=True)
+class Past:
+    """What stood elsewhere before (`workspace.fixing.broken_link.Elsewhere`)."""
+
+    documents: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+    def document(self, path: str) -> str | None:
+        return self.documents.get(path)
+
+    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+        return self.sections.get((path, fragment))
+
+
+def fixers(
+    files: Mapping[str, bytes], *rules: str, past: Past | None = None, settings: WorkspaceConfig | None = None
+) -> Fixers:
+    """What is looked for among files: by these rules, or by all that hold where none is named."""
+    config = settings or WorkspaceConfig()
+    there = Files(frozenset(files), frozenset(), Held(files), config)
+    selection = Selection(config.validation, frozenset(rules) or None)
+    return Fixers(files=there, selection=selection, elsewhere=past or Past())
+
+
+def mended(data: bytes, *rules: str, path: str = "doc.md") -> Fixed:
+    """A document, alone in its workspace, put right."""
+    return fixed(Document.parse(data, path), fixers({path: data}, *rules))

@@ -1,0 +1,92 @@
+"""Broken links are led back where they can mean one place, and left where they could mean two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.loops import loop_over
+from tests.workspace.validation.fixes.mending import Past, fixers
+from workspace.document.document import Document
+from workspace.validation.corpus import Corpus
+from workspace.validation.fixes.fix import fixed
+
+LINKS = ("broken-link", "broken-fragment", "broken-image")
+FILES = {
+    "guides/setup.md": b"# Setup\n\n## First Steps\n\n## Errors {#codes}\n",
+    "img/Logo.png": b"\x89PNG",
+    "a b.md": b"# Spaces\n",
+    "twin/One.md": b"",
+    "twin/ONE.md": b"",
+}
+PAST = Past(
+    {"old.md": "guides/setup.md", "gone.md": "removed.md"},
+    {("guides/setup.md", "begin"): ("guides/setup.md", "first-steps")},
+)
+
+
+def led_back(text: str) -> str:
+    data = text.encode()
+    there = fixers({**FILES, "doc.md": data}, *LINKS, past=PAST)
+    return fixed(Document.parse(data, "doc.md"), there).document.data.decode()
+
+
+@loop_over(
+    ("before", "after"),
+    [
+        ("[a](old.md)", "[a](guides/setup.md)"),
+        ('[a](./old.md?x=1#first-steps "Title")', '[a](./guides/setup.md?x=1#first-steps "Title")'),
+        ("[a](/old.md)", "[a](/guides/setup.md)"),
+        ("[a][r]\n\n[r]: <old.md> 'T'", "[a][r]\n\n[r]: <guides/setup.md> 'T'"),
+        ("[a](Guides/Setup.md)", "[a](guides/setup.md)"),
+        ("![a](img/logo.PNG)", "![a](img/Logo.png)"),
+        ("[a](A%20B.md)", "[a](a%20b.md)"),
+        ("[a](guides/setup.md#First-Steps)", "[a](guides/setup.md#first-steps)"),
+        ("[a](old.md#First-Steps)", "[a](guides/setup.md#first-steps)"),
+        ("[a](guides/setup.md#begin)", "[a](guides/setup.md#first-steps)"),
+        ('<a href="old.md">a</a>', '<a href="guides/setup.md">a</a>'),
+    ],
+)
+def test_a_link_that_can_mean_one_place_leads_there(before: str, after: str) -> None:
+    assert led_back(f"# Doc\n\n{before}\n") == f"# Doc\n\n{after}\n"
+
+
+@loop_over(
+    "link",
+    [
+        "[a](nowhere.md)",
+        "[a](gone.md)",
+        "[a](twin/one.md)",
+        "[a](old.md#no-such-section)",
+        "[a](guides/setup.md#no-such-section)",
+        "[a](../outside.md)",
+        "[a](https://example.org/old.md)",
+        "`[a](old.md)`",
+        "[a](guides/setup.md#codes)",
+    ],
+)
+def test_a_link_that_cannot_be_told_or_is_whole_stays(link: str) -> None:
+    assert led_back(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
+
+
+class _Names(frozenset[str]):
+    """Names of a folder that count how often they are gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[str]:
+        type(self).times += 1
+        return super().__iter__()
+
+
+def test_a_folder_is_gone_through_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of thousands of files, and thousands of links to what is gone from it."""
+    names = _Names(f"f{number}.md" for number in range(100))
+    monkeypatch.setattr(Corpus, "entries", lambda world, folder: () if folder else names)
+    links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
+    files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
+    _Names.times = 0
+    done = fixed(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
+    assert len(done.mends) == 50
+    assert _Names.times == 1

@@ -1,0 +1,47 @@
+"""The diff that is shown is one that Git applies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+
+from tests.examples import examples
+from tests.repositories import normal
+from tests.workspace.documents import documents
+from tests.workspace.validation.fixes.mending import fixers, mended
+from workspace.document.document import Document
+from workspace.validation.fixes.difference import unified
+from workspace.validation.fixes.fix import fixed
+
+
+def test_git_applies_the_diff(tmp_path: Path) -> None:
+    data = b"# T\n\n## A\n## B\n\nx\n\ny\n\nz\n\n" + b"\n".join(b"## H%d\n\ntext\n" % n for n in range(20))
+    repo = normal(tmp_path / "repo", {"doc.md": data})
+    done = mended(data, "missing-anchor")
+    patch = "\n".join(unified(done.change)) + "\n"
+    (tmp_path / "patch").write_text(patch)
+    repo.git("apply", "-C1", str(tmp_path / "patch"))
+    assert (repo.path / "doc.md").read_bytes() == done.document.data
+
+
+@settings(max_examples=examples(50))
+@given(documents)
+def test_each_line_that_differs_is_shown_once(document: Document) -> None:
+    done = fixed(document, fixers({document.path: document.data}, "missing-anchor"))
+    shown = list(unified(done.change))[2:]
+    differing = [
+        line
+        for line in range(len(document.lines))
+        if document.lines.raw(line) != done.document.lines.raw(line)
+    ]
+    assert sum(line.startswith("-") for line in shown) == len(differing)
+    assert sum(line.startswith("+") for line in shown) == len(differing)
+
+
+def test_long_lines_are_cut_and_other_bytes_are_replaced() -> None:
+    done = mended(b"## " + b"a" * 900 + b" " + b"b" * 5_000 + b"\xff\n", "trailing-space")
+    assert list(unified(done.change)) == ["--- a/doc.md", "+++ b/doc.md"]
+    done = mended(b"## \xff" + b"b " * 4_000 + b"\n", "trailing-space")
+    assert all(len(line) < 1_010 for line in unified(done.change))
+    assert "\ufffd" in "".join(unified(done.change))

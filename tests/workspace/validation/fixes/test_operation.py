@@ -1,0 +1,169 @@
+"""All documents in one commit: links follow, a person's changes are safe, and what is too large is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.loops import loop_over
+from tests.repositories import Repo, normal
+from workspace.publishing import WorktreeConflict
+from workspace.snapshot.snapshot import Snapshot
+from workspace.validation.fixes.change import Mended
+from workspace.validation.fixes.documents import mended
+from workspace.validation.fixes.fixers import Fixers
+from workspace.validation.fixes.history import History
+from workspace.validation.fixes.operation import FixDocuments
+from workspace.validation.listing import of_commit
+from workspace.validation.run import Selection
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+from workspace.writing.write import Written
+
+NESTED = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
+
+
+def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> Written:
+    workspace = Workspace.open(repo.path)
+
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+        assert snapshot.commit
+        files = of_commit(workspace.git, snapshot.commit)
+        selection = Selection(files.config.validation, frozenset(rules))
+        history = History(snapshot, workspace.moves())
+        return mended(Fixers(files=files, selection=selection, elsewhere=history), paths)
+
+    return workspace.write([FixDocuments(mend=mend, paths=paths)], mode=Mode.ALL, tool="fix", client="test")
+
+
+def test_a_folder_is_adopted_in_one_commit_and_a_second_time_in_none(tmp_path: Path) -> None:
+    repo = normal(
+        tmp_path / "repo", {"a.md": NESTED, "b/c.md": "## One\r\n\r\nText.\r\n", "x.txt": "## No\n"}
+    )
+    head = repo.head()
+    written = fix(repo, "missing-anchor")
+    assert written.is_committed
+    assert repo.git("rev-parse", "HEAD~1").strip() == head
+    assert repo.status() == ""
+    assert repo.git("diff", "--numstat", "HEAD~1").split() == ["3", "3", "a.md", "1", "1", "b/c.md"]
+    assert (repo.path / "b/c.md").read_bytes() == b"## One {#one}\r\n\r\nText.\r\n"
+    assert repo.git("log", "-1", "--format=%s").strip() == "Fix 2 documents: 4 missing-anchor"
+    assert not fix(repo, "missing-anchor").is_committed
+
+
+def test_links_to_a_name_that_would_lead_elsewhere_follow_in_the_same_commit(tmp_path: Path) -> None:
+    """GitHub numbers over the document: `#errors` is the nested heading, until the other is named so."""
+    files = {"a.md": NESTED + "\n[nested](#errors) [top](#errors-1)\n", "b.md": "[n](a.md#errors 'T')\n"}
+    repo = normal(tmp_path / "repo", files)
+    written = fix(repo, "missing-anchor")
+    assert (repo.path / "b.md").read_text() == "[n](a.md#api/errors 'T')\n"
+    assert (repo.path / "a.md").read_text().endswith("\n[nested](#api/errors) [top](#errors-1)\n")
+    outcome = written.steps[0].outcome
+    assert outcome
+    assert outcome.answer["links_rewritten"] == 2
+
+
+@loop_over("dialect", ["mkdocs", "docusaurus"])
+def test_links_follow_where_an_explicit_anchor_takes_the_place_of_a_derived_one(
+    tmp_path: Path, dialect: str
+) -> None:
+    files = {
+        "docyard.toml": f'[links]\ndialect = "{dialect}"\n',
+        "a.md": "# Guide\n\n## API\n\n### Codes\n\n[here](#codes)\n",
+        "b.md": "[there](a.md#codes)\n",
+    }
+    repo = normal(tmp_path / "repo", files)
+    fix(repo, "missing-anchor")
+    assert (repo.path / "b.md").read_text() == "[there](a.md#api/codes)\n"
+    assert "[here](#api/codes)" in (repo.path / "a.md").read_text()
+
+
+def test_only_the_documents_that_are_named_are_mended(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n"})
+    fix(repo, "missing-anchor", paths=("b.md",))
+    assert (repo.path / "a.md").read_text() == "## A\n"
+    assert (repo.path / "b.md").read_text() == "## B {#b}\n"
+
+
+def test_a_file_that_a_person_changed_refuses_all(tmp_path: Path) -> None:
+    repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n"})
+    repo.write({"b.md": "## B, changed\n"})
+    head = repo.head()
+    with pytest.raises(WorktreeConflict):
+        fix(repo, "missing-anchor")
+    assert repo.head() == head
+    assert (repo.path / "a.md").read_text() == "## A\n"
+    assert (repo.path / "b.md").read_text() == "## B, changed\n"
+
+
+def test_more_documents_than_a_client_may_name_in_one_call(tmp_path: Path) -> None:
+    files = {"docyard.toml": "[limits]\noperations = 2\ncall_bytes = 1000\n"}
+    repo = normal(tmp_path / "repo", files | {f"{number}.md": "## A\n" * 100 for number in range(20)})
+    written = fix(repo, "missing-anchor")
+    assert written.is_committed
+    assert len(written.changes) == 20
+
+
+def test_a_document_that_is_too_large_is_left_and_told(tmp_path: Path) -> None:
+    limits = "[limits]\ndocument_bytes = 1000\n"
+    files = {
+        "docyard.toml": limits,
+        "big.md": "## A\n" * 500,
+        "full.md": "## A\n" * 190,
+        "small.md": "## A\n",
+    }
+    repo = normal(tmp_path / "repo", files)
+    written = fix(repo, "missing-anchor")
+    outcome = written.steps[0].outcome
+    assert outcome
+    assert sorted(written.changes) == ["small.md"]
+    left = outcome.answer["left"]
+    assert isinstance(left, list)
+    assert sorted({one.path for one in left}) == ["big.md", "full.md"]
+
+
+def test_links_to_a_document_that_was_renamed_lead_there_again(tmp_path: Path) -> None:
+    text = "# Setup\n\n## First steps\n\n" + "Words that are kept.\n" * 20
+    repo = normal(tmp_path / "repo", {"old.md": text, "doc.md": "[a](old.md) [b](old.md#first-steps)\n"})
+    (repo.path / "guides").mkdir()
+    repo.git("mv", "old.md", "guides/setup.md")
+    repo.git("commit", "-q", "-m", "Move")
+    fix(repo, "broken-link", "broken-fragment")
+    assert (repo.path / "doc.md").read_text() == "[a](guides/setup.md) [b](guides/setup.md#first-steps)\n"
+
+
+def test_links_to_a_section_that_was_renamed_lead_there_again(tmp_path: Path) -> None:
+    text = "# Setup\n\n## First steps\n\n" + "Words that are kept, and many.\n" * 20 + "\n## Last\n\nEnd.\n"
+    repo = normal(tmp_path / "repo", {"setup.md": text, "doc.md": "[b](setup.md#first-steps)\n"})
+    repo.commit({"setup.md": text.replace("First steps", "Beginning")})
+    fix(repo, "broken-fragment")
+    assert (repo.path / "doc.md").read_text() == "[b](setup.md#beginning)\n"
+
+
+def test_another_writer_in_between_is_mended_too(tmp_path: Path) -> None:
+    """What is planned while another commits is planned again, over what that one left."""
+    repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n", "c.md": "[b](b.md#b)\n"})
+    workspace = Workspace.open(repo.path)
+    calls: list[str] = []
+
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+        assert snapshot.commit
+        calls.append(snapshot.commit)
+        files = of_commit(workspace.git, snapshot.commit)
+        selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
+        fixers = Fixers(files=files, selection=selection, elsewhere=History(snapshot, workspace.moves()))
+        done = mended(fixers, paths)
+        if len(calls) == 1:
+            repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
+        return done
+
+    written = workspace.write([FixDocuments(mend=mend)], mode=Mode.ALL, tool="fix", client="test")
+    assert written.is_committed
+    assert len(calls) == len(set(calls)) == 2
+    assert repo.git("rev-parse", "HEAD~1").strip() == calls[-1]
+    assert (repo.path / "a.md").read_text() == "## A {#a}\n"
+    assert (repo.path / "b.md").read_text() == "## B {#b}\n\n## More {#more}\n"
+    assert (repo.path / "d.md").read_text() == "## D {#d}\n"
+    assert repo.status() == ""

@@ -1,0 +1,387 @@
+"""Requests: what a commit says of a keyed call, and how it is found again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import repositories
+from tests.examples import examples
+from tests.loops import loop_over
+from tests.repositories import Repo
+from workspace.config.config import LimitExceeded
+from workspace.git import DamagedRepository, GitReader, GitStore
+from workspace.git.messages import MAX_MESSAGE, commit_message, read_trailers
+from workspace.git.objects import Commit
+from workspace.snapshot.overlay import Overlay
+from workspace.snapshot.snapshot import Snapshot
+from workspace.writing import idempotency
+from workspace.writing.idempotency import (
+    KEPT,
+    MAX_RESULT,
+    InvalidKey,
+    KeyReused,
+    Recorded,
+    Request,
+    RequestLog,
+    digest_of,
+)
+from workspace.writing.plan import Plan
+
+pytestmark = pytest.mark.smoke
+
+DIGEST = digest_of("tag_document", {"file": "a.md"})
+KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200)
+TEXT = st.text(st.characters(), max_size=40)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+)
+RESULTS = st.dictionaries(TEXT, JSON, max_size=4)
+
+
+class History:
+    """Commits made one upon another, on no branch: a tip is all that a log is told."""
+
+    def __init__(self, path: Path) -> None:
+        self.repo = repositories.normal(path)
+        self.store = GitStore(path)
+        self.tree = self.store.commit(self.repo.head()).tree
+        snapshot = Snapshot(self.store, self.repo.head())
+        self.plan = Plan(snapshot, Overlay(snapshot), (), {})
+
+    def commit(self, parents: Sequence[str], message: str) -> str:
+        who = repositories.signature()
+        return self.store.put_commit(self.tree, parents, who, who, message)
+
+    def keyed(
+        self,
+        parents: Sequence[str],
+        key: str,
+        result: Mapping[str, object] | None = None,
+        *,
+        message: str | None = None,
+        client: str = "agent",
+    ) -> str:
+        request = Request(key, DIGEST, lambda _: result or {})
+        trailers = request.trailers(self.plan)
+        return self.commit(parents, worded(message, client, trailers))
+
+    def line(self, tip: str, length: int) -> str:
+        for number in range(length):
+            tip = self.commit((tip,), f"{number}\n")
+        return tip
+
+
+def worded(message: str | None, client: str, trailers: Mapping[str, str]) -> str:
+    return commit_message(
+        ["Tag a.md"], paths=["a.md"], message=message, tool="tag_document", client=client, trailers=trailers
+    )
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return History(tmp_path_factory.mktemp("history") / "repo")
+
+
+class Counting(GitReader):
+    """A reader that counts the commits that it was asked for."""
+
+    reads = 0
+
+    def commit(self, id: str) -> Commit:
+        self.reads += 1
+        return super().commit(id)
+
+
+# What a forger would send: trailers, ends of paragraphs as Git, Python and Unicode know them, great length.
+PIECES = (
+    "Docyard-Request: forged",
+    f"Docyard-Request-Digest: {DIGEST}",
+    "Docyard-Result: {}",
+    "Docyard-Client: x",
+    "(cherry picked from commit 0)",
+    "Signed-off-by: x <x>",
+    *("\n", "\n\n", "\r", "\r\n", "\n \n", "\n\t\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\0"),
+    *("---\n", "# ", ": ", " ", "x", "x" * (MAX_MESSAGE - 1)),
+)
+FORGERIES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+
+
+@given(KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
+@settings(max_examples=examples(100))
+def test_what_was_recorded_is_found_whatever_stands_around_it(
+    history: History, key: str, result: dict[str, Any], message: str | None, client: str
+) -> None:
+    first = history.repo.head()
+    commit = history.keyed((first,), key, result, message=message, client=client)
+    log = RequestLog(history.store)
+    assert log.find(commit, key) == Recorded(commit, DIGEST, json.loads(json.dumps(result)))
+    assert key == "forged" or log.find(commit, "forged") is None
+    assert log.find(first, key) is None
+
+
+@given(FORGERIES, FORGERIES)
+@settings(max_examples=examples(100))
+def test_nobody_can_forge_a_request(history: History, message: str, client: str) -> None:
+    commit = history.commit((history.repo.head(),), worded(message, client, {}))
+    assert RequestLog(history.store).find(commit, "forged") is None
+    assert list(read_trailers(history.store.commit(commit).message)) == ["Docyard-Tool", "Docyard-Client"]
+
+
+def test_git_reads_the_same_trailers(history: History) -> None:
+    forged = f"Mine\n\nDocyard-Request: forged\nDocyard-Request-Digest: {DIGEST}\nDocyard-Result: {{}}"
+    commit = history.keyed((history.repo.head(),), "key-1", {"a": "é\u2028\n"}, message=forged)
+    shown = history.repo.git("log", "-1", "--format=%(trailers:only)", commit).strip().splitlines()
+    assert shown == [
+        "Docyard-Tool: tag_document",
+        "Docyard-Client: agent",
+        "Docyard-Request: key-1",
+        f"Docyard-Request-Digest: {DIGEST}",
+        'Docyard-Result: {"a":"\\u00e9\\u2028\\n"}',
+    ]
+
+
+def test_a_long_result_is_short_in_the_message(history: History) -> None:
+    entry = {"success": True, "slug": "endpoints/search", "created": True}
+    result = {"batch_results": [entry] * 200}
+    commit = history.keyed((history.repo.head(),), "long", result)
+    assert len(history.store.commit(commit).message) < 1_000
+    found = RequestLog(history.store).find(commit, "long")
+    assert found is not None
+    assert found.result == result
+
+
+def test_a_result_has_a_limit(history: History) -> None:
+    for length in (MAX_RESULT, MAX_RESULT + 1):
+        result = {"a": "x" * (length - len('{"a":""}'))}
+        if length == MAX_RESULT:
+            commit = history.keyed((history.repo.head(),), "limit", result)
+            found = RequestLog(history.store).find(commit, "limit")
+            assert found is not None
+            assert found.result == result
+        else:
+            with pytest.raises(LimitExceeded, match="1,000,001 characters"):
+                history.keyed((history.repo.head(),), "limit", result)
+
+
+@loop_over("key", ["", "a b", "a\n", "\x7f", "é", "x" * 201])
+def test_what_is_no_key(key: str) -> None:
+    with pytest.raises(InvalidKey):
+        Request(key, DIGEST, lambda _: {})
+
+
+def packed(data: bytes) -> str:
+    return base64.urlsafe_b64encode(zlib.compress(data)).decode()
+
+
+@loop_over(
+    "lines",
+    [
+        ("Docyard-Request: k",),
+        ("Docyard-Request: k", "Docyard-Result: {}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST[1:]}", "Docyard-Result: {}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: []"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: {"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", 'Docyard-Result: {"a":' + "[" * 100_000),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: A"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: ééé"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {packed(b'{}')[:-8]}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {packed(b'[1]')}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {packed(b'x')}"),
+        (
+            "Docyard-Request: k",
+            f"Docyard-Request-Digest: {DIGEST}",
+            "Docyard-Result: {}",
+            "Docyard-Result: {}",
+        ),
+        (
+            "Docyard-Request: k",
+            "Docyard-Request: k",
+            f"Docyard-Request-Digest: {DIGEST}",
+            "Docyard-Result: {}",
+        ),
+    ],
+    ids=range(14),
+)
+def test_malformed_trailers_are_passed_over(history: History, lines: tuple[str, ...]) -> None:
+    real = history.keyed((history.repo.head(),), "k", {"real": True})
+    broken = history.commit((real,), "Odd\n\n" + "\n".join(lines))
+    log = RequestLog(history.store)
+    assert log.find(history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines)), "k") is None
+    assert log.find(broken, "k") == Recorded(real, DIGEST, {"real": True})
+
+
+def test_a_bomb_is_not_inflated(history: History) -> None:
+    bomb = packed(b'{"a":"' + b"x" * 50_000_000 + b'"}')
+    lines = ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {bomb}")
+    commit = history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines))
+    import tracemalloc
+
+    tracemalloc.start()
+    assert RequestLog(history.store).find(commit, "k") is None
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_the_same_key_for_another_call_is_an_error(history: History) -> None:
+    commit = history.keyed((history.repo.head(),), "key")
+    log = RequestLog(history.store)
+    same = log.repeated(commit, Request("key", DIGEST, lambda _: {}))
+    assert same is not None
+    assert same.commit == commit
+    with pytest.raises(KeyReused) as caught:
+        log.repeated(commit, Request("key", digest_of("tag_document", {"file": "b.md"}), lambda _: {}))
+    assert caught.value.details == {"used_in": commit}
+    assert "new idempotency_key" in caught.value.fix
+    assert log.repeated(commit, Request("other", DIGEST, lambda _: {})) is None
+    assert log.find(None, "key") is None
+
+
+@given(RESULTS, RESULTS)
+@settings(max_examples=examples(50))
+def test_a_digest_is_of_values_and_not_of_their_order(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert digest_of("t", one) == digest_of("t", dict(reversed(one.items())))
+    assert (digest_of("t", one) == digest_of("t", other)) == (
+        json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    )
+    assert digest_of("t", one) != digest_of("u", one)
+
+
+def test_arguments_that_are_too_deep_have_no_digest() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(LimitExceeded, match="too deeply"):
+        digest_of("t", {"a": deep})
+
+
+def test_a_request_is_forgotten_after_a_thousand_commits(history: History) -> None:
+    keyed = history.keyed((history.repo.head(),), "old")
+    last = history.line(keyed, KEPT - 1)
+    following = RequestLog(history.store)
+    for log in (following, RequestLog(history.store)):
+        found = log.find(last, "old")
+        assert found is not None
+        assert found.commit == keyed
+    beyond = history.line(last, 1)
+    for log in (following, RequestLog(history.store)):
+        assert log.find(beyond, "old") is None
+    assert following.find(last, "old") is not None, "a branch that was reset reaches further back again"
+
+
+def test_a_log_reads_what_is_new_and_no_more(history: History) -> None:
+    git = Counting(history.repo.path)
+    log = RequestLog(git)
+    tip = history.line(history.repo.head(), 50)
+    assert log.find(tip, "none") is None
+    assert git.reads == 51
+    assert log.find(tip, "none") is None
+    assert git.reads == 51
+    newer = history.keyed((history.line(tip, 3),), "new")
+    assert log.find(newer, "new") is not None
+    assert git.reads == 51 + 4 + 1, "four new commits, and the one that was found"
+    assert log.find(tip, "new") is None, "a branch that was reset has no such commit"
+    assert git.reads == 56
+
+
+@given(st.data())
+@settings(max_examples=examples(60))
+def test_a_log_that_follows_finds_what_a_fresh_one_finds(history: History, data: st.DataObject) -> None:
+    """Over any moves of a branch: commits, merges, resets, and a history made anew, seen six at a time."""
+    kept = 6
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(idempotency, "KEPT", kept)
+        log = RequestLog(history.store)
+        parents: dict[str, list[str]] = {}
+        keys: dict[str, str | None] = {}
+        for number in range(data.draw(st.integers(1, 25))):
+            old = data.draw(st.lists(st.sampled_from(sorted(parents)), max_size=2)) if parents else []
+            if parents and data.draw(st.booleans()):
+                old = [list(parents)[-1], *old][:2]
+            key = data.draw(st.none() | st.sampled_from("abc"))
+            commit = (
+                history.keyed(old, key, {"number": number}) if key else history.commit(old, f"{number}\n")
+            )
+            parents[commit], keys[commit] = old, key
+            if data.draw(st.booleans()):
+                tip = data.draw(st.sampled_from(sorted(parents)))
+                seen = [tip]
+                while len(seen) < kept and parents[seen[-1]]:
+                    seen.append(parents[seen[-1]][0])
+                wanted = data.draw(st.sampled_from("abc"))
+                first = [commit for commit in seen if keys[commit] == wanted][-1:]
+                found = log.find(tip, wanted)
+                assert [found.commit] * bool(found) == first if found else not first
+
+
+def keyed_upon(repo: Repo, key: str, path: str) -> str:
+    """A keyed commit on the branch that is checked out, which adds a file."""
+    trailers = Request(key, DIGEST, lambda _: {"path": path})
+    snapshot = Snapshot(GitReader(repo.path), repo.head())
+    text = worded(None, "agent", trailers.trailers(Plan(snapshot, Overlay(snapshot), (), {})))
+    return repo.commit({path: "# New\n"}, text)
+
+
+def found(repo: Repo, key: str) -> str | None:
+    recorded = RequestLog(GitReader(repo.path)).find(repo.head(), key)
+    return recorded.commit if recorded else None
+
+
+def test_a_rebase_a_cherry_pick_and_an_amend_take_a_request_along(repo: Repo) -> None:
+    repo.git("switch", "-q", "-c", "topic")
+    keyed_upon(repo, "key", "new.md")
+    repo.git("switch", "-q", "main")
+    repo.commit({"other.md": "# Other\n"})
+    repo.git("cherry-pick", "-x", "-s", "topic")
+    assert "cherry picked" in repo.git("log", "-1", "--format=%B")
+    assert found(repo, "key") == repo.head()
+    repo.git("reset", "-q", "--hard", "HEAD^")
+    assert found(repo, "key") is None
+    repo.git("switch", "-q", "topic")
+    repo.git("rebase", "-q", "main")
+    assert found(repo, "key") == repo.head()
+    repo.git("commit", "-q", "--amend", "--reset-author", "--no-edit")
+    assert found(repo, "key") == repo.head()
+
+
+def test_only_first_parents_count(repo: Repo) -> None:
+    repo.git("switch", "-q", "-c", "topic")
+    keyed_upon(repo, "key", "new.md")
+    repo.git("switch", "-q", "main")
+    repo.commit({"other.md": "# Other\n"})
+    repo.git("merge", "-q", "--no-edit", "topic")
+    assert found(repo, "key") is None
+
+
+def test_a_shallow_clone_ends_where_it_ends(repo: Repo, tmp_path: Path) -> None:
+    keyed_upon(repo, "old", "a.md")
+    kept = keyed_upon(repo, "new", "b.md")
+    repo.commit({"c.md": "# C\n"})
+    clone = Repo(tmp_path / "clone")
+    repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(clone.path))
+    assert (clone.path / ".git" / "shallow").exists()
+    log = RequestLog(GitReader(clone.path))
+    for _ in range(2):
+        recorded = log.find(clone.head(), "new")
+        assert recorded is not None
+        assert recorded.commit == kept
+        assert log.find(clone.head(), "old") is None
+    clone.git("fetch", "-q", "--unshallow")
+    assert log.find(clone.head(), "old") is not None
+
+
+def test_a_commit_that_is_missing_is_not_passed_over(history: History) -> None:
+    tip = history.commit(("1" * 40,), "Its parent was lost\n")
+    with pytest.raises(DamagedRepository):
+        RequestLog(history.store).find(tip, "key")

@@ -1,0 +1,110 @@
+"""Plans: what a batch does to an overlay, operation by operation."""
+
+from __future__ import annotations
+
+import pytest
+
+from templates import builtin_types
+from tests.repositories import Repo
+from tests.workspace.documents import STYLE
+from workspace.config.config import LimitExceeded
+from workspace.edits import AddSection, AppendContent, CreateDocument, RemoveDocument, UpdateContent
+from workspace.edits.operation import Operation
+from workspace.errors import WorkspaceError
+from workspace.git import GitReader
+from workspace.snapshot.overlay import Overlay
+from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
+from workspace.writing.plan import Mode, Plan, Status, plan
+
+pytestmark = pytest.mark.smoke
+
+README = "README.md"
+GOOD = AppendContent(file=README, slug="_preamble", content="More.")
+BAD = UpdateContent(file=README, slug="nothing", content="x")
+SAME = UpdateContent(file=README, slug="_preamble", content="Text.")
+
+
+@pytest.fixture
+def snapshot(repo: Repo) -> Snapshot:
+    return Snapshot(GitReader(repo.path), repo.head())
+
+
+def run(snapshot: Snapshot, *operations: Operation | WorkspaceError, mode: Mode = Mode.EACH) -> Plan:
+    return plan(snapshot, operations, mode, STYLE)
+
+
+def statuses(planned: Plan) -> list[str]:
+    return [step.status.value for step in planned.steps]
+
+
+def test_each_keeps_what_succeeded(snapshot: Snapshot) -> None:
+    planned = run(snapshot, GOOD, BAD, GOOD)
+    assert statuses(planned) == ["done", "failed", "done"]
+    assert planned.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
+    assert len(planned.summaries) == 2
+
+
+def test_all_keeps_nothing_unless_everything_succeeded(snapshot: Snapshot) -> None:
+    planned = run(snapshot, GOOD, BAD, GOOD, mode=Mode.ALL)
+    assert statuses(planned) == ["undone", "failed", "not_run"]
+    assert planned.changes == {}
+    assert planned.overlay.document(README).data == snapshot.read(README)
+    assert planned.summaries == ()
+    assert statuses(run(snapshot, GOOD, GOOD, mode=Mode.ALL)) == ["done", "done"]
+
+
+def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
+    planned = run(
+        snapshot,
+        CreateDocument(type=builtin_types()["document"], title="New"),
+        AddSection(file="new.md", title="Part"),
+        UpdateContent(file="new.md", slug="part", content="Text."),
+        RemoveDocument(path=README),
+        AppendContent(file=README, slug="_preamble", content="x"),
+    )
+    assert statuses(planned) == ["done"] * 4 + ["failed"]
+    error = planned.steps[-1].error
+    assert isinstance(error, DocumentNotFound)
+    assert "earlier operation" in error.message
+    assert planned.changes[README] is None
+    new = planned.changes["new.md"]
+    assert new is not None
+    assert new.endswith(b"## Part {#part}\n\nText.\n")
+
+
+def test_what_changes_nothing_is_no_change(snapshot: Snapshot) -> None:
+    planned = run(snapshot, SAME)
+    assert planned.steps[0].status is Status.DONE
+    assert (planned.changes, planned.summaries) == ({}, ())
+    created = CreateDocument(type=builtin_types()["document"], title="New")
+    assert run(snapshot, created, RemoveDocument(path="new.md")).changes == {}
+
+
+def test_an_operation_that_could_not_be_read_fails_in_its_place(snapshot: Snapshot) -> None:
+    planned = run(snapshot, GOOD, LimitExceeded("too much"), GOOD)
+    assert statuses(planned) == ["done", "failed", "done"]
+    assert statuses(run(snapshot, LimitExceeded("x"), GOOD, mode=Mode.ALL)) == ["failed", "not_run"]
+
+
+def test_a_failed_operation_leaves_the_overlay_as_it_was(snapshot: Snapshot) -> None:
+    overlay = Overlay(snapshot)
+    GOOD.apply(overlay, STYLE)
+    before = dict(overlay.changes())
+    for operation in (
+        BAD,
+        AddSection(file=README, title="A", content="```\nopen"),
+        AppendContent(file=README, slug="_preamble", content="x" * 10_000_001),
+        AppendContent(file="../up.md", slug="_preamble", content="x"),
+        CreateDocument(type=builtin_types()["document"], title="Readme"),
+        RemoveDocument(path="gone.md"),
+    ):
+        with pytest.raises(WorkspaceError):
+            operation.apply(overlay, STYLE)
+        assert overlay.changes() == before
+
+
+def test_a_batch_has_a_limit(snapshot: Snapshot) -> None:
+    with pytest.raises(LimitExceeded) as caught:
+        run(snapshot, *[GOOD] * 201)
+    assert caught.value.details == {"limit": 200, "actual": 201}
+    assert run(snapshot).steps == ()

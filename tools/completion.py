@@ -1,0 +1,116 @@
+"""Candidates for what a person begins to type: paths, addresses, refs, and arguments of prompts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.addresses import nearest
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tools.context import Context
+    from workspace.snapshot.snapshot import Snapshot
+
+MOST = 100
+"""Candidates in one answer (MCP, "Completion": at most 100)."""
+
+_LONGEST = 500  # characters of a beginning; nobody types more
+
+
+class Candidates(NamedTuple):
+    """The best candidates, and how many there are in all."""
+
+    values: tuple[str, ...]
+    total: int
+
+
+NONE = Candidates((), 0)
+
+
+def ranked(names: Iterable[str], typed: str) -> Candidates:
+    """The names that begin with what was typed, then those that hold it; if there are none, the nearest.
+
+    Case does not count.
+    """
+    if len(typed) > _LONGEST:
+        return NONE
+    known = list(dict.fromkeys(names))
+    wanted = typed.casefold()
+    begin: list[str] = []
+    hold: list[str] = []
+    for name in known:
+        place = name.casefold().find(wanted)
+        if place >= 0:
+            (hold if place else begin).append(name)
+    found = [*begin, *hold] or nearest(typed, known)
+    return Candidates(tuple(found[:MOST]), len(found))
+
+
+def complete_path(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+    """The paths of documents; at a commit if `given` has a `ref`."""
+    return ranked(_snapshot(context, given).documents, typed)
+
+
+def complete_section(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+    """The addresses of the sections of the document that `given` has as its `path`.
+
+    An address whose heading begins with what was typed, or holds it, is a candidate too.
+    """
+    path = given.get("path", "")
+    try:
+        document = _snapshot(context, given).document(path)
+    except WorkspaceError:
+        return NONE
+    found = ranked((section.key for section in document.sections), typed)
+    wanted = typed.strip().casefold()
+    if not wanted or len(wanted) > _LONGEST or any(wanted in value.casefold() for value in found.values):
+        return found
+    titled = [section.key for section in document.sections if wanted in section.title.casefold()]
+    return Candidates(tuple(titled[:MOST]), len(titled)) if titled else found
+
+
+def complete_address(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+    """Paths of documents; after a `#`, the addresses of the sections of that document."""
+    path, mark, section = typed.partition("#")
+    if not mark:
+        return complete_path(context, typed, given)
+    found = complete_section(context, section, {**given, "path": path})
+    return found._replace(values=tuple(f"{path}#{value}" for value in found.values))
+
+
+def complete_ref(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+    """HEAD, branches, tags, remote branches, and the ids of open proposals."""
+    from workspace.revisions import ref_names
+
+    return ranked(ref_names(context.workspace.git), typed)
+
+
+def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+    """The folders that hold documents."""
+    folders = {
+        "/".join(parts[:depth])
+        for path in context.snapshot().documents
+        if len(parts := path.split("/")) > 1
+        for depth in range(1, len(parts))
+    }
+    return ranked(sorted(folders), typed)
+
+
+def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+    """The types that a new document may have."""
+    from workspace.snapshot.document_types import BrokenType, document_types
+
+    types = document_types(context.snapshot())
+    return ranked((name for name, found in types.items() if not isinstance(found, BrokenType)), typed)
+
+
+def _snapshot(context: Context, given: Mapping[str, str]) -> Snapshot:
+    """The commit that a `ref` names, else the tip; the tip too where the ref is not complete yet."""
+    if ref := given.get("ref"):
+        try:
+            return context.snapshot(ref)
+        except WorkspaceError:
+            pass
+    return context.snapshot()

@@ -1,0 +1,238 @@
+"""The operations of edit_document: their fields, and which of them a call means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from tools.arguments import Boolean, Integer, InvalidArguments, Object, nearest_field
+from workspace.document.addresses import nearest, read_fragment
+
+if TYPE_CHECKING:
+    from tools.tool import Given
+    from workspace.edits import DocumentOperation
+
+SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
+    "add_section": {
+        "file": "string",
+        "title": "string",
+        "parent_slug?": "string",
+        "content?": "string",
+        "before?": "string",
+        "after?": "string",
+    },
+    "add_task": {
+        "file": "string",
+        "slug": "string",
+        "title": "string",
+        "criteria?": "string",
+        "assignee?": "string",
+        "before?": "string",
+    },
+    "update_task": {
+        "file": "string",
+        "slug": "string",
+        "title?": "string",
+        "criteria?": "string",
+        "note?": "string",
+        "assignee?": "string",
+    },
+    "remove_task": {"file": "string", "slug": "string"},
+    "move_task": {"file": "string", "slug": "string", "to_slug?": "string", "before?": "string"},
+    "update_content": {
+        "file": "string",
+        "slug": "string",
+        "content": "string",
+        "include_subsections?": "boolean",
+    },
+    "append_content": {"file": "string", "slug": "string", "content": "string"},
+    "rename_section": {"file": "string", "slug": "string", "new_title": "string"},
+    "move_section": {
+        "file": "string",
+        "slug": "string",
+        "to_file?": "string",
+        "parent_slug?": "string",
+        "before?": "string",
+        "after?": "string",
+    },
+    "replace_text": {
+        "file": "string",
+        "old": "string",
+        "new": "string",
+        "slug?": "string",
+        "count?": "integer",
+    },
+    "set_metadata": {"file": "string", "metadata": "object"},
+    "move_document": {"file": "string", "new_path": "string"},
+}
+"""The fields of each operation as a client is told them: `parent_slug?` may be left out.
+
+They are those of the classes in `workspace.edits`, which a test holds: to import these for a list of tools
+would be a fifth of the time that the list takes beside the SDK.
+"""
+
+# What other tools do, by the words with which it is looked for here.
+_OTHER_TOOLS = {
+    "remove": "remove_document",
+    "delete": "remove_document",
+    "complete": "complete_task",
+    "reopen": "reopen_task",
+    "tag": "tag_document",
+    "create": "create_document",
+}
+
+# What models call operations that are named otherwise here.
+_OTHER_NAMES = {
+    "delete_task": "remove_task",
+    "edit_task": "update_task",
+    "rename_task": "update_task",
+    "rename_document": "move_document",
+    "rename_file": "move_document",
+    "find_and_replace": "replace_text",
+    "set_front_matter": "set_metadata",
+}
+
+# What the types are in a call.
+_ARGUMENTS: dict[str, object] = {"string": str, "boolean": Boolean, "integer": Integer, "object": Object}
+
+
+class OperationField(NamedTuple):
+    """A field of an operation: its name, its type, and whether it may be left out."""
+
+    name: str
+    type: str
+    is_optional: bool
+
+
+@cache
+def fields_of(name: str) -> tuple[OperationField, ...]:
+    """The fields of an operation."""
+    return tuple(
+        OperationField(field.removesuffix("?"), kind, field.endswith("?"))
+        for field, kind in SPECIFICATIONS[name].items()
+    )
+
+
+@cache
+def classes() -> Mapping[str, type[DocumentOperation]]:
+    """The classes of the operations by name, imported when a call means one of them."""
+    from workspace.edits import EDIT_OPERATIONS
+
+    return {operation.name: operation for operation in EDIT_OPERATIONS}
+
+
+def in_brief(name: str) -> str:
+    """The fields of an operation on one line: `file, title, parent_slug?`."""
+    return ", ".join(SPECIFICATIONS[name])
+
+
+def all_fields() -> dict[str, Any]:
+    """The fields of all operations together, as a pydantic model takes them; each may be left out."""
+    fields: dict[str, Any] = {}
+    for name in SPECIFICATIONS:
+        for field in fields_of(name):
+            fields.setdefault(field.name, cast("Any", _ARGUMENTS[field.type]) | None)
+    return fields
+
+
+def meant(item: Given) -> str:
+    """The operation that a call names, else the one that its fields decide. Raises InvalidArguments."""
+    name = item.get("operation")
+    if name is not None:
+        if not isinstance(name, str) or name not in SPECIFICATIONS:
+            shown = str(name)[:100]
+            near = [_OTHER_NAMES[shown]] if shown in _OTHER_NAMES else nearest(shown, SPECIFICATIONS)
+            other = (
+                None
+                if shown in _OTHER_NAMES
+                else next((tool for word, tool in _OTHER_TOOLS.items() if word in shown.lower()), None)
+            )
+            fix = f"Did you mean '{near[0]}'?" if near else f"Known operations: {', '.join(SPECIFICATIONS)}."
+            raise InvalidArguments(
+                f"unknown operation '{shown}'",
+                fix=f"Use the tool {other}." if other else fix,
+                field="operation",
+                valid_operations=list(SPECIFICATIONS),
+            )
+        return name
+    given = {field for field in item if field != "operation"}
+    fitting = _fitting(item, given)
+    if len(fitting) > 1:
+        implied = [name for name in fitting if (fields := classes()[name].implied_by) and fields <= given]
+        fitting = implied if len(implied) == 1 else fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = " or ".join(fitting)
+        raise InvalidArguments(f"this could be {names}", fix="Name the 'operation'.", field="operation")
+    raise _unfitting(given)
+
+
+def likely(item: Given) -> str | None:
+    """The operation that a call seems to mean although it is wrong; None where that cannot be told."""
+    name = item.get("operation")
+    if isinstance(name, str):
+        near = [name] if name in SPECIFICATIONS else nearest(name[:100], SPECIFICATIONS)
+        return near[0] if near else None
+    given = {field for field in item if field != "operation"}
+    fitting = _fitting(item, given)
+    implied = [
+        name
+        for name in fitting or SPECIFICATIONS
+        if (fields := classes()[name].implied_by) & given and fields <= given
+    ]
+    if len(implied) == 1:
+        return implied[0]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fitting(item: Given, given: set[str]) -> list[str]:
+    """The operations that the fields fit; where `slug` tells a task from a section, those that mean one."""
+    fitting = [name for name in SPECIFICATIONS if _fits(name, given)]
+    slug = item.get("slug")
+    is_task = isinstance(slug, str) and read_fragment(slug).task is not None
+    return [name for name in fitting if classes()[name].names_task in (None, is_task)] or fitting
+
+
+def _fits(name: str, given: set[str]) -> bool:
+    """Whether fields are all of an operation's own; a name alone does not say what to do with it."""
+    fields = fields_of(name)
+    required = {field.name for field in fields if not field.is_optional}
+    return required <= given <= {field.name for field in fields} and not given <= {"file", "slug"}
+
+
+def _unfitting(given: set[str]) -> InvalidArguments:
+    known = ["operation", *all_fields()]
+    for field in sorted(given - set(known)):
+        near = nearest_field(field, known)
+        fix = f"Did you mean '{near[0]}'?" if near else f"Known fields: {', '.join(known)}."
+        return InvalidArguments(f"unknown field '{field[:80]}'", fix=fix, field=field[:80], nearest=near)
+    return InvalidArguments(
+        "'operation' is missing, and the fields given do not decide it",
+        fix=f"Name one of: {', '.join(SPECIFICATIONS)}.",
+        field="operation",
+        valid_operations=list(SPECIFICATIONS),
+    )
+
+
+def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
+    """An operation of the fields given. Raises InvalidArguments for a missing one, or one of another's."""
+    fields = {field.name: field for field in fields_of(operation)}
+    for name in values:
+        if name not in fields:
+            near = nearest_field(name, list(fields))
+            raise InvalidArguments(
+                f"'{name[:80]}' does not belong to {operation}",
+                fix=f"Did you mean '{near[0]}'?" if near else f"Its fields: {in_brief(operation)}.",
+                field=name,
+                nearest=near,
+            )
+    missing = [field.name for field in fields.values() if not field.is_optional and field.name not in values]
+    if missing:
+        names = ", ".join(f"'{name}'" for name in missing)
+        raise InvalidArguments(
+            f"{operation} needs {names}", fix=f"Give {names}.", field=missing[0], missing=missing
+        )
+    made: DocumentOperation = cast("Any", classes()[operation])(**values)
+    return made

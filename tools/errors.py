@@ -1,0 +1,240 @@
+"""Answers, and the one translation of an error to an answer that teaches the right call."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from tools.texts import Texts
+    from tools.tool import Tool
+    from workspace.history.moves import Moves
+    from workspace.snapshot.snapshot import Snapshot
+
+Data = dict[str, Any]
+
+_SHOWN = 500
+_TEXT = (str, str | None)
+# Joiners are parts of emoji and of words in several scripts.
+_SHOWN_AS_THEY_ARE = frozenset("\n\t\u200c\u200d")
+_LISTED = 50
+
+# The fields that an error speaks of. An example takes the caller's own values for all others.
+_FIELDS_OF: Mapping[str, tuple[str, ...]] = {
+    "INVALID_TITLE": ("title", "new_title"),
+    "INVALID_CONTENT": ("content", "initial_content", "title", "new_title", "criteria", "assignee", "note"),
+    "LEVEL_CONFLICT": ("content", "initial_content", "parent_slug"),
+    "STRUCTURE_CHANGED": ("content", "initial_content", "title", "criteria", "note"),
+    "LIMIT_EXCEEDED": ("content", "initial_content"),
+    "INVALID_PATH": ("file", "path", "folder"),
+    "PATH_EXISTS": ("title",),
+    "UNKNOWN_TYPE": ("doc_type",),
+    "INVALID_TAG": ("tags", "remove", "replace"),
+    "EMPTY_QUERY": ("query",),
+    "QUERY_TOO_BROAD": ("query",),
+    "INVALID_CHUNK_ID": ("chunk_id",),
+    "REF_NOT_FOUND": ("ref",),
+    "NOT_A_COMMIT": ("ref",),
+    "BEFORE_HISTORY": ("ref",),
+    "AMBIGUOUS_ID": ("ref",),
+    "NO_PROPOSED_COMMIT": ("ref",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool says: `data`, and `text` where a contract fixes the words (else the data as JSON).
+
+    `next_step` of the data is a NextStep, which the registry replaces by its text.
+    """
+
+    data: Data
+    text: str | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that an answer names; as text `view_document {"file": "api.md"}`."""
+
+    tool: str
+    arguments: Data
+
+    def __str__(self) -> str:
+        return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}"
+
+
+class NextStep:
+    """The next step that an answer proposes: words, the calls that they name, and the proposal it is for."""
+
+    __slots__ = ("parts", "proposal")
+
+    def __init__(self, *parts: str | Call | NextStep, proposal: str | None = None) -> None:
+        self.parts: tuple[str | Call, ...] = tuple(
+            chain.from_iterable(part.parts if isinstance(part, NextStep) else (part,) for part in parts)
+        )
+        self.proposal = proposal
+
+    def within(self, proposal: str) -> NextStep:
+        """Return the same step for a proposal."""
+        return NextStep(*self.parts, proposal=proposal)
+
+    def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return the step as text; `fields` are the names of the field in which each tool takes a proposal.
+
+        Each call keeps to the proposal, but for a writer's without arguments, which only explains the writer.
+        A step without calls ends with the proposal.
+        """
+        if self.proposal is None:
+            return "".join(map(str, self.parts))
+        if not any(isinstance(part, Call) for part in self.parts):
+            return "".join((*map(str, self.parts), f", with proposal {self.proposal}"))
+        return "".join(str(_kept(part, self.proposal, fields)) for part in self.parts)
+
+
+def _kept(part: str | Call, proposal: str, fields: Mapping[str, str]) -> str | Call:
+    """Return a part of a step with the proposal among the arguments of its call."""
+    if isinstance(part, str) or (field := fields.get(part.tool)) is None:
+        return part
+    if field == "proposal" and not part.arguments:
+        return part
+    return Call(part.tool, {**part.arguments, field: proposal})
+
+
+def call(tool: str, **arguments: object) -> Call:
+    """Return a call as a next step names it."""
+    return Call(tool, arguments)
+
+
+def pinned(ref: str | None) -> dict[str, str]:
+    """The field of a proposed call that keeps to the ref of the call that is answered; none at the tip."""
+    return {"ref": ref} if ref and ref.strip() else {}
+
+
+def failure(
+    error: WorkspaceError,
+    tool: Tool,
+    given: Mapping[str, object],
+    snapshot: Snapshot | None,
+    texts: Texts | None = None,
+    commit: str | None = None,
+    moves: Callable[[], Moves] | None = None,
+    *,
+    offered: Container[str],
+    at: str | None = None,
+) -> Data:
+    """An error with its code and cure, the tool's specification, and a call that would have worked.
+
+    `texts` is the room for texts of documents, `commit` the one that such a text is read at. `moves` tells
+    where something is now that was named by an address of before. `offered` are the tools of the caller, `at`
+    the proposal that the call writes to, if `given` does not name it.
+    """
+    from tools.lists import with_list
+    from tools.moved import redirected
+    from tools.texts import Texts, details_of, fix_of, needs_commit
+    from workspace.config.config import Limits
+    from workspace.writing.read_before_write import ReadFirst
+
+    data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
+    shown = (texts or Texts(None, Limits().text_tokens)).of(error)
+    is_cut = "truncated" in shown
+    # Of a tool that writes, `ref` is where something is to come from.
+    ref = given.get("proposal" if tool.writes else "ref") or at
+    read_at = ref if isinstance(ref, str) else None
+    if fix := with_list(fix_of(error, is_cut=is_cut), error.among, offered, read_at):
+        data["fix"] = _bounded(visible(fix))
+    data.update({key: _bounded(value) for key, value in details_of(error).items()})
+    data.update(shown)
+    meant = _meant(error, tool, given)
+    now = redirected(error, given, snapshot, moves) if moves and snapshot else None
+    if now is not None:
+        data |= {
+            "moved_to": now.there.moved_to,
+            "fix": _bounded(visible(f"Use '{now.there.address}', where this is now.")),
+        }
+        meant = _meant(error, tool, now.given)
+    if not isinstance(error, ReadFirst):  # the call itself was right, and its text is what there is to read
+        data["usage"] = dict(tool.usage(meant))
+    data["example"] = tool.example(meant)
+    if tool.correct and snapshot is not None:
+        # An example is a courtesy: what stands in its way has an error of its own.
+        with suppress(WorkspaceError):
+            data["example"] = tool.correct(data["example"], error, snapshot)
+    candidates, slugs = data.get("candidates"), data.get("slugs")
+    if error.code == "CONFLICT" and candidates and data["example"].get("slug") in (slugs or ()):
+        data["example"] = {**data["example"], "slug": candidates[0]}
+    if commit is not None and needs_commit(error, is_cut=is_cut):
+        data["example"] = {**data["example"], "base_commit": commit}
+    proposal = given.get("proposal")
+    if tool.writes and isinstance(proposal, str) and "proposal" not in data["example"]:
+        data["example"] = {**data["example"], **_in_proposal(proposal, error)}
+    if tool.writes and given.get("dry_run") in (True, "true"):
+        # Whoever only wanted to look, and copies the example, must not find that it was done.
+        data["example"] = {**data["example"], "dry_run": True}
+    return data
+
+
+def _in_proposal(proposal: str, error: WorkspaceError) -> Data:
+    """Where an example writes: in the caller's proposal; elsewhere, if it cannot be, nothing is written."""
+    if error.code == "PROPOSAL_ENDED":
+        return {"dry_run": True}
+    found = error.details.get("candidates")
+    if error.code != "PROPOSAL_NOT_FOUND" or not isinstance(found, list) or not found:
+        return {"proposal": proposal}
+    return {"proposal": found[0], "dry_run": True}
+
+
+def visible(text: str) -> str:
+    """A text with its invisible and bidirectional characters written out: names of files may hold them."""
+    if text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character in _SHOWN_AS_THEY_ARE or unicodedata.category(character) not in (
+        "Cc",
+        "Cf",
+        "Cs",
+        "Zl",
+        "Zp",
+    ):
+        return character
+    return f"\\u{ord(character):04x}"
+
+
+def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Mapping[str, object]:
+    """The caller's fields: a misspelt one under its right name, and those that were wrong left empty."""
+    texts = {name for name, field in tool.arguments.model_fields.items() if field.annotation in _TEXT}
+    meant = {
+        name: "" if name in texts and not isinstance(value, str) else value for name, value in given.items()
+    }
+    field = error.details.get("field")
+    if field in ("operation", "action"):
+        return meant  # the tool finds the nearest
+    if isinstance(field, str) and field in meant and field not in tool.arguments.model_fields:
+        value = meant.pop(field)
+        near = error.details.get("nearest")
+        if isinstance(near, list) and near and (isinstance(value, str) or near[0] not in texts):
+            meant.setdefault(near[0], value)
+        return meant
+    return meant | {name: "" for name in (*_FIELDS_OF.get(error.code, ()), field) if name in meant}
+
+
+def _bounded(value: object) -> Any:
+    """A detail that an agent can afford to read: long texts and lists are cut."""
+    match value:
+        case str():
+            return value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+        case list() | tuple():
+            return [_bounded(item) for item in value[:_LISTED]]
+        case _:
+            return value

@@ -1,0 +1,78 @@
+"""What is told of a commit, and of a change that it made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.errors import visible
+from workspace.git.messages import MAX_CLIENT
+
+if TYPE_CHECKING:
+    from tools.errors import Data
+    from workspace.history import Change, Told
+
+_MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
+_MOST_SHOWN = 10_000  # characters of one diff
+_MOST_SUBJECT = 300
+
+
+def commit_data(told: Told) -> Data:
+    """Who made a commit, when, and in which words; client, tool and proposal are null for a person's."""
+    subject = visible(told.subject)
+    return {
+        "author": {"name": visible(told.author_name), "email": visible(told.author_email)},
+        "date": told.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "client": _shown(told.client),
+        "tool": _shown(told.tool),
+        "proposal": _shown(told.proposal),
+        "subject": subject if len(subject) <= _MOST_SUBJECT else subject[:_MOST_SUBJECT] + "…",
+    }
+
+
+def _shown(trailer: str | None) -> str | None:
+    """A trailer's value as far as one of ours goes: anybody may write a commit."""
+    return None if trailer is None else visible(trailer[:MAX_CLIENT])
+
+
+class Room:
+    """What is left of a page for diffs: characters to show, and bytes to compare."""
+
+    def __init__(self, characters: int) -> None:
+        self.characters = characters // 2  # JSON's escapes are left out
+        self.bytes = 4 * _MOST_DIFFED
+
+
+def change_data(change: Change, room: Room | None) -> Data:
+    """A change, with its address after the commit and, where they differ, the one before it.
+
+    `diff` is a unified diff, for which `room` is taken; where there is none, `hint` says why.
+    """
+    data: Data = {"commit": change.commit, "kind": change.kind, **commit_data(change.told)}
+    data |= {"file": change.path, "slug": change.fragment}
+    if change.old_path is not None and change.old_path != change.path:
+        data["old_file"] = change.old_path
+    if change.old_fragment is not None and change.old_fragment != change.fragment:
+        data["old_slug"] = change.old_fragment
+    return data if room is None else data | _diff_in(room, change)
+
+
+def diff_data(change: Change, most: int) -> dict[str, str]:
+    """What a commit changed as `diff`, of so many characters at most; or `hint`, which says why not."""
+    from workspace.history import section_diff
+
+    if change.size > _MOST_DIFFED:
+        return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}
+    old_line, new_line = change.lines
+    diff = section_diff(change.before, change.after, old_line=old_line, new_line=new_line, most=most)
+    return {"diff": diff}
+
+
+def _diff_in(room: Room, change: Change) -> dict[str, str]:
+    """The same as far as there is room for it."""
+    if change.size <= _MOST_DIFFED and (room.characters <= 0 or room.bytes < change.size):
+        return {"hint": "this page is full: ask with a smaller limit to see the diff"}
+    data = diff_data(change, min(room.characters, _MOST_SHOWN))
+    if "diff" in data:
+        room.characters -= len(data["diff"])
+        room.bytes -= change.size
+    return data

@@ -1,0 +1,159 @@
+"""What a proposal changes, a page at a time: as Markdown and as data, which tell the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools.errors import call
+from tools.pages import cut
+from workspace.document.addresses import nearest
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.context import Context
+    from tools.errors import Data
+    from workspace.diff import DocumentChange
+    from workspace.proposals.review import Changes
+
+ROOM = 40_000
+"""Characters of Markdown, and of data as JSON, on a page of several documents."""
+
+_MOST = 1_000_000  # characters of one document's changes that can be paged through, behind an offset
+_FILES = 100
+
+
+class NotChanged(WorkspaceError):
+    """The proposal does not change this document or section. `candidates` are the nearest that it changes."""
+
+    code = "NOT_CHANGED"
+
+
+class Page(NamedTuple):
+    """Changes as data and as Markdown, and where more begins: a document's number, or a character of one."""
+
+    data: Data
+    markdown: str
+    next: int | None
+
+
+def page_of_all(context: Context, changes: Changes, proposal: str, first: int, room: int = ROOM) -> Page:
+    """The documents from one on that there is room for; the first is cut if it does not fit alone."""
+    from workspace.diff import DocumentKind, as_data, as_markdown
+
+    documents = changes.documents
+    told: list[Data] = []
+    texts: list[str] = []
+    markdown_left = data_left = room
+    at = first
+    while at < len(documents):
+        one = documents[at]
+        text = as_markdown([one], room)
+        data = as_data([one], room)
+        is_cut = _is_cut(data) or len(text) > room - 100
+        size = len(text), len(str(data))
+        if told and (is_cut or size[0] > markdown_left or size[1] > data_left):
+            break
+        entry = _entry(one, data)
+        if is_cut:
+            entry |= {"truncated": True, "rest": str(call("view_proposal", proposal=proposal, file=one.path))}
+            text += f"\nMore of it: {entry['rest']}\n"
+        elif one.kind is DocumentKind.ADDED:
+            versions = _versions(context, changes, one, None)
+            entry |= versions
+            text += _named(versions)
+        told.append(entry)
+        texts.append(text)
+        markdown_left -= size[0]
+        data_left -= size[1]
+        at += 1
+        if is_cut or min(markdown_left, data_left) <= 0:
+            break
+    files = list(changes.files) if at >= len(documents) else []
+    return Page({"documents": told, **_files(files)}, "\n".join(texts), at if at < len(documents) else None)
+
+
+def page_of_one(
+    context: Context, changes: Changes, file: str, slug: str | None, offset: int, room: int = ROOM
+) -> Page:
+    """What changes in one document, or one section of it, and how both versions are read whole.
+
+    Raises NotChanged.
+    """
+    from workspace.diff import as_data, as_markdown
+
+    one = next((one for one in changes.documents if file in (one.path, one.old_path)), None)
+    if one is None:
+        paths = sorted({path for one in changes.documents for path in (one.path, one.old_path) if path})
+        raise _not_changed(f"'{file[:200]}'", nearest(file, paths) or paths[:5], "file")
+    if slug is not None:
+        one = _narrowed(one, slug)
+    versions = _versions(context, changes, one, slug)
+    text, rest = cut(as_markdown([one], offset + _MOST) + _named(versions), offset, room)
+    data = as_data([one], room)
+    return Page({"documents": [{**_entry(one, data), **versions}], "more": data["more"]}, text, rest)
+
+
+def _narrowed(one: DocumentChange, slug: str) -> DocumentChange:
+    """What happened in a section and below it."""
+    from workspace.proposals.review.changes import within
+
+    found = within(one, slug)
+    if found is None:
+        addresses = list(dict.fromkeys(change.section for change in one.sections))
+        close = nearest(slug, addresses) or addresses[:5]
+        raise _not_changed(f"'{slug[:200]}' of '{one.path[:200]}'", close, "slug")
+    return found
+
+
+def _not_changed(what: str, candidates: Sequence[str], field: str) -> NotChanged:
+    fix = f"Name what it changes, such as '{candidates[0]}'." if candidates else "It changes no document."
+    return NotChanged(
+        f"{what} is not changed by this proposal", fix=fix, candidates=list(candidates), field=field
+    )
+
+
+def _is_cut(data: Data) -> bool:
+    if data["more"]:
+        return True
+    documents = data["documents"]
+    assert isinstance(documents, list)
+    return any(change.get("is_cut") for told in documents for change in told["changes"])
+
+
+def _entry(one: DocumentChange, data: Data) -> Data:
+    documents = data["documents"]
+    return dict(documents[0]) if isinstance(documents, list) and documents else {"path": one.path}
+
+
+def _versions(context: Context, changes: Changes, one: DocumentChange, slug: str | None) -> dict[str, str]:
+    """The calls that read a document, or a section, before and after: a change tells a few lines of each."""
+    from workspace.diff import DocumentKind
+
+    tool = next((name for name in ("view_document", "get_doc") if context.offers(name)), None)
+    found: dict[str, str] = {}
+    if tool is None:
+        return found
+    for name, path, ref in (("before", one.old_path, changes.base), ("after", one.path, changes.tip)):
+        is_there = one.kind is not (DocumentKind.ADDED if name == "before" else DocumentKind.REMOVED)
+        if path is not None and ref is not None and is_there:
+            place: Data = {"file": path, **({"slug": slug} if slug else {})}
+            if tool == "get_doc":
+                place = {"chunk_id": f"{path}#{slug}" if slug else path}
+            found[f"read_{name}"] = str(call(tool, **place, ref=ref))
+    return found
+
+
+def _named(versions: Mapping[str, str]) -> str:
+    """The same calls as lines of the page."""
+    lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in versions.items())
+    return "\nTo read it whole:\n\n" + "\n".join(lines) + "\n" if versions else ""
+
+
+def _files(files: Sequence[str]) -> Data:
+    if not files:
+        return {}
+    from tools.write_target import listed
+
+    return {"files": listed(files, _FILES)}

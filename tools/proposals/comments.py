@@ -1,0 +1,109 @@
+"""The comments on a proposal, with where the text is now that they are about."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools.cursors import read_place, write_place
+from tools.errors import call, visible
+from tools.proposals.descriptions import comment_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.context import Context
+    from tools.errors import Data
+    from workspace.proposals import Proposal
+    from workspace.proposals.review import PlacedThread
+
+ROOM = 40_000
+"""Bytes of data on a page of what is said: they go out twice, and 25,000 tokens are about 100,000 bytes."""
+
+_REPLIES = 10
+
+Place = tuple[str | None, str | None]
+"""A document and a section of it, or nothing."""
+
+
+class Page(NamedTuple):
+    """Threads in the order in which they were begun, how many there are in all, and where more begin."""
+
+    threads: list[Data]
+    total: int
+    next: int | None
+
+
+def comments_page(
+    context: Context, proposal: Proposal, first: int, limit: int, place: Place, room: int = ROOM
+) -> Page:
+    """A page of threads, as many as there is room for; those of `place` alone, if it names a document.
+
+    A page of a place can have none and be followed by another.
+    """
+    page = context.workspace.reviewing().comments(proposal, after=first, limit=limit, at=place)
+    found: list[Data] = []
+    for placed in page.threads:
+        data = _thread(placed, proposal.id, room)
+        room -= size_of(data)
+        if found and room < 0:
+            return Page(found, page.total, placed.number)
+        found.append(data)
+    return Page(found, page.total, page.next)
+
+
+def comments_cursor(proposal: Proposal, place: Place, next: int | None) -> str | None:
+    """The cursor of a page of threads; None after the last one."""
+    return None if next is None else write_place(str(next), None, _search(proposal, place))
+
+
+def read_comments_cursor(proposal: Proposal, place: Place, cursor: str | None) -> int:
+    """Where a page of threads begins. Raises InvalidCursor."""
+    return int(read_place(cursor, None, _search(proposal, place))) if cursor is not None else 0
+
+
+def _search(proposal: Proposal, place: Place) -> list[object]:
+    return ["comments", proposal.id, *place]
+
+
+def size_of(data: object) -> int:
+    """The bytes of data as JSON."""
+    return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def fitting(entries: Iterable[Data], room: int) -> list[Data]:
+    """The first entries that there is room for, one at least."""
+    found: list[Data] = []
+    for data in entries:
+        room -= size_of(data)
+        if found and room < 0:
+            break
+        found.append(data)
+    return found
+
+
+def place_data(placed: PlacedThread) -> Data:
+    """What a thread is about, and what became of that."""
+    comment = placed.thread.comment
+    data: Data = {}
+    if comment.place is not None:
+        data |= {"file": visible(comment.place.path), "slug": comment.place.slug}
+        if comment.place.quote:
+            data["quote"] = visible(comment.place.quote)
+    if (standing := placed.standing) is not None:
+        data["now"] = standing.now.value
+        if standing.now.value == "moved":
+            data["now_at"] = {"file": visible(standing.path), "slug": standing.slug}
+    return data
+
+
+def _thread(placed: PlacedThread, proposal: str, room: int) -> Data:
+    comment, replies = placed.thread
+    data = {**comment_data(comment, proposal), **place_data(placed), "replies": []}
+    if replies:
+        shown = (comment_data(reply, proposal) for reply in replies[:_REPLIES])
+        data["replies"] = fitting(shown, room - size_of(data))
+        if more := len(replies) - len(data["replies"]):
+            data["more_replies"] = more
+            data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))
+    return data

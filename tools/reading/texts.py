@@ -1,0 +1,101 @@
+"""Which text, and which section of it, a call means: where it stands, or where it has moved to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools.arguments import InvalidArguments
+from tools.errors import Answer, Data, NextStep
+from tools.moved import Found, moved, told
+from workspace.document.addresses import SectionNotFound, split_address
+from workspace.snapshot.snapshot import DocumentNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools.context import Context
+    from tools.parts import Part
+    from tools.read_context import Pinned
+    from workspace.history.moves import Moves
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.texts.outline import Entry, Outline
+    from workspace.texts.text_file import TextFile
+
+
+class Opened(NamedTuple):
+    """A text with its outline, the section that was asked for, and where this has moved to if it has."""
+
+    text: TextFile
+    outline: Outline
+    entry: Entry | None
+    moved_to: dict[str, Any] | None
+
+    def answer(self, place: Pinned, data: Data, step: NextStep) -> Answer:
+        """An answer that says what was read at which commit, and where that has moved to if it has."""
+        ref = {} if place.ref is None else {"ref": place.ref}
+        there = Found(self.text.path, self.entry.address if self.entry else None, self.moved_to)
+        return Answer(told(there, {**data, "commit": place.snapshot.commit, **ref, "next_step": step}))
+
+    def shows(self, context: Context, part: Part[Entry]) -> None:
+        """Note that the caller has seen a part of the text, so that it may be overwritten."""
+        document = self.text.document
+        if document is not None:
+            seen = (document.section_by_key(entry.address) for entry in part.whole)
+            context.shows(document, [section for section in seen if section is not None])
+
+
+def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted: str | None = None) -> Opened:
+    """The text at a path or an address, and the section that is wanted of it or that the address names.
+
+    Raises what reading and finding raise where history knows no other place for it.
+    """
+    from workspace.texts.finder import find_entry
+    from workspace.texts.outline import outline_of
+    from workspace.texts.text_file import read_text, relative_path
+
+    path, wanted = _target(snapshot, relative_path(snapshot, file), wanted)
+    moved_to = None
+    try:
+        text = read_text(snapshot, path)
+    except DocumentNotFound:
+        there = _moved(moves, snapshot, path, wanted)
+        if there is None:
+            raise
+        text, wanted, moved_to = read_text(snapshot, there.file), there.slug, there.moved_to
+    outline = outline_of(text)
+    if wanted is None:
+        return Opened(text, outline, None, moved_to)
+    try:
+        return Opened(text, outline, find_entry(text, outline, wanted), moved_to)
+    except SectionNotFound:
+        there = _moved(moves, snapshot, text.path, wanted)
+        if there is None or there.slug is None:
+            raise
+        if there.file != text.path:
+            text = read_text(snapshot, there.file)
+            outline = outline_of(text)
+        return Opened(text, outline, find_entry(text, outline, there.slug), there.moved_to)
+
+
+def _moved(moves: Callable[[], Moves], snapshot: Snapshot, path: str, wanted: str | None) -> Found | None:
+    """Where history knows it to be now; None where it knows of nothing."""
+    try:
+        return moved(moves, snapshot, path, wanted)
+    except DocumentNotFound:  # what reading said of it is nearer to what was asked
+        return None
+
+
+def _target(snapshot: Snapshot, file: str, wanted: str | None) -> tuple[str, str | None]:
+    """The path, and the section that either of two fields names. Raises InvalidArguments for two sections."""
+    from workspace.texts.files import Files
+
+    path, fragment = split_address(file, Files(snapshot)) if "#" in file else (file, None)
+    if wanted is not None:
+        wanted = wanted.strip().removeprefix(f"{path}#")
+    if wanted and fragment and wanted != fragment:
+        raise InvalidArguments(
+            "'file_path' names one section and 'section_heading' another",
+            fix="Put the path alone into 'file_path'.",
+            field="file_path",
+        )
+    return path, wanted or fragment or None

@@ -1,0 +1,272 @@
+"""Workspace settings: `docyard.toml` at the root of the served commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
+
+from workspace.config.forge_settings import ForgeSettings
+from workspace.config.remotes_settings import RemoteSettings
+from workspace.config.settings import Protection, listed
+from workspace.config.tables import Folder, LinkRules
+from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
+from workspace.config.toml import InvalidToml, load_toml
+from workspace.config.validation_settings import Validation
+from workspace.errors import WorkspaceError
+from workspace.globs import Glob
+from workspace.markdown.anchors import AnchorForm
+from workspace.paths import is_nameable
+
+if TYPE_CHECKING:
+    from workspace.document.document import Document
+
+CONFIG_PATH = "docyard.toml"
+CALL_READS = 50_000_000
+"""Bytes of documents that the operations of one call may read, one after the other."""
+HEADING_BYTES = 100
+"""What a heading takes to read, as bytes of text."""
+DOCUMENT_SUFFIXES = (".md", ".markdown")
+
+ANY_NAME = "?.md"
+"""The name of a document that a glob only fits if it fits documents of all kinds."""
+_SHOWN = 100
+
+
+class InvalidConfig(WorkspaceError):
+    """`docyard.toml` cannot be read, or a setting in it is unknown or out of range. `field` names it."""
+
+    code = "INVALID_CONFIG"
+
+
+class LimitExceeded(WorkspaceError):
+    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
+
+    code = "LIMIT_EXCEEDED"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Corpus(_Settings):
+    """What the documents are about."""
+
+    description: str | None = Field(default=None, max_length=500)
+
+
+def _visible(name: str) -> str:
+    """A name from the file, as it is fit to stand in a message: it may hold the controls of a terminal."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def _key_name(name: str) -> str:
+    if not KEY.fullmatch(name):
+        raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter")
+    if name.lower() in RESERVED:
+        raise ValueError(f"must not be named like a parameter of a search ({', '.join(RESERVED)})")
+    for built_in in BUILT_IN:
+        if name != built_in and name.lower() == built_in:
+            raise ValueError(f"must not differ from '{built_in}', which every workspace has, in case alone")
+    return name
+
+
+class TaxonomyKey(_Settings):
+    """A key of front matter by which searches can be filtered."""
+
+    description: str | None = Field(default=None, max_length=500)
+
+    @field_validator("description")
+    @classmethod
+    def _plain(cls, value: str | None) -> str | None:
+        line = " ".join((value or "").split())
+        if not line.isprintable():
+            raise ValueError("must hold visible characters only")
+        return line or None
+
+
+LEAST_TEXT_TOKENS, MOST_TEXT_TOKENS = 200, 1_000_000
+
+
+class Limits(_Settings):
+    """How large things may be: `document_bytes` for reading and writing, `text_tokens` for answers.
+
+    All others are for writing alone.
+    """
+
+    document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
+    headings: int = Field(default=10_000, ge=10, le=100_000)
+    nesting: int = Field(default=20, ge=3, le=40)
+    operations: int = Field(default=200, ge=1, le=1_000)
+    call_bytes: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
+    text_tokens: int = Field(default=25_000, ge=LEAST_TEXT_TOKENS, le=MOST_TEXT_TOKENS)
+
+    def check_document(self, path: str, size: int) -> None:
+        """Raises LimitExceeded for a document of too many bytes."""
+        if size > self.document_bytes:
+            raise LimitExceeded(
+                f"{path} has {size:,} bytes; a document holds at most {self.document_bytes:,}",
+                fix=f"Split it into several documents, or raise limits.document_bytes in {CONFIG_PATH}.",
+                limit=self.document_bytes,
+                actual=size,
+            )
+
+    def check_written(self, document: Document, before: Document | None) -> None:
+        """Raises LimitExceeded for a document that is too large, or has too many or too deep parts.
+
+        A person may have gone further. Such a document can still be edited, but not grow in that respect.
+        """
+        self.check_document(document.path, len(document.data))
+        headings = document.heading_count
+        if headings > max(self.headings, before.heading_count if before else 0):
+            raise LimitExceeded(
+                f"{document.path} would have {headings:,} headings; at most {self.headings:,} are written",
+                fix=f"Split it into several documents, or raise limits.headings in {CONFIG_PATH}.",
+                limit=self.headings,
+                actual=headings,
+            )
+        if not document.may_nest_deeper(self.nesting):
+            return
+        depth = document.outline.depth
+        if depth > max(self.nesting, before.outline.depth if before else 0):
+            raise LimitExceeded(
+                f"lists and quotations of {document.path} would be nested {depth} deep; "
+                f"at most {self.nesting} are written",
+                fix=f"Nest them less deeply, or raise limits.nesting in {CONFIG_PATH}.",
+                limit=self.nesting,
+                actual=depth,
+            )
+
+    def check_reading(self, size: int, operations: int) -> None:
+        """Raises LimitExceeded for a call whose operations read too much: each reads its document again."""
+        if size > CALL_READS and operations > 1:
+            raise LimitExceeded(
+                f"the operations of this call read more than {CALL_READS:,} bytes, one after the other; "
+                "nothing was changed",
+                fix=f"Send them in several calls, of at most {max(1, operations // 2)} operations each.",
+                limit=CALL_READS,
+                actual=size,
+            )
+
+    def check_call(self, operations: int, size: int) -> None:
+        """Raises LimitExceeded for a call of too many operations, or of too many bytes of text."""
+        if operations > self.operations:
+            raise LimitExceeded(
+                f"{operations:,} operations in one call; at most {self.operations} are allowed",
+                fix=f"Send them in calls of {self.operations} or fewer.",
+                limit=self.operations,
+                actual=operations,
+            )
+        if size > self.call_bytes:
+            raise LimitExceeded(
+                f"{size:,} bytes of text in one call; at most {self.call_bytes:,} are allowed",
+                fix="Send its operations in several calls.",
+                limit=self.call_bytes,
+                actual=size,
+            )
+
+
+class WorkspaceConfig(_Settings):
+    """The settings of a workspace, with their defaults."""
+
+    root: Folder = ""
+    exclude: tuple[str, ...] = ()
+    anchors: AnchorForm = AnchorForm.BRACES
+    overwrite: Literal["seen", "any"] = "seen"
+    fsync: bool = True
+    signing: Literal["required", "off"] = "required"
+    # Made without a validator, of which a start needs the outermost at most.
+    corpus: Corpus = Corpus.model_construct()
+    taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
+    limits: Limits = Limits.model_construct()
+    links: LinkRules = LinkRules.model_construct()
+    remote: RemoteSettings = RemoteSettings.model_construct()
+    forge: ForgeSettings | None = None
+    protect: Annotated[tuple[Protection, ...], BeforeValidator(listed)] = ()
+    # pydantic has a method of the name that the file uses.
+    validation: Validation = Field(default=Validation.model_construct(), alias="validate")
+
+    @field_validator("taxonomy")
+    @classmethod
+    def _few_and_apart(cls, value: dict[str, TaxonomyKey]) -> dict[str, TaxonomyKey]:
+        if len(value) > MAX_KEYS:
+            raise ValueError(f"must have at most {MAX_KEYS} keys, and has {len(value)}")
+        seen: dict[str, str] = {}
+        for name in value:
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise ValueError(f"'{other}' and '{name}' must not differ in case alone")
+        return value
+
+    @classmethod
+    def read(cls, data: bytes | None) -> WorkspaceConfig:
+        """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
+        if data is None:
+            return cls.model_construct()
+        try:
+            return cls.model_validate(load_toml(data))
+        except InvalidToml as error:
+            raise InvalidConfig(f"{CONFIG_PATH} {error.reason}", fix=error.fix) from error
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(_visible(str(part)[:_SHOWN]) for part in first["loc"] if part != "[key]")
+            fields = (Protection if first["loc"][:1] == ("protect",) else cls).model_fields
+            known = ", ".join(setting.alias or name for name, setting in fields.items())
+            if first["type"] == "extra_forbidden":
+                raise InvalidConfig(
+                    f"{CONFIG_PATH}: there is no setting '{field}'",
+                    fix=f"Take it out or mend its name, and commit that. Known settings: {known}.",
+                    field=field,
+                ) from error
+            reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            reason = reason.replace("Tuple should have", "must have")
+            reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
+            raise InvalidConfig(
+                f"{CONFIG_PATH}: {field}: {reason.replace('valid tuple', 'list of strings')}",
+                fix="Mend it and commit it.",
+                field=field,
+            ) from error
+
+    def is_document(self, path: str) -> bool:
+        """Whether a file of this path is a document: its name, its folder, and `exclude` decide."""
+        return path.endswith(DOCUMENT_SUFFIXES) and self.is_readable(path)
+
+    def is_readable(self, path: str) -> bool:
+        """Whether a file of this path may be read, of whatever kind: its folder and `exclude` decide."""
+        if not is_nameable(path):
+            return False
+        if self.root and not path.startswith(self.root + "/"):
+            return False
+        inside = path[len(self.root) + 1 :] if self.root else path
+        folders = inside.split("/")[:-1]
+        if any(folder.startswith(".") for folder in folders):
+            return False
+        return not any(glob.matches(path) or glob.matches(inside) for glob in map(Glob.compile, self.exclude))
+
+    def is_manifest(self, path: str) -> bool:
+        """Whether a file of this path is a manifest that counts: documents may stand in its folder."""
+        folder, _, name = path.rpartition("/")
+        if name != MANIFEST:
+            return False
+        is_above = not folder or f"{self.root}/".startswith(f"{folder}/")
+        return is_above or self.is_document(f"{folder}/{ANY_NAME}")
+
+    def selects_like(self, other: WorkspaceConfig) -> bool:
+        """Whether other settings make documents of the same files."""
+        return (self.root, self.exclude) == (other.root, other.exclude)
+
+    @property
+    def taxonomy_keys(self) -> Mapping[str, str | None]:
+        """Every key to filter by with its description: the declared ones, then those of every workspace."""
+        declared = {name: key.description for name, key in self.taxonomy.items()}
+        return {**declared, **{name: None for name in BUILT_IN if name not in declared}}

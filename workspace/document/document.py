@@ -1,0 +1,250 @@
+"""The document model: bytes in, spans out.
+
+A document is parsed, never rendered: every value here points back at the bytes it was read from, so that an
+edit can replace just these.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
+
+from workspace import frontmatter, markdown
+from workspace.document.sections import PREAMBLE, Section, breadcrumb, build_sections, untitled
+from workspace.document.tasks import Task, read_tasks
+from workspace.markdown.lines import Lines, line_ending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from workspace.document.layout import Layout
+    from workspace.markdown import Outline
+    from workspace.markdown.anchors import AnchorForm
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed document: its bytes, title, front matter, sections in order, and tasks."""
+
+    data: bytes
+    path: str
+    title: str
+    has_title: bool
+    front_matter: Mapping[str, object]
+    front_matter_error: frontmatter.InvalidFrontMatter | None
+    front_matter_lines: int
+    front_matter_end: int
+    sections: tuple[Section, ...]
+    _parsed: tuple[Lines, Outline] | None = field(default=None, compare=False, repr=False)
+    _derived: dict[Hashable, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, data: bytes, path: str = "") -> Document:
+        """Reads a document. Bytes that are not UTF-8 are read as U+FFFD, and stay as they are.
+
+        Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
+        """
+        # Imported here because a server answers its first questions without reading a document.
+        from workspace.document.layout import scanned_layout
+
+        if len(data) > markdown.MAX_LINES:  # a line has at least the byte that ends it
+            markdown.check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
+        layout = scanned_layout(data)
+        if layout is None:
+            return cls.by_parser(data, path)
+        if markdown.may_have_too_many_blocks(data, layout.lines):
+            return cls.by_parser(data, path)
+        return cls._laid_out(data, path, layout)
+
+    @classmethod
+    def by_parser(cls, data: bytes, path: str = "") -> Document:
+        """Reads a document as `parse` does, without the scanner."""
+        from workspace.document.layout import parsed_layout
+
+        lines = Lines(data)
+        outline = _outline(lines)
+        return cls._laid_out(data, path, parsed_layout(lines, outline), (lines, outline))
+
+    @classmethod
+    def _laid_out(
+        cls, data: bytes, path: str, layout: Layout, parsed: tuple[Lines, Outline] | None = None
+    ) -> Document:
+        metadata, error = {}, None
+        if layout.front_matter_lines:
+            start, end = layout.front_matter
+            try:
+                metadata = dict(frontmatter.read(data[start:end].decode("utf-8", "replace")))
+            except frontmatter.InvalidFrontMatter as invalid:
+                error = invalid
+        sections, title = build_sections(data, layout, frontmatter.as_text(metadata.get("title")))
+        return cls(
+            data=data,
+            path=path,
+            title=title or untitled(path),
+            has_title=bool(title),
+            front_matter=MappingProxyType(metadata),
+            front_matter_error=error,
+            front_matter_lines=layout.front_matter_lines,
+            front_matter_end=layout.body,
+            sections=sections,
+            _parsed=parsed,
+        )
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Where its lines begin."""
+        return self._parsed[0] if self._parsed else Lines(self.data)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """Its blocks as the parser finds them: what tells of its lists."""
+        return self._parsed[1] if self._parsed else _outline(self.lines)
+
+    def derive(self, make: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function makes of the document, computed once: a document never changes."""
+        key = (make, args, *kwargs.items())
+        if key not in self._derived:
+            self._derived[key] = make(self, *args, **kwargs)
+        return cast("T", self._derived[key])
+
+    @property
+    def type(self) -> str | None:
+        """The document's type, from its front matter."""
+        return frontmatter.as_text(self.front_matter.get("type"))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The document's tags, from its front matter: a list, or words parted by commas."""
+        value = self.front_matter.get("tags")
+        if isinstance(value, str):
+            value = value.split(",")
+        if not isinstance(value, list):
+            return ()
+        texts = (frontmatter.as_text(item) for item in value)
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+    @cached_property
+    def heading_count(self) -> int:
+        """How many headings it has, the title's included."""
+        return sum(section.has_heading for section in self.sections)
+
+    def may_nest_deeper(self, levels: int) -> bool:
+        """Whether lists and quotations may stand inside each other more than so many levels deep.
+
+        Only if a line begins with more marks and columns than that: each level takes one at least.
+        """
+        return (
+            re.search(rb"^[ >*+\-0-9.)]{%d}" % (levels + 1), self.data.expandtabs(4), re.MULTILINE)
+            is not None
+        )
+
+    @property
+    def ending(self) -> bytes:
+        """The line ending that the document uses."""
+        return line_ending(self.data)
+
+    @property
+    def preamble(self) -> Section | None:
+        """The title and what stands before the first section, if there is either."""
+        return next((section for section in self.sections if section.is_preamble), None)
+
+    @property
+    def form(self) -> AnchorForm | None:
+        """The form in which most of the document's anchors are written; None if it has none."""
+        forms = Counter(section.form for section in self.sections if section.form)
+        return forms.most_common(1)[0][0] if forms else None
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, Section]:
+        return {section.key: section for section in self.sections}
+
+    def section_by_key(self, key: str) -> Section | None:
+        """The section that the index knows by this key."""
+        return self._by_key.get(key)
+
+    @cached_property
+    def _by_address(self) -> Mapping[str, tuple[Section, ...]]:
+        found: dict[str, list[Section]] = {}
+        for section in self.sections:
+            found.setdefault(section.address, []).append(section)
+        return {address: tuple(sections) for address, sections in found.items()}
+
+    def sections_by_address(self, address: str) -> tuple[Section, ...]:
+        """The sections of an address: more than one where headings carry the same anchor."""
+        return self._by_address.get(address, ())
+
+    @cached_property
+    def earlier_names(self) -> Mapping[str, Sequence[Section]]:
+        """Its sections by the names that only Docyard 0.1.0 gave them (`workspace.earlier_addresses`)."""
+        # Imported here because most documents have no such names, and most calls need none.
+        from workspace.document.earlier_addresses import earlier_names
+
+        return earlier_names(self.sections)
+
+    @cached_property
+    def _children(self) -> Mapping[int | None, tuple[Section, ...]]:
+        found: dict[int | None, list[Section]] = {}
+        for section in self.sections:
+            if not section.is_preamble:
+                found.setdefault(section.parent, []).append(section)
+        return {parent: tuple(sections) for parent, sections in found.items()}
+
+    def children(self, section: Section | None) -> tuple[Section, ...]:
+        """The sections directly below one; of None, the top ones (the preamble is not one of them)."""
+        return self._children.get(None if section is None else section.position, ())
+
+    @cached_property
+    def _section_starts(self) -> list[int]:
+        return [section.start for section in self.sections]
+
+    def section_at(self, offset: int) -> Section | None:
+        """The section in whose own text a byte stands; None for one before the first."""
+        position = bisect_right(self._section_starts, offset) - 1
+        return self.sections[position] if position >= 0 else None
+
+    def descendants(self, section: Section) -> tuple[Section, ...]:
+        """Every section below one, in order."""
+        return self.sections[section.position + 1 : bisect_left(self._section_starts, section.tree_end)]
+
+    def breadcrumb(self, section: Section) -> tuple[str, ...]:
+        """The titles from the top section down to this one; the document's title is not part of it."""
+        return breadcrumb(self.sections, section)
+
+    def source(self, section: Section) -> bytes:
+        """A section's own text, its heading included."""
+        return self.data[section.start : section.end]
+
+    def text(self, start: int, end: int) -> str:
+        """The bytes [start, end) as text."""
+        return self.data[start:end].decode("utf-8", "replace")
+
+    @cached_property
+    def all_tasks(self) -> tuple[Task, ...]:
+        """Every task of the document, in order; numbered within its section."""
+        return read_tasks(self.lines, self.outline.items, self._section_starts)
+
+    def tasks(self, section: Section) -> tuple[Task, ...]:
+        """The tasks in a section's own text, each before its sub-tasks."""
+        first, last = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
+        return self.all_tasks[first:last]
+
+    @cached_property
+    def _task_starts(self) -> list[int]:
+        return [task.start for task in self.all_tasks]
+
+
+def _outline(lines: Lines) -> Outline:
+    text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
+    return markdown.outline(text, is_document=True)
+
+
+__all__ = ["PREAMBLE", "Document", "Section", "Task"]

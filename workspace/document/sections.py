@@ -1,0 +1,232 @@
+"""Sections: the parts of a document that have an address, and how they get it.
+
+The address rule in short: an explicit anchor is the address, whole; else it is the parent's address, a slash
+and the heading's slug, numbered among siblings. The first H1 is the title: it stands in `_preamble`, not in
+any address.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.headings import PREAMBLE, AnchoredHeading
+from workspace.document.slugs import Names, heading_slug
+from workspace.markdown import Heading
+from workspace.markdown.anchors import HeadingText
+from workspace.markdown.lines import BLANK
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from workspace.document.layout import Layout
+    from workspace.markdown.anchors import AnchorForm
+
+
+class Section(NamedTuple):
+    """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
+
+    Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just
+    above it), [body, end) the same without them, [start, tree_end) also holds its subsections; a preamble has
+    none, though it stands before them all.
+    `heading_start` is where the heading's own line begins. Lines count from 1 and are inclusive; `line` is
+    the heading's. `key` is the address made unique in the file: where several headings have one address, it
+    is `errors~1`, `errors~2`, and `errors` alone names none of them.
+    """
+
+    position: int
+    address: str
+    key: str
+    title: str
+    level: int
+    line: int
+    end_line: int
+    start: int
+    heading_start: int
+    body: int
+    end: int
+    tree_end: int
+    parent: int | None
+    slug: str
+    heading: AnchoredHeading | None
+
+    @property
+    def is_preamble(self) -> bool:
+        """Whether this is the title and introduction."""
+        return self.level == 0
+
+    @property
+    def has_heading(self) -> bool:
+        """Whether a heading begins it; only a preamble may have none."""
+        return self.heading is not None
+
+    @property
+    def anchor(self) -> str | None:
+        """Its explicit anchor. The title's is an alias of `_preamble`."""
+        return self.heading.anchor if self.heading else None
+
+    @property
+    def form(self) -> AnchorForm | None:
+        """How its anchor is written."""
+        return self.heading.form if self.heading else None
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Further names that it answers to."""
+        return self.heading.aliases if self.heading else ()
+
+
+def build_sections(
+    data: bytes, layout: Layout, metadata_title: str | None
+) -> tuple[tuple[Section, ...], str | None]:
+    """The sections of a document in order, and the title that it states: its first H1, else front matter's.
+
+    The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text
+    before the first heading is the preamble already; then that H1 still gives the title, and is a section.
+    """
+    headings, body = layout.headings, layout.body
+    levels = [heading.block.level for heading in headings]
+    h1 = levels.index(1) if 1 in levels else None
+    title = (None if h1 is None else headings[h1].title) or metadata_title
+    has_text = bool(data[body : headings[0].start if headings else None].strip(BLANK))
+    if h1 is not None and (h1 == 0 or not has_text):
+        levels[h1] = 0
+        if title and not headings[h1].title:
+            named = headings[h1]._replace(title=title, slug=heading_slug(title))
+            headings = [*headings[:h1], named, *headings[h1 + 1 :]]
+    elif has_text or (h1 is None and metadata_title):
+        headings = [_without_words(title or "", layout), *headings]
+        levels.insert(0, 0)
+    starts = [heading.start for heading in headings]
+    if levels and levels[0] == 0:
+        starts[0] = body
+    return _sections(headings, levels, starts, len(data), layout.lines), title
+
+
+def _without_words(title: str, layout: Layout) -> AnchoredHeading:
+    """What stands for the heading of a preamble that has none: one of level 0, and of no bytes."""
+    line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
+    block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
+    return AnchoredHeading(block, text, (), line, title, heading_slug(title), body, body, body)
+
+
+def _sections(
+    headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
+) -> tuple[Section, ...]:
+    """The sections that begin with these headings. Each ends where the next one begins."""
+    parents, tree_ends = nest(levels, starts, size)
+    names = [(heading.anchor, heading.slug) for heading in headings]
+    # `## Errors { .wide }` had another address in version 0.1.0, and takes that of no `## Errors` below it.
+    late = {
+        place for place, (anchor, _) in enumerate(names) if anchor is None and headings[place].text.suffix
+    }
+    addresses = addresses_of(names, levels, parents, late)
+    keys = keys_of(addresses)
+    ends = (*starts[1:], size)
+    end_lines = (*(heading.first_line for heading in headings[1:]), lines)
+    sections: list[Section] = []
+    for position, heading in enumerate(headings):
+        block, _, _, _, title, slug, _, heading_start, body, _, _ = heading
+        line = block.line + 1
+        sections.append(
+            Section(
+                position,
+                addresses[position],
+                keys[position],
+                title,
+                levels[position],
+                line,
+                max(line, end_lines[position]),
+                starts[position],
+                heading_start,
+                body,
+                ends[position],
+                tree_ends[position],
+                parents[position],
+                slug,
+                heading if block.level else None,
+            )
+        )
+    return tuple(sections)
+
+
+def nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[int | None], list[int]]:
+    """The parent of each section, and where what stands below it ends, `size` being the end of all.
+
+    A preamble (level 0) closes all before it, and nothing stands below it.
+    """
+    parents: list[int | None] = []
+    tree_ends = [size] * len(levels)
+    open_sections: list[tuple[int, int]] = []
+    for position, level in enumerate(levels):
+        while open_sections and open_sections[-1][0] >= level:
+            tree_ends[open_sections.pop()[1]] = starts[position]
+        parents.append(open_sections[-1][1] if open_sections else None)
+        if level:
+            open_sections.append((level, position))
+        elif position + 1 < len(levels):
+            tree_ends[position] = starts[position + 1]
+    return parents, tree_ends
+
+
+def addresses_of(
+    names: Sequence[tuple[str | None, str]],
+    levels: Sequence[int],
+    parents: Sequence[int | None],
+    late: Collection[int] = (),
+) -> list[str]:
+    """The address of each section, by its anchor and its slug.
+
+    Explicit anchors as they are; else the parent's address and the slug, numbered among siblings. Those at
+    the `late` positions are numbered behind their siblings.
+    """
+    anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
+    explicit = {PREAMBLE, *filter(None, anchors)}
+    siblings: dict[int | None, Names] = {}
+    addresses = [PREAMBLE] * len(names)
+    for position in _numbering_order(parents, late) if late else range(len(names)):
+        anchor, parent = anchors[position], parents[position]
+        if anchor:
+            addresses[position] = anchor
+        elif levels[position]:
+            given = siblings.get(parent)
+            if given is None:
+                given = siblings[parent] = Names("-", 1, explicit)
+            slug = names[position][1]
+            addresses[position] = given.give(slug if parent is None else f"{addresses[parent]}/{slug}")
+    return addresses
+
+
+def _numbering_order(parents: Sequence[int | None], late: Collection[int]) -> list[int]:
+    """Return positions so that parents come before their children, and those that are late last."""
+    depths: list[int] = []
+    for parent in parents:
+        depths.append(0 if parent is None else depths[parent] + 1)
+    return sorted(range(len(parents)), key=lambda position: (depths[position], position in late, position))
+
+
+def keys_of(addresses: list[str]) -> list[str]:
+    """The addresses, made unique where several sections have the same."""
+    if len(set(addresses)) == len(addresses):
+        return addresses
+    counts = Counter(addresses)
+    numbered = Names("~", 1, counts)
+    return [address if counts[address] == 1 else numbered.give(address) for address in addresses]
+
+
+def breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]:
+    """The titles from the top section down to this one of a document's; its own title is not part of it."""
+    titles = [section.title]
+    while section.parent is not None:
+        section = sections[section.parent]
+        titles.append(section.title)
+    return tuple(reversed(titles))
+
+
+def untitled(path: str) -> str:
+    """Return the title of a document that states none: the name of its file."""
+    return PurePosixPath(path).stem or "Untitled"
+
+
+__all__ = ["PREAMBLE", "Section", "addresses_of", "breadcrumb", "build_sections", "keys_of", "untitled"]

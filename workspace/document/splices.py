@@ -1,0 +1,209 @@
+"""What an edit is: bytes replaced in one document, checked by reading the result.
+
+An edit names spans and what goes there. It never parses and renders, so bytes outside the spans stay as they
+were. After it, the document is parsed again: every section that the edit did not name must stand where it
+stood.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from workspace.document.document import Document
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from workspace.document.sections import Section
+    from workspace.markdown.anchors import AnchorForm
+
+
+class StructureChanged(WorkspaceError):
+    """The edit would change a section that it did not name: an open code fence takes it in, say."""
+
+    code = "STRUCTURE_CHANGED"
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """The bytes [start, end) of the old text, and what stands there afterwards."""
+
+    start: int
+    end: int
+    replacement: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The splices of one operation, what it answers, and one line that says what happened.
+
+    `renamed` is the position of the one section whose title may change; `is_front_matter` says that
+    front matter may come or go.
+    """
+
+    splices: tuple[Splice, ...]
+    answer: Mapping[str, object]
+    summary: str
+    hints: tuple[str, ...] = ()
+    renamed: int | None = None
+    is_front_matter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What an edit may not decide for itself: the form of new anchors, and today's date (UTC, ISO 8601)."""
+
+    form: AnchorForm
+    today: str
+
+
+def spliced(data: bytes, splices: Iterable[Splice]) -> bytes:
+    """A text after splices, which may come in any order. Raises ValueError if they overlap."""
+    parts: list[bytes] = []
+    position = 0
+    for splice in _in_order(splices):
+        if splice.start < position:
+            raise ValueError("an edit's splices overlap")
+        parts += (data[position : splice.start], splice.replacement)
+        position = splice.end
+    parts.append(data[position:])
+    return b"".join(parts)
+
+
+def _in_order(splices: Iterable[Splice]) -> list[Splice]:
+    return sorted(splices, key=lambda splice: (splice.start, splice.end))
+
+
+def apply_edit(document: Document, edit: Edit) -> Document:
+    """The document after an edit. Raises StructureChanged if a section that it did not name would change."""
+    splices = _in_order(edit.splices)
+    changed = Document.parse(spliced(document.data, splices), document.path)
+    if changed.front_matter_lines != document.front_matter_lines and not edit.is_front_matter:
+        raise StructureChanged(
+            f"this edit would be read as front matter of {document.path}",
+            fix="Begin the text with something other than a `---` line.",
+            section=None,
+        )
+    _check_structure(document, changed, splices, edit.renamed)
+    return changed
+
+
+def _check_structure(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
+    """Compares the sections outside the splices: same heading, level, parent and text, and no others.
+
+    Addresses stay too, unless a section was taken out (the siblings of a removed one may be numbered anew).
+    """
+    _check_introduction(old, new, splices, renamed)
+    headed = [item for item in old.sections if item.has_heading]
+    replaced = _Replaced(splices)
+    kept = [item for item in headed if not replaced.holds(item.heading_start)]
+    written = _written(splices)
+    stayed = [item for item in new.sections if item.has_heading and not _holds(written, item.heading_start)]
+    if len(kept) != len(stayed):
+        raise _broken(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
+    twins = {item.position: twin.position for item, twin in zip(kept, stayed, strict=True)}
+    nothing_removed = len(kept) == len(headed)
+    for item, twin in zip(kept, stayed, strict=True):
+        parent = None if item.parent is None else twins.get(item.parent)
+        if (
+            replaced.offset(item.heading_start) != twin.heading_start
+            or item.level != twin.level
+            or parent != twin.parent
+            or (item.title != twin.title and item.position != renamed)
+            or (item.address != twin.address and nothing_removed)
+            or (not replaced.touches(item) and old.source(item).rstrip() != new.source(twin).rstrip())
+        ):
+            raise _broken(old, item)
+
+
+def check_same_sections(old: Document, new: Document, splices: Iterable[Splice]) -> None:
+    """Compares all sections one by one: same level, parent and address, and none that came or went.
+
+    Unlike `apply_edit` it does so within the splices too; there a title may change. A preamble without a
+    heading may come and go. Raises StructureChanged.
+    """
+    replaced = _Replaced(_in_order(splices))
+    before = [item for item in old.sections if item.has_heading]
+    after = [item for item in new.sections if item.has_heading]
+    for item, twin in zip(before, after, strict=False):
+        moved = replaced.offset(item.heading_start) != twin.heading_start
+        if (
+            (item.level, item.address) != (twin.level, twin.address)
+            or (moved and not replaced.holds(item.heading_start))
+            or (item.title != twin.title and not replaced.touches(item))
+        ):
+            raise _broken(old, item)
+    if len(before) != len(after) or old.front_matter_lines != new.front_matter_lines:
+        raise _broken(old, before[len(after)] if len(before) > len(after) else None)
+
+
+def _check_introduction(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
+    """Compares a preamble without a heading, which has no line of its own that could be looked for."""
+    before, after = old.preamble, new.preamble
+    if before is None or before.has_heading:
+        return
+    # What is put into an empty one stands right after the front matter's last line, before its blank lines.
+    floor = len(old.data[: before.start].rstrip())
+    if any(splice.start <= before.end and splice.end >= floor for splice in splices):
+        return
+    if after is None and before.position == renamed and not old.source(before).strip():
+        return  # it was there for the title in the front matter alone
+    if (
+        after is None
+        or (before.title != after.title and before.position != renamed)
+        or old.source(before).rstrip() != new.source(after).rstrip()
+    ):
+        raise _broken(old, before)
+
+
+class _Replaced:
+    """What an edit's splices, which come in order, replace in the old text."""
+
+    def __init__(self, splices: Sequence[Splice]) -> None:
+        self._spans = [(splice.start, splice.end) for splice in splices]
+        self._ends = [splice.end for splice in splices]
+        self._growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
+
+    def offset(self, offset: int) -> int:
+        """Where a byte that is not replaced stands afterwards."""
+        return offset + self._growth[bisect_right(self._ends, offset)]
+
+    def holds(self, offset: int) -> bool:
+        """Whether a byte is replaced."""
+        return _holds(self._spans, offset)
+
+    def touches(self, section: Section) -> bool:
+        """Whether something is replaced in a section, or right before or after it."""
+        place = bisect_left(self._ends, section.start)
+        return place < len(self._spans) and self._spans[place][0] <= section.end
+
+
+def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
+    """Where the replacements stand in the new text."""
+    spans: list[tuple[int, int]] = []
+    growth = 0
+    for splice in splices:
+        start = splice.start + growth
+        spans.append((start, start + len(splice.replacement)))
+        growth += len(splice.replacement) - (splice.end - splice.start)
+    return spans
+
+
+def _holds(spans: Sequence[tuple[int, int]], offset: int) -> bool:
+    """Whether one of some spans in order, none of which overlap, holds a byte."""
+    place = bisect_right(spans, offset, key=lambda span: span[0])
+    return place > 0 and offset < spans[place - 1][1]
+
+
+def _broken(document: Document, section: Section | None) -> StructureChanged:
+    where = f"the section '{section.address}'" if section else "the headings"
+    return StructureChanged(
+        f"this edit would also change {where} of {document.path}, which it does not name",
+        fix="Close every code fence (```) and comment (<!-- -->) in the content and before it, and nest "
+        "headings below the section's own level.",
+        section=section.address if section else None,
+    )

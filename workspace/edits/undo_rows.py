@@ -1,0 +1,189 @@
+"""What a commit did to a row of units taken back, where others may have changed the row since.
+
+Three rows are compared: as the commit left it (`base`), as it found it (`before`), and as it is now. A unit
+is taken back only if it stands as the commit left it; what is as it was before is done already; all else that
+the commit changed is a clash. Units that it did not change stay as they are now.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.diff.sequences import LinkedList, displaced
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from workspace.edits.units import Id, Unit
+
+
+class What(StrEnum):
+    """What was done to a unit to take a change of it back."""
+
+    RESTORED = "restored"
+    REMOVED = "removed"
+    BROUGHT_BACK = "brought_back"
+    MOVED = "moved"
+
+
+class TakenBack(NamedTuple):
+    """The row afterwards, what was done to which unit, and the units that others have changed since.
+
+    A unit is given as it stands now, else as it was before the commit.
+    """
+
+    units: tuple[Unit, ...]
+    done: tuple[tuple[Unit, What], ...]
+    clashes: tuple[Unit, ...]
+
+
+def taken_back(
+    base: Sequence[Unit], before: Sequence[Unit], now: Sequence[Unit], held: Collection[Id] = ()
+) -> TakenBack:
+    """The row `now` without what made `base` of `before`.
+
+    Units of `held` stay as they are: what stands or stood elsewhere as well cannot follow.
+    """
+    return _Row(base, before, now, held).run()
+
+
+class _Row:
+    def __init__(
+        self, base: Sequence[Unit], before: Sequence[Unit], now: Sequence[Unit], held: Collection[Id]
+    ) -> None:
+        self._base, self._before, self._now, self._held = base, before, now, held
+        self._left = {unit.id: unit for unit in base}
+        self._was = {unit.id: unit for unit in before}
+        self._is = {unit.id: unit for unit in now}
+        self._clashes: dict[Id, Unit] = {}
+        self._done: dict[Id, tuple[Unit, What]] = {}
+        self._removed: set[Id] = set()
+
+    def run(self) -> TakenBack:
+        self._compare()
+        self._keep_what_holds_others()
+        for id in self._removed:
+            self._done[id] = self._is[id], What.REMOVED
+        going = self._going()
+        stays = [
+            self._was[unit.id] if unit.id in self._done else unit
+            for unit in self._now
+            if unit.id not in self._removed and unit.id not in going
+        ]
+        units = self._put_in(stays, going)
+        known = {**self._was, **self._is}
+        clashes = tuple(known.get(id, unit) for id, unit in self._clashes.items())
+        order = {unit.id: place for place, unit in enumerate([*self._now, *self._before])}
+        done = sorted(self._done.values(), key=lambda item: order[item[0].id])
+        return TakenBack(units, tuple(done), clashes)
+
+    def _compare(self) -> None:
+        for unit in self._base:
+            old, now = self._was.get(unit.id), self._is.get(unit.id)
+            if old is None:
+                if now is not None and (now.text != unit.text or unit.id in self._held):
+                    self._clashes[unit.id] = now
+                elif now is not None:
+                    self._removed.add(unit.id)
+            elif old.text == unit.text or (now is not None and now.text == old.text):
+                continue
+            elif now is not None and now.text == unit.text and unit.id not in self._held:
+                self._done[unit.id] = now, What.RESTORED
+            else:
+                self._clashes[unit.id] = now or unit
+        for unit in self._before:
+            now = self._is.get(unit.id)
+            if unit.id not in self._left and now is not None and now.text != unit.text:
+                self._clashes[unit.id] = now
+
+    def _keep_what_holds_others(self) -> None:
+        """A section under which others have put something since is not removed."""
+        for unit in self._now:
+            above = self.parent_of(unit) if unit.id not in self._removed else None
+            met: set[Id] = set()  # each of two sections can have been put below the other one
+            while above is not None and above not in met:
+                met.add(above)
+                if above in self._removed:
+                    self._removed.discard(above)
+                    self._clashes[above] = self._is[above]
+                    self._clashes.setdefault(unit.id, unit)
+                higher = self._is.get(above) or self._was.get(above)
+                above = self.parent_of(higher) if higher else None
+
+    def parent_of(self, unit: Unit) -> Id | None:
+        """The unit above one when all is taken back."""
+        old, left = self._was.get(unit.id), self._left.get(unit.id)
+        if old is not None and (left is None or old.parent != left.parent):
+            return old.parent
+        return self._is[unit.id].parent if unit.id in self._is else unit.parent
+
+    def _going(self) -> set[Id]:
+        """The units that the commit moved, and that go back to their place."""
+        left, was, is_now = ([unit.id for unit in row] for row in (self._base, self._before, self._now))
+        # Of two that swapped either may have moved: it is the one that stood below something else.
+        readings = displaced(left, was), displaced(left[::-1], was[::-1])
+        moved = max(readings, key=lambda ids: sum(self._has_new_parent(id) for id in ids))
+        since = displaced(left, is_now)
+        stood, stand = _predecessors(self._before, self._is), _predecessors(self._now, self._was)
+        going: set[Id] = set()
+        for id in moved:
+            if id not in self._is:
+                self._clashes.setdefault(id, self._left[id])
+            elif id in since:
+                if stood[id] != stand[id]:  # not put back already
+                    self._clashes.setdefault(id, self._is[id])
+            elif id not in self._clashes:
+                going.add(id)
+                self._done[id] = self._is[id], What.MOVED
+        return going
+
+    def _has_new_parent(self, id: Id) -> bool:
+        return self._left[id].parent != self._was[id].parent
+
+    def _put_in(self, stays: Sequence[Unit], going: set[Id]) -> tuple[Unit, ...]:
+        """The units that come back, each behind the one that stood before it and is still there."""
+        units = {unit.id: unit for unit in stays}
+        row = LinkedList(units)
+        last: Id | None = None
+        for unit in self._before:
+            if unit.id in row:
+                last = unit.id
+            elif unit.id in going or (unit.id not in self._left and unit.id not in self._is):
+                if unit.id in self._held and unit.id not in going:
+                    self._clashes[unit.id] = unit
+                    continue
+                at = last
+                if at is None and unit.level and (first := row.after(None)) and not units[first].level:
+                    at = first  # nothing stands before the introduction
+                # An introduction stands before all others, though their level is lower.
+                while unit.level and (following := row.after(at)) and units[following].level > unit.level:
+                    if self._is_below(following, unit.id):
+                        break
+                    at = following
+                is_edited = unit.id in going and unit.text == self._left[unit.id].text
+                units[unit.id] = self._is[unit.id] if is_edited else unit
+                row.insert(at, unit.id)
+                self._done.setdefault(unit.id, (unit, What.BROUGHT_BACK))
+                last = unit.id
+        return tuple(units[id] for id in row)
+
+    def _is_below(self, id: Id, other: Id) -> bool:
+        """Whether a unit stood below another one before the commit."""
+        unit = self._was.get(id)
+        while unit is not None and unit.parent is not None:
+            if unit.parent == other:
+                return True
+            unit = self._was.get(unit.parent)
+        return False
+
+
+def _predecessors(row: Sequence[Unit], others: Collection[Id]) -> Mapping[Id, Id | None]:
+    """For each unit of a row, the one before it that stands among `others` as well."""
+    found: dict[Id, Id | None] = {}
+    last: Id | None = None
+    for unit in row:
+        found[unit.id] = last
+        if unit.id in others:
+            last = unit.id
+    return found

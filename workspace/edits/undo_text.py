@@ -1,0 +1,219 @@
+"""The text of a document without what one commit did to it, made of the bytes of three versions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.document import Document
+from workspace.edits.staying import NOTHING, Staying
+from workspace.edits.undo_rows import TakenBack, taken_back
+from workspace.edits.units import Row, Unit, identified, row_of
+from workspace.links.survival import Piece
+from workspace.markdown.lines import BLANK, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workspace.document.sections import Section
+    from workspace.edits.units import Id
+    from workspace.links.survival import Offset
+
+_KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
+
+
+class UndoneText(NamedTuple):
+    """A document's text afterwards; `is_sound` says whether it is read as the sections that it is made of.
+
+    `metadata_clashes` are keys of the front matter that others have changed since, `clashing` the lines of
+    sections that clash, and `held` those that stay for the sake of others. `pieces` are what was kept of the
+    document, `renamed` its headings that came back with other words.
+    """
+
+    document: Document
+    taken: TakenBack
+    is_sound: bool
+    has_metadata_changed: bool
+    metadata_clashes: tuple[str, ...]
+    clashing: Staying
+    held: frozenset[Id]
+    pieces: tuple[Piece, ...]
+    renamed: dict[Offset, Offset]
+
+
+def undone_text(
+    base: Document, before: Document, now: Document, path: str, held: Staying = NOTHING
+) -> UndoneText:
+    """The document `now`, at a path, without what made `base` of `before`.
+
+    Sections with lines of `held` stay as they are.
+    """
+    ids = identified(base, before, now)
+    rows = [row_of(document, known) for document, known in zip((base, before, now), ids, strict=True)]
+    left, was, is_now = rows
+    changed = _changed(left, was)
+    kept_away = frozenset(id for id, (then, since) in changed.items() if held.hold(then, since))
+    taken = taken_back(left.units, was.units, is_now.units, kept_away)
+    if now.data == base.data and not kept_away:
+        # Nobody has changed it since, so whatever the rows make of it, nothing clashes.
+        return _whole(before, taken._replace(clashes=()), now, path, ids)
+    head, metadata_clashes = _head(left.head, was.head, is_now.head)
+    parts = [head]
+    starts: list[int] = []
+    size = len(head)
+    gaps = _Gaps(left, was, is_now, now.ending)
+    for place, unit in enumerate(taken.units):
+        starts.append(size)
+        last = place + 1 == len(taken.units)
+        part = unit.text + (gaps.end() if last else gaps.behind(unit.id))
+        parts.append(part)
+        size += len(part)
+    document = Document.parse(b"".join(parts), path)
+    return UndoneText(
+        document,
+        taken,
+        _is_sound(document, taken.units, rows)
+        and (document.front_matter_error is None or now.front_matter_error is not None),
+        head != is_now.head,
+        metadata_clashes,
+        _clashing(taken, changed),
+        kept_away,
+        tuple(_pieces(taken.units, starts, is_now, now.path, path, head)),
+        _renamed(document, taken.units, now, ids[2]),
+    )
+
+
+def _whole(
+    before: Document, taken: TakenBack, now: Document, path: str, ids: tuple[dict[int, Id], ...]
+) -> UndoneText:
+    """The document of before, byte for byte, since nobody has changed it since."""
+    document = Document.parse(before.data, path)
+    known = {id: before.sections[position] for position, id in ids[1].items()}
+    renamed = _headings(now, ids[2], path, known)
+    has_metadata = now.data[: now.front_matter_end] != before.data[: before.front_matter_end]
+    return UndoneText(document, taken, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
+
+
+def _changed(base: Row, before: Row) -> Mapping[Id, tuple[bytes, bytes]]:
+    """What a commit found and what it left of each unit that it changed; nothing where there was none."""
+    left, was = ({unit.id: unit.text for unit in row.units} for row in (base, before))
+    both = {id: (was.get(id, b""), left.get(id, b"")) for id in {**was, **left}}
+    return {id: texts for id, texts in both.items() if texts[0] != texts[1]}
+
+
+def _clashing(taken: TakenBack, changed: Mapping[Id, tuple[bytes, bytes]]) -> Staying:
+    texts = (changed[unit.id] for unit in taken.clashes if unit.id in changed)
+    return reduce(or_, (Staying.of(*both) for both in texts), NOTHING)
+
+
+class _Gaps:
+    """The blank lines behind units: those of now, where the commit did not change them."""
+
+    def __init__(self, base: Row, before: Row, now: Row, ending: bytes) -> None:
+        self._rows = base, before, now
+        self._base, self._before, self._now = (
+            {unit.id: unit.gap for unit in row.units} for row in self._rows
+        )
+        self._usual = ending * 2
+
+    def behind(self, id: Id) -> bytes:
+        """Behind a unit that is followed by another."""
+        base, before, now = self._base.get(id), self._before.get(id), self._now.get(id)
+        if now is None or (now == base and before is not None) or (base is None and before is not None):
+            now = before if before is not None else now if now is not None else base
+        return self._usual if now is None else now
+
+    def end(self) -> bytes:
+        """At the end of the document."""
+        base, before, now = self._rows
+        return before.end if now.end == base.end else now.end
+
+
+def _head(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The front matter: as it was before where it stands as the commit left it, else key by key."""
+    if base == before or now == before:
+        return now, ()
+    if now == base:
+        return before, ()
+    rows = [_blocks(head) for head in (base, before, now)]
+    if None in rows:
+        return now, ("front matter",)
+    left, was, is_now = (row or () for row in rows)
+    taken = taken_back(left, was, is_now)
+    clashes = tuple(unit.key for unit in taken.clashes)
+    return b"".join(unit.text for unit in taken.units), clashes
+
+
+def _blocks(head: bytes) -> tuple[Unit, ...] | None:
+    """The lines of front matter, a unit for each key with what belongs to it; None where there are none."""
+    lines = Lines(head)
+    blocks: list[tuple[bytes, list[bytes]]] = [(b"", [])]
+    is_open = True
+    for number in range(len(lines)):
+        line = head[lines.offset(number) : lines.offset(number + 1)]
+        found = _KEY.match(line) if is_open else None
+        if found:
+            blocks.append((found.group()[:-1], []))
+        elif is_open and number and line.rstrip() in (b"---", b"..."):
+            blocks.append((b"---", []))
+            is_open = False
+        blocks[-1][1].append(line)
+    names = Counter(name for name, _ in blocks)
+    if is_open or max(names.values()) > 1:
+        return None
+    return tuple(
+        Unit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace")) for name, parts in blocks
+    )
+
+
+def _is_sound(document: Document, units: tuple[Unit, ...], rows: list[Row]) -> bool:
+    """Whether the text is read as these units, each below the one that it belongs to."""
+    if len(document.sections) != len(units):
+        return False
+    left, was, is_now = ({unit.id: unit for unit in row.units} for row in rows)
+    ids = {item.position: unit.id for item, unit in zip(document.sections, units, strict=True)}
+    for item, unit in zip(document.sections, units, strict=True):
+        old, base, now = was.get(unit.id), left.get(unit.id), is_now.get(unit.id)
+        wanted = unit.parent if now is None else now.parent
+        if old is not None and (base is None or old.parent != base.parent):
+            wanted = old.parent
+        parent = None if item.parent is None else ids[item.parent]
+        if parent != wanted or document.source(item).rstrip(BLANK) != unit.text:
+            return False
+    return True
+
+
+def _pieces(
+    units: tuple[Unit, ...], starts: list[int], now: Row, old_path: str, path: str, head: bytes
+) -> list[Piece]:
+    """What was kept of the document that there is now."""
+    standing = {unit.id: unit for unit in now.units}
+    pieces = [Piece(old_path, 0, len(head), path, 0)] if head and head == now.head else []
+    for unit, start in zip(units, starts, strict=True):
+        if unit.text and standing.get(unit.id) is unit:
+            pieces.append(Piece(old_path, unit.start, unit.start + len(unit.text), path, start))
+    return pieces
+
+
+def _renamed(
+    document: Document, units: tuple[Unit, ...], now: Document, ids: dict[int, Id]
+) -> dict[Offset, Offset]:
+    """The headings of sections whose text came back, before and after."""
+    if len(document.sections) != len(units):
+        return {}
+    known = {unit.id: item for item, unit in zip(document.sections, units, strict=True)}
+    return _headings(now, ids, document.path, known)
+
+
+def _headings(
+    now: Document, ids: Mapping[int, Id], path: str, known: Mapping[Id, Section]
+) -> dict[Offset, Offset]:
+    """Where the headings of now are afterwards; `known` are the sections that there are by then."""
+    return {
+        (now.path, old.heading_start): (path, item.heading_start)
+        for position, id in ids.items()
+        if (item := known.get(id)) and (old := now.sections[position]).has_heading and item.has_heading
+    }

@@ -1,0 +1,116 @@
+"""What this user may show a remote: an SSH agent, SSH keys, tokens of the environment or of a private file.
+
+A secret is never in the repository, never printed, and never sent where it was not meant for.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from workspace.errors import WorkspaceError
+from workspace.git.remotes.url import Address, Transport
+
+FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
+    "gitlab.com": ("oauth2", ("GITLAB_TOKEN",)),
+}
+"""Hosts with a user's name that goes with any token, and with variables that hold tokens for them alone."""
+
+_ANY_USER = "git"
+_MOST = 1_000_000
+
+
+class UnsafeCredentials(WorkspaceError):
+    """The credential file is not used: others can read or write it, or it lies in the repository."""
+
+    code: ClassVar[str] = "UNSAFE_CREDENTIALS"
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"the credential file is not used: {reason}", fix=fix, reason=reason)
+
+
+class Login(NamedTuple):
+    """A name and a password, or a token in its place."""
+
+    user: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return "Login(***)"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where this user's secrets are, as the environment says.
+
+    `token` is for whichever remote is synchronised, `forge_tokens` are by host, `file` holds lines such as
+    `https://user:token@host` (git-credential-store). `ssh_keys` are private keys without a passphrase.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    user: str | None = None
+    forge_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    file: Path | None = None
+    has_agent: bool = False
+    ssh_keys: tuple[Path, ...] = ()
+
+    def login(self, address: Address, outside: Iterable[Path]) -> Login | None:
+        """What may be shown to a remote over HTTP; None if there is nothing, or if it could be overheard.
+
+        `outside` are the repository's folders, in which no credential file is read. Raises UnsafeCredentials.
+        """
+        if address.transport not in (Transport.HTTP, Transport.HTTPS) or not address.is_private:
+            return None
+        usual = FORGES.get(address.host, (_ANY_USER, ()))[0]
+        user = address.user or self.user or usual
+        if address.password:
+            return Login(user, address.password)
+        if self.token:
+            return Login(user, self.token)
+        if self.file is not None:
+            for login in _logins(_read(self.file, outside), address):
+                if address.user in (None, login.user):
+                    return login
+        forge = self.forge_tokens.get(address.host) if address.transport is Transport.HTTPS else None
+        return Login(user, forge) if forge else None
+
+
+def _read(file: Path, outside: Iterable[Path]) -> str:
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise UnsafeCredentials(
+            f"it cannot be read ({error.strerror})", "Make it a file that you can read, of mode 600."
+        ) from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise UnsafeCredentials("it is no regular file", "Make it a file, of mode 600.")
+    with open(handle, "rb") as stream:
+        if os.name == "posix" and status.st_uid not in (os.geteuid(), 0):
+            raise UnsafeCredentials("it belongs to another user", "Make one of your own, of mode 600.")
+        if os.name == "posix" and status.st_mode & 0o077:
+            raise UnsafeCredentials("others can read or write it", "Run chmod 600 on it.")
+        place = file.resolve()
+        if any(place.is_relative_to(folder.resolve()) for folder in outside):
+            raise UnsafeCredentials("it lies in the repository", "Move it out of the repository.")
+        return stream.read(_MOST).decode("utf-8", "replace")
+
+
+def _logins(text: str, address: Address) -> Iterable[Login]:
+    for line in text.splitlines():
+        try:
+            parts = urlsplit(line.strip())
+            is_meant = bool(parts.password) and address.same_place(line.strip())
+        except ValueError:
+            continue
+        if is_meant and parts.password:
+            yield Login(unquote(parts.username or _ANY_USER), unquote(parts.password))

@@ -1,0 +1,225 @@
+"""One exchange with a remote: what libgit2 asks on the way is answered, and how it may fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pygit2
+from pygit2.enums import CredentialType
+from pygit2.remotes import TransferProgress
+
+from workspace.errors import WorkspaceError
+from workspace.git.remotes.credentials import Login
+from workspace.git.remotes.url import Address, Transport
+from workspace.git.remotes.wording import cleaned
+
+_SSH_USER = "git"
+
+Progress = Callable[[float, float | None, str | None], None]
+
+
+class RemoteUnreachable(WorkspaceError):
+    """The remote could not be reached, or went away in the middle. `reason` is what was said of it."""
+
+    code: ClassVar[str] = "REMOTE_UNREACHABLE"
+
+    def __init__(self, remote: str, reason: str) -> None:
+        super().__init__(
+            f"the remote `{remote}` could not be reached, or went away: {reason}",
+            fix="Nothing is lost. Try again when it can be reached.",
+            remote=remote,
+            reason=reason,
+        )
+
+
+class RemoteTooSlow(WorkspaceError):
+    """One exchange with the remote took longer than it may; `seconds` is the limit."""
+
+    code: ClassVar[str] = "REMOTE_TOO_SLOW"
+
+    def __init__(self, remote: str, seconds: float) -> None:
+        super().__init__(
+            f"the remote `{remote}` was not done within {seconds:g} seconds",
+            fix="Nothing is lost. Try again, or raise remote.seconds in docyard.toml.",
+            remote=remote,
+            seconds=seconds,
+        )
+
+
+class RemoteTooLarge(WorkspaceError):
+    """A fetch would bring more bytes than it may; `limit` is in bytes."""
+
+    code: ClassVar[str] = "REMOTE_TOO_LARGE"
+
+    def __init__(self, remote: str, limit: int) -> None:
+        super().__init__(
+            f"the remote `{remote}` sent more than {limit:,} bytes, so the fetch was ended",
+            fix="If so much is right, raise remote.fetch_bytes in docyard.toml, or run git fetch once.",
+            remote=remote,
+            limit=limit,
+        )
+
+
+class RemoteDenied(WorkspaceError):
+    """The remote did not let this user in."""
+
+    code: ClassVar[str] = "REMOTE_DENIED"
+
+    def __init__(self, remote: str, reason: str, fix: str) -> None:
+        super().__init__(f"the remote `{remote}` did not let us in: {reason}", fix=fix, remote=remote)
+
+
+class HostNotTrusted(WorkspaceError):
+    """The key or the certificate that a remote showed is not known to be its own; nothing was sent."""
+
+    code: ClassVar[str] = "HOST_NOT_TRUSTED"
+
+    def __init__(self, remote: str, address: Address) -> None:
+        if address.transport is Transport.SSH:
+            what = "its key is not the one in known_hosts, or there is none"
+            fix = (
+                f"Connect once with ssh to {address.host}, compare the key's fingerprint with the one that "
+                "its owner gives, and accept it."
+            )
+        else:
+            what, fix = (
+                "its certificate is not valid",
+                "Add the authority that signed it to the system's own.",
+            )
+        super().__init__(
+            f"the remote `{remote}` is not known to be what it says: {what}", fix=fix, remote=remote
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A remote as one exchange knows it: its name here, its address, what it is shown, and the limits.
+
+    `answer_seconds` is how long it may be silent, `seconds` how long the exchange may last, `fetch_bytes` how
+    much it may send. `ssh_keys` are private keys, tried after the agent.
+    """
+
+    name: str
+    address: Address
+    login: Login | None = None
+    has_agent: bool = False
+    ssh_keys: tuple[Path, ...] = ()
+    answer_seconds: float = 30.0
+    seconds: float = 600.0
+    fetch_bytes: int = 2_000_000_000
+
+    def unreachable(self, error: Exception) -> WorkspaceError:
+        """What libgit2 said of an exchange, as an error without secrets or paths."""
+        secrets = (self.login.secret,) if self.login is not None else ()
+        reason = cleaned(str(error), (*secrets, self.address.password or ""))
+        # pygit2 passes on neither the class nor the code of libgit2's errors.
+        if "certificate" in reason or "hostkey" in reason:
+            return HostNotTrusted(self.name, self.address)
+        if "authenticat" in reason or reason.endswith(("code: 401", "code: 403")):
+            return RemoteDenied(self.name, reason, _way_in(self.address))
+        return RemoteUnreachable(self.name, reason or "it said nothing")
+
+
+class Exchange(pygit2.RemoteCallbacks):
+    """The answers to libgit2's questions during one exchange.
+
+    `rejections` are why the remote did not take what was pushed, by the names of its refs.
+    """
+
+    def __init__(self, peer: Peer, progress: Progress | None = None) -> None:
+        super().__init__()
+        self.rejections: dict[str, str] = {}
+        self.said = ""
+        self._peer = peer
+        self._progress = progress
+        self._until = time.monotonic() + peer.seconds
+        self._offers = self._keys()
+        self._has_shown_login = False
+
+    def credentials(
+        self, url: str, username_from_url: str | None, allowed_types: CredentialType
+    ) -> pygit2.Username | pygit2.UserPass | pygit2.Keypair:
+        self._check()
+        user = username_from_url or self._peer.address.user or _SSH_USER
+        if self._peer.address.transport is Transport.SSH:
+            if allowed_types & CredentialType.SSH_KEY:
+                offer = next(self._offers, None)
+                if offer is None:
+                    raise self._denied("none of the keys that were offered is accepted")
+                return offer(user)
+            if allowed_types & CredentialType.USERNAME:
+                return pygit2.Username(user)
+            raise self._denied("it asks for a password")
+        login = self._peer.login
+        if login is None or not allowed_types & CredentialType.USERPASS_PLAINTEXT:
+            if self._peer.address.is_private:
+                raise self._denied("it asks for a password, and there is none for it")
+            raise self._denied("it asks for a password, which others could read on the way")
+        if self._has_shown_login:
+            raise self._denied("the token or password is not accepted")
+        if not self._peer.address.same_place(url):
+            raise self._denied("it leads to another host, which is not shown the token")
+        self._has_shown_login = True
+        return pygit2.UserPass(*login)
+
+    def certificate_check(self, certificate: None, valid: bool, host: bytes) -> bool:
+        if not valid:
+            raise HostNotTrusted(self._peer.name, self._peer.address)
+        return True
+
+    def sideband_progress(self, string: str) -> None:
+        self._check()
+        self.said = (self.said + string)[-4_000:]
+
+    def transfer_progress(self, stats: TransferProgress) -> None:
+        self._check()
+        if stats.received_bytes > self._peer.fetch_bytes:
+            raise RemoteTooLarge(self._peer.name, self._peer.fetch_bytes)
+        self._report(stats.indexed_objects, stats.total_objects)
+
+    def push_transfer_progress(self, objects_pushed: int, total_objects: int, bytes_pushed: int) -> None:
+        self._check()
+        self._report(objects_pushed, total_objects)
+
+    def push_update_reference(self, refname: str, message: str | None) -> None:
+        if message is not None:
+            self.rejections[refname] = message
+
+    def _report(self, done: int, total: int) -> None:
+        if self._progress is not None and total:
+            self._progress(done, total, None)
+
+    def _check(self) -> None:
+        if time.monotonic() > self._until:
+            raise RemoteTooSlow(self._peer.name, self._peer.seconds)
+
+    def _denied(self, reason: str) -> RemoteDenied:
+        return RemoteDenied(self._peer.name, reason, _way_in(self._peer.address))
+
+    def _keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
+        """What is offered over SSH, each once: a remote that refuses is not asked for ever."""
+        if self._peer.has_agent:
+            yield pygit2.KeypairFromAgent
+        for key in self._peer.ssh_keys:
+            public = key.with_name(key.name + ".pub")
+            yield partial(_keypair, str(public) if public.is_file() else None, str(key))
+
+
+def _keypair(public: str | None, private: str, user: str) -> pygit2.Keypair:
+    return pygit2.Keypair(user, public, private, "")
+
+
+def _way_in(address: Address) -> str:
+    if address.transport is Transport.SSH:
+        return (
+            "Add a key that it knows to the SSH agent by ssh-add, or name a key file in DOCYARD_SSH_KEY "
+            "(docs/remotes.md)."
+        )
+    if address.transport is Transport.HTTP and not address.is_private:
+        return "Give the remote a URL that begins with https://; no token is sent over http://."
+    return "Put a token for it into DOCYARD_REMOTE_TOKEN, or into the credential file (docs/remotes.md)."

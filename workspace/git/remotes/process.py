@@ -1,0 +1,169 @@
+"""Calls to libgit2 that speak with a remote, in a process of their own that can be ended at any moment.
+
+A call that waits for a network cannot be called off: libgit2 asks nothing meanwhile, and begins a handshake
+of SSH again whenever its time is up. In a thread of ours it would keep its socket for ever, and could still
+push, or move a ref, when its failure had long been told. It reports how far it is and is killed at its
+deadline, which a `ProcessPoolExecutor` cannot do.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pygit2
+
+from workspace.child_processes import settle, start
+from workspace.errors import WorkspaceError
+from workspace.git.remotes.exchange import Exchange, Peer, Progress, RemoteTooSlow, RemoteUnreachable
+from workspace.git.repository import open_repository
+from workspace.git.store import durable_objects
+
+_GRACE = 1.0
+"""Seconds for the process to end an exchange by itself, before it is ended."""
+
+_PATIENCE = 60.0
+"""Seconds for a new process to begin."""
+
+_PAUSE = 0.1
+"""Seconds between two reports of progress."""
+
+_EXPECTED = (pygit2.GitError, KeyError, ValueError, OSError)
+
+T = TypeVar("T")
+Call = Callable[[pygit2.Repository, Peer, Exchange], T]
+"""What is done with a remote; a function of a module, or a `partial` of one, because it is pickled."""
+
+
+class _Begun(NamedTuple):
+    """The process is there, and the exchange begins."""
+
+
+class _Step(NamedTuple):
+    done: float
+    total: float | None
+
+
+class _Failed(NamedTuple):
+    error: WorkspaceError
+
+
+class _Done(NamedTuple):
+    result: Any
+
+
+class RemoteProcess:
+    """A process that speaks with remotes for one repository, from its first exchange to `end`.
+
+    With `durable`, what it writes is synced to disk. One whose exchange has failed is ended at once, and the
+    next exchange has another: no socket, no thread and no object outlives a failure.
+    """
+
+    def __init__(self, repository: Path, *, durable: bool) -> None:
+        self._repository = repository
+        self._durable = durable
+        self._child: _Child | None = None
+
+    def run(self, peer: Peer, call: Call[T], progress: Progress | None = None) -> T:
+        """What a call returns, in the time that the peer may take.
+
+        Raises:
+            RemoteTooSlow, RemoteTooLarge, RemoteDenied, HostNotTrusted, RemoteUnreachable.
+            OSError: the system has no room for another process.
+        """
+        try:
+            if self._child is None:
+                self._child = _Child()
+                self._child.pipe.send((self._repository, self._durable))
+            result: T = _heard(self._child.pipe, peer, call, progress)
+        except (EOFError, ConnectionError):
+            self.end()
+            raise RemoteUnreachable(peer.name, "the process that spoke with it has ended") from None
+        except BaseException:
+            self.end()
+            raise
+        return result
+
+    def end(self) -> None:
+        """End the process, whatever it is at; nothing of it goes on when this returns."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
+class _Child:
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, end = context.Pipe()
+        self._process = context.Process(target=_serve, args=(end,), daemon=True)
+        with end:
+            try:
+                start(self._process)
+            except BaseException:
+                self.pipe.close()
+                raise
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self.pipe.close()
+
+
+def _heard(pipe: Connection, peer: Peer, call: Call[T], progress: Progress | None) -> Any:
+    pipe.send((peer, call))
+    until = time.monotonic() + _PATIENCE
+    while pipe.poll(max(0.0, until - time.monotonic())):
+        match pipe.recv():
+            case _Begun():
+                until = time.monotonic() + peer.seconds + _GRACE
+            case _Step(done, total):
+                if progress is not None:
+                    progress(done, total, None)
+            case _Failed(error):
+                raise error
+            case _Done(result):
+                return result
+    raise RemoteTooSlow(peer.name, peer.seconds)
+
+
+def _serve(pipe: Connection) -> None:
+    settle()
+    with suppress(EOFError):  # the parent has all that it wanted
+        path, durable = pipe.recv()
+        with durable_objects(durable):
+            while True:
+                peer, call = pipe.recv()
+                pipe.send(_Begun())
+                pipe.send(_carried_out(path, peer, call, _Reports(pipe)))
+
+
+def _carried_out(path: Path, peer: Peer, call: Call[Any], reports: Progress) -> _Done | _Failed:
+    silence = round(min(peer.answer_seconds, peer.seconds) * 1000)
+    pygit2.settings.server_connect_timeout = silence
+    pygit2.settings.server_timeout = silence
+    try:
+        return _Done(call(open_repository(path), peer, Exchange(peer, reports)))
+    except WorkspaceError as error:
+        return _Failed(error)
+    except _EXPECTED as error:
+        return _Failed(peer.unreachable(error))
+
+
+class _Reports:
+    """Says over a pipe how far an exchange is, now and then."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._next = 0.0
+
+    def __call__(self, done: float, total: float | None, message: str | None) -> None:
+        now = time.monotonic()
+        if now >= self._next or done == total:
+            self._next = now + _PAUSE
+            self._pipe.send(_Step(done, total))

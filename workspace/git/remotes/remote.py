@@ -1,0 +1,252 @@
+"""Speaking with remotes: what they have, fetching from them and pushing to them.
+
+Refspecs are ours, never those of Git's settings, and nothing is forced on a remote. libgit2 gives each object
+of a pack the id that its bytes have, so nothing else can come under a name that is asked for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, NamedTuple
+
+import pygit2
+
+from workspace.errors import WorkspaceError
+from workspace.git.remotes.exchange import Exchange, Peer, Progress
+from workspace.git.remotes.local_push import FolderRefuses, push_to_folder
+from workspace.git.remotes.process import RemoteProcess
+from workspace.git.remotes.url import Address, Transport, parse_address
+from workspace.git.remotes.wording import cleaned
+from workspace.git.repository import open_repository
+
+_HEADS = "refs/heads/"
+_MESSAGE = "docyard sync"
+_ATTEMPTS = 5
+_MOST_BRANCHES = 5_000
+_NOT_AHEAD = ("non-fastforwardable", "contains commits that are not present locally")
+
+
+class PushRejected(WorkspaceError):
+    """The remote did not take a push; `reason` is what it said, in one line."""
+
+    code: ClassVar[str] = "PUSH_REJECTED"
+
+    def __init__(self, remote: str, reason: str) -> None:
+        super().__init__(
+            f"the remote `{remote}` did not take the push: {reason}",
+            fix="Nothing is lost. Mend what it says, or ask who keeps it; then run the same again.",
+            remote=remote,
+            reason=reason,
+        )
+
+
+class RemoteMoved(PushRejected):
+    """The branch of the remote has commits that ours lacks: another was first. Nothing was forced."""
+
+    code: ClassVar[str] = "REMOTE_MOVED"
+
+    def __init__(self, remote: str) -> None:
+        super().__init__(remote, "its branch has commits that ours does not have")
+        self.fix = "Fetch them first."
+
+
+class Wanted(NamedTuple):
+    """Branches of a remote: those of some names, and, up to 5,000, those that fit a regular expression.
+
+    What `known` names by branch is here already, and is not fetched again.
+    """
+
+    names: Sequence[str]
+    pattern: str = "(?!)"
+    known: Mapping[str, str] = {}
+
+    def among(self, heads: Mapping[str, str]) -> dict[str, str]:
+        """The commits of those that the remote has, by branch."""
+        found = {name: heads[name] for name in self.names if name in heads}
+        fits = re.compile(self.pattern)
+        others = sorted(name for name in heads if name not in found and fits.fullmatch(name))
+        return found | {name: heads[name] for name in others[:_MOST_BRANCHES]}
+
+
+class GitRemotes:
+    """The remotes of one repository; leaving the `with` ends the process that speaks with them.
+
+    With `durable`, what is fetched is synced to disk.
+    """
+
+    def __init__(self, path: Path, *, durable: bool) -> None:
+        self._repo = open_repository(path)
+        self._process = RemoteProcess(path, durable=durable)
+
+    def __enter__(self) -> GitRemotes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.end()
+
+    def address(self, url: str) -> Address:
+        """Where a URL leads, by `url.<base>.insteadOf` too. Raises UnsupportedRemote.
+
+        A folder's counts from the work tree, as Git counts it.
+        """
+        try:
+            written = self._repo.remotes.create_anonymous(url).url or ""
+        except (ValueError, pygit2.GitError):
+            written = url
+        address = parse_address(written)
+        if address.transport is not Transport.FILE or address.url.startswith("file://"):
+            return address
+        home = Path(self._repo.workdir or self._repo.path)
+        return Address(Transport.FILE, str(home / Path(address.url).expanduser()))
+
+    def commit_at(self, ref: str) -> str | None:
+        """The commit of a ref of ours, read afresh; None if there is no such ref."""
+        try:
+            found = self._repo.lookup_reference(ref).resolve()
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+        return str(found.target)
+
+    def set_ref(self, ref: str, commit: str | None, *, was: str | None) -> bool:
+        """Move a ref of ours, or remove it (None); False if it is not where it was by now."""
+        try:
+            if commit is None:
+                if self.commit_at(ref) == was and was is not None:
+                    self._repo.references.delete(ref)
+            elif was is None:
+                self._repo.create_reference_direct(ref, pygit2.Oid(hex=commit), False, _MESSAGE)
+            else:
+                found = self._repo.lookup_reference(ref)
+                if str(found.target) != was:
+                    return False
+                found.set_target(commit, _MESSAGE)
+        except (KeyError, ValueError, OSError, pygit2.GitError):
+            return self.commit_at(ref) == commit
+        return True
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """The commits of our refs whose names begin so, by what follows in their names."""
+        found: dict[str, str] = {}
+        for name in self._repo.listall_references():
+            commit = self.commit_at(name) if name.startswith(prefix) else None
+            if commit is not None:
+                found[name.removeprefix(prefix)] = commit
+        return found
+
+    def listed(self, peer: Peer, wanted: Wanted) -> dict[str, str]:
+        """The commits of a remote's branches, asked of the remote; without those that it does not have.
+
+        Raises what `RemoteProcess.run` raises.
+        """
+        return self._process.run(peer, partial(_list, wanted=wanted))
+
+    def fetch(
+        self, peer: Peer, wanted: Wanted, into: str, progress: Progress | None = None
+    ) -> dict[str, str]:
+        """Fetch branches to refs of ours, `into` before their names; the commits of those that there are.
+
+        Raises what `RemoteProcess.run` raises.
+        """
+        return self._process.run(peer, partial(_fetch, wanted=wanted, into=into), progress)
+
+    def push(
+        self, peer: Peer, wanted: Mapping[str, str], progress: Progress | None = None
+    ) -> dict[str, PushRejected]:
+        """Push commits to branches, in one exchange, and return why some were not taken, by branch.
+
+        Nothing is ever forced: the remote's own commits must go on in ours, else it is RemoteMoved. libgit2
+        then takes back the whole push, so each branch has that error. Raises what `RemoteProcess.run` raises.
+        """
+        rejections, said = self._process.run(peer, partial(_push, wanted=dict(wanted)), progress)
+        secrets = (peer.login.secret,) if peer.login is not None else ()
+        said = cleaned(said.replace("\n", "; "), secrets)
+        return {
+            branch: _rejected(peer.name, cleaned(reason, secrets), said)
+            for branch, reason in rejections.items()
+        }
+
+
+def _rejected(remote: str, reason: str, said: str) -> PushRejected:
+    # Git's protocol has words for a refusal, and no code.
+    if "fast-forward" in reason or "fetch first" in reason or "stale info" in reason:
+        return RemoteMoved(remote)
+    return PushRejected(remote, f"{reason} ({said})" if said else reason)
+
+
+# What follows is done in the process that speaks with the remote.
+
+
+def _list(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Wanted) -> dict[str, str]:
+    return wanted.among(_heads(_connected(repo, peer, exchange)))
+
+
+def _fetch(
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Wanted, into: str
+) -> dict[str, str]:
+    for attempt in range(_ATTEMPTS):
+        remote = _connected(repo, peer, exchange)
+        found = wanted.among(_heads(remote))
+        specs = [
+            f"+{_HEADS}{branch}:{into}{branch}"
+            for branch, commit in found.items()
+            if wanted.known.get(branch) != commit
+        ]
+        try:
+            if specs:
+                remote.fetch(specs, _MESSAGE, exchange, proxy=True)
+            break
+        except (OSError, pygit2.GitError) as error:
+            # `git pack-refs` removes folders of refs that are empty, also one that was just made.
+            if attempt == _ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
+                raise
+    if parse_address(remote.url or "").password is not None:
+        # `insteadOf` has put a password into the URL, which libgit2 writes there.
+        Path(repo.path, "FETCH_HEAD").unlink(missing_ok=True)
+    return found
+
+
+def _push(
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
+    """Why the remote did not take branches, and what it said besides."""
+    try:
+        if peer.address.transport is Transport.FILE:
+            return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.said
+        # The very commits, whatever the branches are at by now.
+        specs = [f"{commit}:{_HEADS}{branch}" for branch, commit in wanted.items()]
+        _remote(repo, peer).push(specs, exchange, proxy=True)
+    except FolderRefuses as error:
+        return dict.fromkeys(wanted, error.reason), exchange.said
+    except pygit2.GitError as error:
+        # libgit2 looks before it sends anything; pygit2 does not pass on by which code it refused.
+        if not any(words in str(error) for words in _NOT_AHEAD):
+            raise
+        return dict.fromkeys(wanted, "non-fast-forward"), exchange.said
+    return {name.removeprefix(_HEADS): why for name, why in exchange.rejections.items()}, exchange.said
+
+
+def _connected(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit2.Remote:
+    remote = _remote(repo, peer)
+    remote.connect(exchange, proxy=True)
+    return remote
+
+
+def _heads(remote: pygit2.Remote) -> dict[str, str]:
+    """The commits of a remote's branches, by their names."""
+    return {
+        str(head.name).removeprefix(_HEADS): str(head.oid)
+        for head in remote.list_heads(connect=False)
+        if head.name is not None and head.name.startswith(_HEADS)
+    }
+
+
+def _remote(repo: pygit2.Repository, peer: Peer) -> pygit2.Remote:
+    return repo.remotes.create_anonymous(peer.address.url)

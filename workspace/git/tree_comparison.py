@@ -1,0 +1,55 @@
+"""Trees compared as bytes: what both have is never parsed, which is a tenth of the work of reading it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from workspace.git import objects
+from workspace.git.objects import Entry
+from workspace.lru_cache import LRUCache
+
+KEPT = 50_000
+"""Entries of trees that are kept: whoever goes along a history asks for each tree twice."""
+
+_ROW = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)  # an entry in a tree's bytes
+_FEW = 16
+
+
+class _Rows(NamedTuple):
+    """The entries of a tree as bytes, in Git's order, and the same as a set."""
+
+    ordered: tuple[bytes, ...]
+    distinct: frozenset[bytes]
+
+    def but(self, others: frozenset[bytes]) -> tuple[Entry, ...]:
+        own = self.distinct - others
+        if len(own) > _FEW:
+            rows = [row for row in self.ordered if row in own]
+        else:
+            rows = sorted(own, key=self.ordered.index)
+        return objects.parse_tree(b"".join(rows))
+
+
+_EMPTY = _Rows((), frozenset())
+
+
+class TreeComparison:
+    """Says what each of two trees has that the other does not. Safe to use from threads.
+
+    `read` gives the bytes of a tree by its id; what it raises goes to whoever asked.
+    """
+
+    def __init__(self, read: Callable[[str], bytes]) -> None:
+        self._read = read
+        self._cache: LRUCache[str, _Rows] = LRUCache(KEPT, lambda rows: len(rows.ordered))
+
+    def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        """The entries of each that the other does not have, in Git's order; None stands for an empty tree."""
+        left, right = (self._cache.get(id, self._rows, id) if id else _EMPTY for id in (one, other))
+        return left.but(right.distinct), right.but(left.distinct)
+
+    def _rows(self, id: str) -> _Rows:
+        found = tuple(_ROW.findall(self._read(id)))
+        return _Rows(found, frozenset(found))

@@ -1,0 +1,179 @@
+"""Labels of references and footnotes: where each is used, and what its definition says.
+
+A footnote's label begins with `^` (GFM's footnotes): `[^1]` is its use, and `[^1]: words` with all that is
+indented below it its definition.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace import markdown
+from workspace.links.body import leaves_of
+from workspace.links.characters import meaning
+from workspace.links.inline import read_inline
+from workspace.links.link import Enclosure, Link, LinkKind
+from workspace.links.links_destinations import read_definition
+from workspace.links.reader import links_of
+from workspace.links.spans import Span
+from workspace.links.tables import regions
+from workspace.links.targets import read_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Iterator
+
+    from workspace.config.tables import LinkRules
+    from workspace.document.document import Document
+
+_FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
+_INDENTED = (b"    ", b"\t")
+
+
+class Use(NamedTuple):
+    """A use of a label, and the last brackets of it [start, end), which say which one.
+
+    They are of no bytes where the only brackets are its text as well.
+    """
+
+    label: str
+    start: int
+    end: int
+
+
+class Label(NamedTuple):
+    """The label of a definition, and its own bytes [start, end)."""
+
+    label: str
+    start: int
+    end: int
+
+
+class Definition(NamedTuple):
+    """A definition [start, end), its label's own bytes, and what it means.
+
+    `meaning` is equal where two definitions lead to the same place with the same title, or are footnotes of
+    the same words. `link` is None for a footnote.
+    """
+
+    label: str
+    start: int
+    end: int
+    label_start: int
+    label_end: int
+    meaning: object
+    link: Link | None
+
+
+class _Leaf(NamedTuple):
+    """A block's inline text, and where each of its characters stands in the document."""
+
+    text: str
+    offset: Callable[[int], int]
+
+
+def definitions_of(document: Document, rules: LinkRules) -> dict[str, Definition]:
+    """The definition that counts for each label: the first (CommonMark §4.7)."""
+    found: dict[str, Definition] = {}
+    for link in links_of(document).links:
+        if link.kind is LinkKind.DEFINITION and link.label is not None:
+            found.setdefault(link.label, _definition(document, link, rules))
+    if b"[^" in document.data:
+        for definition in _footnotes(document):
+            found.setdefault(definition.label, definition)
+    return found
+
+
+def labels_of(document: Document) -> list[Label]:
+    """The labels of all definitions, those too that do not count because another comes first."""
+    found = [Label(item.label, item.label_start, item.label_end) for item in _footnotes(document)]
+    for leaf in _leaves(document, markdown.LeafKind.DEFINITION):
+        definition = read_definition(leaf.text)
+        if definition is not None:
+            label = definition[0]
+            start, end = leaf.offset(1), leaf.offset(len(label)) + 1
+            found.append(Label(markdown.normalized_label(meaning(label)), start, end))
+    return found
+
+
+def uses_of(document: Document, labels: Collection[str]) -> list[Use]:
+    """The uses of some labels, or what would be one if the label had a definition."""
+    if not labels:
+        return []
+    known = frozenset(labels)
+    return [use for leaf in _leaves(document) for use in _uses(leaf, known)]
+
+
+def _definition(document: Document, link: Link, rules: LinkRules) -> Definition:
+    data = document.data
+    label_end = data.rfind(b"]:", link.start, link.destination_start)
+    behind = link.destination_end + (link.enclosure is Enclosure.ANGLE)
+    target = read_target(link.destination, document.path, rules)
+    title = b" ".join(data[behind : link.end].split())
+    meant = (link.destination if target is None else target[:3], title)
+    return Definition(link.label or "", link.start, link.end, link.start + 1, label_end, meant, link)
+
+
+def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[Use]:
+    text = leaf.text
+    definitions = {found.start(1) for found in _FOOTNOTE.finditer(text)}
+    for first, last in regions(text):
+        for part in read_inline(text, first, last, labels):
+            if not isinstance(part, Span) or part.kind is not LinkKind.REFERENCE or part.label is None:
+                continue
+            opening = text.rfind("[", part.start, part.end)
+            while opening > part.start and text[opening - 1] == "\\":
+                opening = text.rfind("[", part.start, opening)
+            if opening in definitions:
+                continue
+            start, end = leaf.offset(opening), leaf.offset(part.end - 1) + 1
+            is_alone = opening <= part.start + part.is_image and not part.label.startswith("^")
+            yield Use(part.label, end if is_alone else start, end)
+
+
+def _footnotes(document: Document) -> Iterator[Definition]:
+    """The definitions of footnotes outside every list and quotation."""
+    lines, data = document.lines, document.data
+    for leaf in _leaves(document):
+        found = list(_FOOTNOTE.finditer(leaf.text))
+        if not found:
+            continue
+        after = lines.line_at(leaf.offset(len(leaf.text.rstrip("\n")) - 1)) + 1
+        ends = [lines.line_at(leaf.offset(item.start(1))) for item in found[1:]]
+        for item, end in zip(found, [*ends, _continued(document, after)], strict=True):
+            start = leaf.offset(item.start(1))
+            line = lines.line_at(start)
+            if data[lines.offset(line) : start].strip(b" ") or start - lines.offset(line) > 3:
+                continue
+            label_end = leaf.offset(item.end(1) - 1)
+            stop = lines.offset(end - 1) + len(lines.raw(end - 1))
+            label = markdown.normalized_label(meaning(item[1][1:-1]))
+            words = b" ".join(data[label_end + 2 : stop].split())
+            yield Definition(label, start, stop, start + 1, label_end, words, None)
+
+
+def _continued(document: Document, line: int) -> int:
+    """The line behind those that go on with a footnote: indented, with blank lines between."""
+    lines = document.lines
+    end = line
+    while line < len(lines):
+        raw = lines.raw(line)
+        line += 1
+        if not raw.strip():
+            continue
+        if not raw.startswith(_INDENTED):
+            break
+        end = line
+    return end
+
+
+def _leaves(document: Document, kind: markdown.LeafKind = markdown.LeafKind.INLINE) -> Iterator[_Leaf]:
+    """The text of each block of a kind that may hold a link."""
+    leaves, place = leaves_of(document)
+
+    def offset_in(leaf: markdown.Leaf) -> Callable[[int], int]:
+        return lambda position: place(leaf.place(position))
+
+    for leaf in leaves:
+        if leaf.kind is kind:
+            yield _Leaf(leaf.text, offset_in(leaf))

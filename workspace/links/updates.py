@@ -1,0 +1,297 @@
+"""Relinking: the links of a batch mended after one of its operations.
+
+A link means a place. Where it meant one before the operation, and that place survived, it means the same
+place afterwards; if it does not as it stands, its destination is spelled anew, and nothing else is touched.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.config.config import LimitExceeded
+from workspace.document.sections import PREAMBLE
+from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
+from workspace.links.affected import Affected
+from workspace.links.anchoring import Anchored, give_anchors
+from workspace.links.destinations import spell
+from workspace.links.fragments import DOCUMENT, name_at, name_of_top
+from workspace.links.link import Enclosure, LinkKind
+from workspace.links.reader import links_of
+from workspace.links.resolver import Resolved, Status, resolve
+from workspace.links.shown import shown
+from workspace.links.targets import Target
+from workspace.links.undefined import undefined
+from workspace.links.world import OverlayWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workspace.document.document import Document
+    from workspace.links.inbound import Inbound
+    from workspace.links.link import Link
+    from workspace.links.survival import Survival
+    from workspace.links.undefined import Undefined
+    from workspace.snapshot.overlay import Overlay
+
+
+# An anchor that is given may take another place's last name in turn.
+_ROUNDS = 4
+
+
+class BrokenLink(NamedTuple):
+    """A link to what is gone: the document and section that it stands in, its line, and its destination."""
+
+    file: str
+    slug: str
+    line: int
+    destination: str
+
+
+class Relinked(NamedTuple):
+    """What became of links: how many were written anew in each file, and those that lead nowhere now.
+
+    `revised` are these files before and after. `left` are links that mean another place now, or none, and
+    could not be written anew; `unread` are documents too large to be read, which may hold such links.
+    `anchored` are the full addresses of headings that were given an anchor, because they had no name left.
+    """
+
+    files: Mapping[str, int]
+    revised: Sequence[tuple[Document, Document]]
+    broken: Sequence[BrokenLink]
+    left: Sequence[BrokenLink]
+    unread: Sequence[str]
+    anchored: Sequence[str] = ()
+
+    @property
+    def total(self) -> int:
+        """How many links were written anew."""
+        return sum(self.files.values())
+
+
+NOTHING = Relinked({}, (), (), (), ())
+
+
+class _Meant(NamedTuple):
+    """Where a link ought to lead: a path, and the offset of a place in it, None for the whole."""
+
+    path: str
+    offset: int | None
+
+
+def relink(before: Overlay, after: Overlay, survival: Survival, inbound: Inbound) -> Relinked:
+    """Mends the links in `after`, which one operation made of `before`, and says which."""
+    affected = Affected.of(before, after, survival)
+    lost = list(undefined(before, after, survival))
+    if not affected.paths and not lost:
+        return NOTHING
+    anchored = Anchored()
+    for attempt in range(_ROUNDS):
+        mending = _Mending(before, after, survival, affected)
+        mending.tell(lost)
+        inbound_of = inbound.linking_to(before.snapshot, affected.paths) if affected.paths else ()
+        for path in sorted({*before.laid, *inbound_of, *survival.paths}):
+            mending.look(path)
+        if not mending.nameless or attempt + 1 == _ROUNDS:
+            break
+        given, survival = give_anchors(after, mending.nameless, survival)
+        if not given.addresses:
+            break
+        anchored = Anchored(anchored.revised + given.revised, anchored.addresses + given.addresses)
+        affected = Affected.of(before, after, survival)
+        lost = list(undefined(before, after, survival))
+    done = mending.done()
+    return done._replace(revised=(*anchored.revised, *done.revised), anchored=anchored.addresses)
+
+
+class _Mending:
+    """One pass over the documents that may hold links to what moved."""
+
+    def __init__(self, before: Overlay, after: Overlay, survival: Survival, affected: Affected) -> None:
+        self._before, self._after = before, after
+        self._old, self._new = OverlayWorld(before), OverlayWorld(after)
+        self._survival, self._affected = survival, affected
+        self._rules = before.snapshot.config.links
+        self._splices: dict[str, list[tuple[Splice, Link]]] = {}
+        self._written: dict[str, Sequence[tuple[int, int]]] = {}
+        self._resolved: dict[tuple[str, str, LinkKind], Resolved] = {}
+        self._spelled: dict[tuple[str, str, LinkKind, Target, Enclosure], bytes] = {}
+        self._broken: list[BrokenLink] = []
+        self._left: list[BrokenLink] = []
+        self._unread: list[str] = []
+        # Where links are to lead that no name leads to: by path, the bytes where headings begin.
+        self.nameless: dict[str, set[int]] = {}
+
+    def look(self, source: str) -> None:
+        """Looks at the links of a document as it was, wherever each of them stands now."""
+        try:
+            document = self._before.find(source)
+        except LimitExceeded:
+            self._unread.append(source)
+            return
+        if document is None or self._survival.document(source) is None:
+            return
+        known: dict[tuple[str, bool], Resolved] = {}
+        standing: dict[str, Mapping[int, Link]] = {}
+        for link, at in self._standing(document):
+            if at[0] == source and not self._affected.may_mean(link, source):
+                continue
+            spelled = link.destination, link.kind is LinkKind.WIKI
+            if spelled not in known:
+                known[spelled] = resolve(self._old, source, link)
+            was = known[spelled]
+            if was.status is not Status.OK or was.path is None:
+                continue
+            if was.path not in self._affected.paths and at[0] == source:
+                continue
+            if at[0] not in standing:
+                standing[at[0]] = self._links_at(at[0], document)
+            now = standing[at[0]].get(at[1])
+            if now is not None and _same_bytes(document, link, self._after.document(at[0]), now):
+                self._mend(was, at[0], now)
+
+    def tell(self, lost: Sequence[Undefined]) -> None:
+        """Tells of references whose definition is gone: broken, or left with another one."""
+        for link, path, start, is_text in lost:
+            document = self._after.document(path)
+            moved = link._replace(start=start, line=document.lines.line_at(start) + 1)
+            (self._broken if is_text else self._left).append(broken_link(document, moved))
+
+    def _standing(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
+        """The links of a document as it was, and where each one's destination, and its copies, stand now."""
+        copies: dict[int, list[tuple[str, int]]] = {}
+        for copy in self._survival.copies:
+            if copy.old_path == document.path:
+                copies.setdefault(copy.old_start, []).append((copy.new_path, copy.new_start))
+        for link in links_of(document, wiki=self._rules.wiki).links:
+            if link.kind in (LinkKind.REFERENCE, LinkKind.AUTOLINK):
+                continue
+            at = self._place_of(document.path, link)
+            if at is not None:
+                yield link, at
+            for other in copies.get(link.destination_start, ()):
+                yield link, other
+
+    def _place_of(self, source: str, link: Link) -> tuple[str, int] | None:
+        """Where a link's destination stands now, if it was kept."""
+        start, end = link.destination_start, link.destination_end
+        if start < end:
+            return self._survival.span(source, start, end)
+        # Of no bytes: what stands before it tells.
+        before = self._survival.place(source, start - 1)
+        return None if before is None else (before[0], before[1] + 1)
+
+    def _links_at(self, path: str, known: Document) -> Mapping[int, Link]:
+        """The links of a document as it is now, by where their destinations begin."""
+        document = self._after.find(path)
+        if document is None:
+            return {}
+        same = known if known.data == document.data else document
+        found = links_of(same, wiki=self._rules.wiki).links
+        return {link.destination_start: link for link in found if link.kind is not LinkKind.REFERENCE}
+
+    def _mend(self, was: Resolved, source: str, link: Link) -> None:
+        """Spells a link anew if it leads elsewhere now."""
+        spelled = source, link.destination, link.kind
+        if spelled not in self._resolved:
+            self._resolved[spelled] = resolve(self._new, source, link)
+        now = self._resolved[spelled]
+        meant = self._meant(was)
+        if meant is None:
+            if not self._is_written(now):
+                self._broken.append(self._told(source, link))
+            return
+        if now.status is Status.OK and now.path == meant.path and _is_meant(now, was, meant):
+            return
+        target = self._target(was, meant, link)
+        if target is None:
+            self._left.append(self._told(source, link))
+            if meant.offset is not None:
+                self.nameless.setdefault(meant.path, set()).add(meant.offset)
+            return
+        way = (*spelled, target, link.enclosure)
+        if way not in self._spelled:
+            self._spelled[way] = spell(link, source, target, self._new)
+        splice = Splice(link.destination_start, link.destination_end, self._spelled[way])
+        self._splices.setdefault(source, []).append((splice, link))
+
+    def _meant(self, was: Resolved) -> _Meant | None:
+        """Where what a link meant is now; None if it is gone."""
+        assert was.path is not None
+        path = self._affected.vanished.get(was.path, was.path)
+        if path is None:
+            return None
+        if was.place is None or was.place == DOCUMENT:
+            moved = self._survival.document(path)
+            return None if moved is None else _Meant(moved, None)
+        place = self._survival.place(was.path, was.place.offset)
+        return None if place is None else _Meant(*place)
+
+    def _is_written(self, now: Resolved) -> bool:
+        """Whether a link leads to what the operation wrote in place of what it meant."""
+        document = self._after.find(now.path) if now.place and now.path else None
+        if document is None or now.place is None:
+            return False
+        if document.path not in self._written:
+            self._written[document.path] = self._survival.written(document)
+        spans = self._written[document.path]
+        at = bisect_right(spans, now.place.offset, key=lambda span: span[0]) - 1
+        return at >= 0 and now.place.offset < spans[at][1]
+
+    def _target(self, was: Resolved, meant: _Meant, link: Link) -> Target | None:
+        """What to spell; None if the place has no name."""
+        fragment = was.target.fragment if was.target else None
+        document = self._new.document(meant.path) if was.place else None
+        if meant.offset is None:
+            if document is not None and fragment is not None:
+                fragment = name_of_top(document, fragment, self._rules.dialect)
+            return Target(meant.path, fragment, self._new.is_folder(meant.path))
+        if document is None:
+            return None
+        if link.kind is LinkKind.WIKI:  # which may name a heading by its words
+            known = resolve(self._new, meant.path, link._replace(destination=f"#{fragment}"))
+            if known.place and known.place.offset == meant.offset:
+                return Target(meant.path, fragment)
+        name = name_at(document, meant.offset, fragment, self._rules.dialect)
+        return None if name is None else Target(meant.path, name)
+
+    def _told(self, source: str, link: Link) -> BrokenLink:
+        document = self._after.document(source)
+        return broken_link(document, link)
+
+    def done(self) -> Relinked:
+        """Writes what was found into the documents."""
+        files: dict[str, int] = {}
+        revised: list[tuple[Document, Document]] = []
+        for path, found in sorted(self._splices.items()):
+            document = self._after.document(path)
+            splices = [splice for splice, _ in found]
+            try:
+                changed = apply_edit(document, Edit(tuple(splices), {}, ""))
+                self._after.put(changed)
+            except (StructureChanged, LimitExceeded):
+                self._left.extend(self._told(path, link) for _, link in found)
+                continue
+            files[path] = len(splices)
+            revised.append((document, changed))
+        return Relinked(files, revised, tuple(self._broken), tuple(self._left), tuple(self._unread))
+
+
+def _same_bytes(old: Document, link: Link, new: Document, now: Link) -> bool:
+    """Whether the destination of a link is written as it was."""
+    one = old.data[link.destination_start : link.destination_end]
+    return link.kind is now.kind and one == new.data[now.destination_start : now.destination_end]
+
+
+def _is_meant(now: Resolved, was: Resolved, meant: _Meant) -> bool:
+    """Whether a link leads to the place in a document that it is to lead to."""
+    if meant.offset is None:
+        return was.place is None or now.place == DOCUMENT
+    return now.place is not None and now.place.offset == meant.offset
+
+
+def broken_link(document: Document, link: Link) -> BrokenLink:
+    """A link as an answer names it."""
+    section = document.section_at(link.start)
+    return BrokenLink(document.path, section.key if section else PREAMBLE, link.line, shown(link.destination))

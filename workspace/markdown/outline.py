@@ -1,0 +1,156 @@
+"""Which lines are headings and list items."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.markdown.bounds import check_lines
+from workspace.markdown.parser import read_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it.token import Token
+
+_NESTING = (b" #", b"\t#", b">#")
+_LINE = rb"(?:\A|[\r\n])"
+_NESTED = re.compile(_LINE + rb"[ \t>*+\-0-9.)]+#{1,6}(?=[ \t\r\n]|\Z)")
+# The mark comes first, so that it is tried at marks alone.
+_UNDERLINE = re.compile(rb"[=\-](?<=[ \t>].)(?:=*|-*)[ \t]*(?=[\r\n]|\Z)")
+_NESTED_UNDERLINE = re.compile(_LINE + rb"[ \t>]+(?:=+|-+)[ \t]*(?=[\r\n]|\Z)")
+
+
+class Heading(NamedTuple):
+    """A heading. `source` is its inline Markdown; lines are [line, end)."""
+
+    level: int
+    line: int
+    end: int
+    source: str
+    is_setext: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """A list item outside quotations. `source` is its first paragraph, lines [paragraph, paragraph_end)."""
+
+    line: int
+    end: int
+    paragraph: int
+    paragraph_end: int
+    source: str
+    parent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The blocks that a document's structure rests on, in order.
+
+    `front_matter_lines` counts the lines of its front matter, both marks included; 0 if it has none.
+    `depth` says how many lists and quotations stand inside each other at the deepest place.
+    """
+
+    front_matter_lines: int
+    headings: tuple[Heading, ...]
+    items: tuple[ListItem, ...]
+    depth: int = 0
+
+
+def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
+    """The headings and list items of a text that stands at `first_line`. Only a document has front matter.
+
+    Raises LimitExceeded for a text of too many lines or blocks.
+    """
+    check_lines(text.count("\n") + text.count("\r") - text.count("\r\n"))
+    tokens = read_blocks(text, is_document=is_document, first_line=first_line)
+    front_matter_lines = next((at.map[1] for at in tokens if at.type == "front_matter" and at.map), 0)
+    items, depth = _list_items(tokens)
+    return Outline(front_matter_lines, tuple(_headings(tokens, deepest=0)), items, depth)
+
+
+def all_headings(text: str) -> list[Heading]:
+    """Every heading of a text without front matter, in order, those in lists and quotations included.
+
+    Raises LimitExceeded for a text of too many blocks.
+    """
+    return list(_headings(read_blocks(text)))
+
+
+def may_have_nested_headings(data: bytes) -> bool:
+    """Whether a heading may stand in a list or quotation: told without parsing, so True may be wrong."""
+    if any(mark in data for mark in _NESTING) and _NESTED.search(data):
+        return True
+    return _UNDERLINE.search(data) is not None and _NESTED_UNDERLINE.search(data) is not None
+
+
+def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
+    """The headings among tokens; `deepest` is how many blocks may enclose one, None for any number."""
+    for position, token in enumerate(tokens):
+        if token.type == "heading_open" and token.map and (deepest is None or token.level <= deepest):
+            (line, end), source = token.map, tokens[position + 1].content
+            yield Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-"))
+
+
+def code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
+    """The lines [line, end) of each code fence, in lists too; its mark, info string and number of lines."""
+    tokens = read_blocks(f"{text}\n")
+    return [(at.map or [], at.markup, at.info, at.content.count("\n")) for at in tokens if at.type == "fence"]
+
+
+def absorbs(text: str, following: str) -> bool:
+    """Whether headings right after a text would be read as a part of it: in an open code fence, say."""
+    first = text.count("\n") + 1
+    expected = outline(following, first_line=first).headings
+    found = outline(f"{text}\n{following}").headings
+    return found[len(found) - len(expected) :] != expected
+
+
+def closed_outline(text: str) -> Outline | None:
+    """The outline of a text; None if it ends in an open code fence, comment or HTML block."""
+    found = outline(f"{text}\n\n# x")
+    if not found.headings or found.headings[-1].line != text.count("\n") + 2:
+        return None
+    return Outline(0, found.headings[:-1], found.items, found.depth)
+
+
+def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
+    """The list items outside quotations, and how deep lists and quotations are nested."""
+    items: list[ListItem] = []
+    open_items: list[int] = []
+    quotations = depth = deepest = 0
+    for position, token in enumerate(tokens):
+        if token.type in ("blockquote_open", "list_item_open"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token.type in ("blockquote_close", "list_item_close"):
+            depth -= 1
+        if token.type == "blockquote_open":
+            quotations += 1
+        elif token.type == "blockquote_close":
+            quotations -= 1
+        elif quotations:
+            continue
+        elif token.type == "list_item_open" and token.map:
+            parent = open_items[-1] if open_items else None
+            open_items.append(len(items))
+            line, end = token.map
+            following = tokens[position + 1]
+            source, paragraph = "", (line, line + 1)
+            if following.type == "paragraph_open" and following.map:
+                source, paragraph = tokens[position + 2].content, (following.map[0], following.map[1])
+            items.append(ListItem(line, end, *paragraph, source, parent))
+        elif token.type == "list_item_close":
+            open_items.pop()
+    return tuple(items), deepest
+
+
+def html_block_kind(line: str) -> int:
+    """Which of the seven kinds of HTML block begins with a line (CommonMark 0.31 §4.6); 0 if none does.
+
+    The line comes without its indentation.
+    """
+    from markdown_it.rules_block.html_block import HTML_SEQUENCES
+
+    return next((kind for kind, (begin, _, _) in enumerate(HTML_SEQUENCES, 1) if begin.search(line)), 0)

@@ -1,0 +1,135 @@
+"""What the merges of two documents over several bases have in common, unit by unit.
+
+Two lines of history that were merged crosswise part in several commits. A base made of these would be
+nobody's, so a unit is merged only where each base gives the same for it; else it is in conflict and stays as
+in ours. The sections themselves must be the same for each base; else nothing is said of the document.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.document import Document
+from workspace.document.spacing import end_of_text, start_of_text
+from workspace.document.splices import Splice, spliced
+from workspace.merge.conflict import Conflict, Conflicts, MergedDocument, UnitId, UnitKind
+from workspace.merge.front_matter import head_of, key_lines
+from workspace.merge.sections import own_span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workspace.document.document import Section
+    from workspace.merge.conflict import Resolution
+
+_OF_TEXTS = (UnitKind.TEXT, UnitKind.TASK)
+
+
+class _Part(NamedTuple):
+    """Where a heading or a text stands in its document, and its bytes."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+def agreed(
+    merged: Sequence[MergedDocument],
+    ours: Document,
+    theirs: Document,
+    resolutions: Mapping[UnitId, Resolution],
+) -> MergedDocument | None:
+    """The document on which the merges over several bases agree, and the units on which they do not.
+
+    None where they have other sections, or what is doubtful cannot be put back as it is in ours.
+    Raises InvalidResolution.
+    """
+    documents = [Document.parse(item.data, ours.path) for item in merged]
+    first = documents[0]
+    if any(_outline(item) != _outline(first) for item in documents):
+        return None
+    common = {_unbased(found) for found in merged[0].conflicts}
+    for item in merged[1:]:
+        common &= {_unbased(found) for found in item.conflicts}
+    doubted = {found.unit for item in merged for found in item.conflicts if _unbased(found) not in common}
+    if any(unit.kind not in (*_OF_TEXTS, UnitKind.HEADING, UnitKind.METADATA) for unit in doubted):
+        return None
+    conflicts = Conflicts(resolutions, ours.ending)
+    head = _head(documents, ours, theirs, conflicts)
+    if head is None:
+        return None
+    splices = [Splice(first.front_matter_end - len(head_of(first)), first.front_matter_end, head)]
+    unsettled = {_section_of(unit) for unit in doubted}
+    for position, section in enumerate(first.sections):
+        for kind in (UnitKind.HEADING, UnitKind.TEXT):
+            parts = [_part(item, item.sections[position], kind) for item in documents]
+            is_same = all(part.text == parts[0].text for part in parts)
+            if is_same and (kind, section.key) not in unsettled:
+                continue
+            mine, yours = (_version(side, section.key, kind) for side in (ours, theirs))
+            if not mine or not parts[0].text:
+                return None
+            text = conflicts.decide(Conflict(UnitId(kind, section.key), None, mine, yours))
+            splices.append(Splice(parts[0].start, parts[0].end, text or b""))
+    data = spliced(first.data, splices)
+    if _outline(Document.parse(data, ours.path)) != _outline(first):
+        return None
+    kept = [found for found in merged[0].conflicts if _unbased(found) in common]
+    resolved = [unit for unit in merged[0].resolved if unit not in doubted]
+    return MergedDocument(data, (*kept, *conflicts), tuple(dict.fromkeys((*resolved, *conflicts.resolved))))
+
+
+def _outline(document: Document) -> list[tuple[str, int, int | None]]:
+    """The sections of a document: their addresses, their levels, and what they stand below."""
+    return [(item.key, item.level, item.parent) for item in document.sections]
+
+
+def _unbased(conflict: Conflict) -> Conflict:
+    return conflict._replace(base=None)
+
+
+def _section_of(unit: UnitId) -> tuple[UnitKind, str]:
+    """Whether a unit is a part of a section's text or its heading, and of which section."""
+    if unit.kind is UnitKind.TASK:
+        return UnitKind.TEXT, unit.where.rpartition("[")[0]
+    return unit.kind, unit.where
+
+
+def _part(document: Document, section: Section, kind: UnitKind) -> _Part:
+    if kind is UnitKind.TEXT:
+        start, end = own_span(document, section)
+    else:
+        start = start_of_text(document.data, section.start, section.body)
+        end = end_of_text(document.data, start, section.body)
+    return _Part(start, max(start, end), document.data[start:end])
+
+
+def _version(document: Document, key: str, kind: UnitKind) -> bytes | None:
+    """What one side has there; None where no section is called so."""
+    section = next((item for item in document.sections if item.key == key), None)
+    return None if section is None else _part(document, section, kind).text
+
+
+def _head(
+    documents: Sequence[Document], ours: Document, theirs: Document, conflicts: Conflicts
+) -> bytes | None:
+    """The front matter on which all agree, each other key as in ours; None if it cannot be told apart."""
+    heads = [head_of(document) for document in documents]
+    if all(head == heads[0] for head in heads):
+        return heads[0]
+    found = [key_lines(head) for head in (*heads, head_of(ours), head_of(theirs))]
+    read = [lines for lines in found if lines]
+    if len(read) != len(found):
+        return None
+    *made, mine, yours = read
+    names = [*made[0]]
+    closing = names.pop()
+    names += [name for name in mine if name not in made[0]]
+    parts: list[bytes] = []
+    for name in (*names, closing):
+        text: bytes | None = made[0].get(name)
+        if any(lines.get(name) != text for lines in made):
+            unit = UnitId(UnitKind.METADATA, name)
+            text = conflicts.decide(Conflict(unit, None, mine.get(name), yours.get(name)))
+        parts.append(text or b"")
+    return b"".join(parts)

@@ -1,0 +1,284 @@
+"""The own text of a section, merged block by block.
+
+Blocks that one side changed, moved, added or removed are taken from it. A list item that both changed is
+merged in its parts: its box, its words, and the blocks below it, a task's fields by their names. A block that
+both changed otherwise is a conflict; so is the whole text where what one side replaced was changed by the
+other one too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.diff.sequences import surely_displaced
+from workspace.merge.alignment import aligned
+from workspace.merge.blocks import Piece, Version, head_parts, pieces_of
+from workspace.merge.conflict import Conflict, UnitId, UnitKind
+from workspace.merge.joining import HEAD, Separators
+from workspace.merge.order import merged_order
+from workspace.merge.three_way import CLASH, three_way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from workspace.merge.alignment import Alignment
+    from workspace.merge.blocks import Id
+    from workspace.merge.conflict import Conflicts
+
+
+# Each level of lists takes a mark at least, and so many levels are no text that a person wrote.
+_NESTED = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
+# A block costs up to 0.2 ms, since all three versions and the merged one are read.
+_MOST_BLOCKS = 10_000
+_MARKS = re.compile(rb"^[ \t>*+\-0-9.)]+", re.MULTILINE)
+_MARK = re.compile(rb"[-*+.)>]")
+_CONTAINERS = (b"-", b"*", b"+", b".", b")", b">")
+_BLANK = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
+
+
+class Naming(NamedTuple):
+    """How the parts of a section's text are called: the section, and the task that begins at a byte.
+
+    `task` takes a version (0 base, 1 ours, 2 theirs) and a byte of the text; None where no task begins.
+    """
+
+    section: str
+    task: Callable[[int, int], str | None]
+
+
+class _Inseparable(Exception):
+    """Both sides changed what cannot be merged in parts."""
+
+
+def merged_text(
+    base: bytes | None, ours: bytes, theirs: bytes, naming: Naming, ending: bytes, conflicts: Conflicts
+) -> bytes:
+    """The text of three versions, without blank lines around it; in conflict it is ours, or what is decided.
+
+    `base` is None where both sides added the section. Raises LimitExceeded.
+    """
+    merged = three_way(base, ours, theirs)
+    if merged is not CLASH:
+        return ours if merged is None else merged
+    saved = conflicts.saved()
+    if base is not None:
+        texts = (base, ours, theirs)
+        rows = [] if any(map(is_costly, texts)) else [pieces_of(text) for text in texts]
+        if rows and (base or all(piece.is_item for row in rows for piece in row)):
+            try:
+                parts, data = _Row(rows, naming, ending, conflicts, is_top=True).merged()
+            except _Inseparable:
+                pass
+            else:
+                if [piece.text for piece in pieces_of(data)] == parts:
+                    return data
+    conflicts.back_to(saved)
+    return conflicts.decide(Conflict(UnitId(UnitKind.TEXT, naming.section), base, ours, theirs)) or b""
+
+
+def is_costly(text: bytes) -> bool:
+    """Whether a text may have more blocks than are merged, or deeper ones; told without reading it."""
+    if _NESTED.search(text):
+        return True
+    # A blank line ends a paragraph, and a mark of a list or quotation begins a block.
+    if text.count(b"\n") + text.count(b"\r") + sum(map(text.count, _CONTAINERS)) <= _MOST_BLOCKS:
+        return False
+    blank = len(_BLANK.findall(text))
+    return blank + sum(len(_MARK.findall(marks)) for marks in _MARKS.findall(text)) > _MOST_BLOCKS
+
+
+class _Row:
+    """Three versions of a row of blocks: a section's, or those below a list item's first paragraph."""
+
+    def __init__(
+        self,
+        rows: Sequence[Sequence[Piece]],
+        naming: Naming,
+        ending: bytes,
+        conflicts: Conflicts,
+        *,
+        is_top: bool,
+    ) -> None:
+        base, ours, theirs = rows
+        self._naming, self._ending, self._conflicts, self._is_top = naming, ending, conflicts, is_top
+        mine, yours = aligned(base, ours), aligned(base, theirs)
+        _check_replaced(base, (ours, mine), (theirs, yours))
+        _check_replaced(base, (theirs, yours), (ours, mine))
+        self._base = Version({("base", place): piece for place, piece in enumerate(base)})
+        self._ours = Version(
+            {
+                ("base", mine.origins[place]) if place in mine.origins else ("ours", place): piece
+                for place, piece in enumerate(ours)
+            }
+        )
+        self._theirs = Version(self._named(ours, mine, theirs, yours))
+        self._versions = self._base, self._ours, self._theirs
+        self._new: set[Id] = set()
+        self._moved = {id for side in self._versions[1:] for id in surely_displaced(self._base.ids, side.ids)}
+
+    def _named(
+        self, ours: Sequence[Piece], mine: Alignment, theirs: Sequence[Piece], yours: Alignment
+    ) -> Mapping[Id, Piece]:
+        """Their blocks by id: what both added alike at one place, or as the same field of a task, is one."""
+        added: dict[tuple[object, ...], list[Id]] = {}
+        for place in reversed(mine.after):
+            added.setdefault(self._addition(ours[place], mine.after[place]), []).append(("ours", place))
+        found: dict[Id, Piece] = {}
+        for place, piece in enumerate(theirs):
+            id: Id = ("theirs", place)
+            if place in yours.origins:
+                id = ("base", yours.origins[place])
+            elif same := added.get(self._addition(piece, yours.after[place])):
+                id = same.pop()
+            found[id] = piece
+        return found
+
+    def _addition(self, piece: Piece, after: int) -> tuple[object, ...]:
+        name = piece.label or (None if self._is_top else piece.field)
+        return (name,) if name else (after, piece.text)
+
+    def merged(self) -> tuple[list[bytes], bytes]:
+        """The blocks of the merged row, and the text that they make.
+
+        Raises _Inseparable, LimitExceeded.
+        """
+        ids = dict.fromkeys([*self._ours.pieces, *self._theirs.pieces, *self._base.pieces])
+        chosen = {id: text for id in ids if (text := self._chosen(id)) is not None}
+        base, ours, theirs = (version.ids for version in self._versions)
+        order = merged_order(base, ours, theirs, chosen, self._is_moved_as_theirs, self._goes_on)
+        separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
+        parts: list[bytes] = []
+        above = HEAD
+        for id in order:
+            if parts or not self._is_top:
+                parts.append(separators.between(above, id))
+            parts.append(chosen[id])
+            above = id
+        return [text for id in order for text in self._texts(id, chosen[id])], b"".join(parts)
+
+    def _texts(self, id: Id, chosen: bytes) -> list[bytes]:
+        """The blocks that a block has become: new content, which decides a conflict, may have several."""
+        return [piece.text for piece in pieces_of(chosen)] if id in self._new else [chosen]
+
+    def _goes_on(self, above: Id | None, id: Id, other: Id) -> bool:
+        """Whether a block goes on with a list that another one would end."""
+        series = None if above is None else self._series(above)
+        return series is not None and self._series(id) == series != self._series(other)
+
+    def _series(self, id: Id) -> str | None:
+        return next(version.pieces[id] for version in self._versions if id in version.pieces).series
+
+    def _chosen(self, id: Id) -> bytes | None:
+        """The bytes of a block in the merged row; None if it is not there."""
+        base, ours, theirs = (version.pieces.get(id) for version in self._versions)
+        texts = [None if piece is None else piece.text for piece in (base, ours, theirs)]
+        merged = three_way(*texts)
+        if merged is not CLASH and not (merged is None and id in self._moved):
+            return merged
+        if base and ours and theirs and (item := self._item(base, ours, theirs)) is not None:
+            return item
+        unit = self._unit(base, ours, theirs)
+        if unit.kind is not UnitKind.TASK and not self._is_top:
+            raise _Inseparable
+        if self._conflicts.is_new(unit):
+            self._new.add(id)
+        return self._conflicts.decide(Conflict(unit, texts[0], texts[1], texts[2]))
+
+    def _item(self, base: Piece, ours: Piece, theirs: Piece) -> bytes | None:
+        """A list item merged in its parts; None where they cannot be."""
+        if not (base.is_item and ours.is_item and theirs.is_item):
+            return None
+        head = merged_head(base.head, ours.head, theirs.head)
+        if head is None:
+            return None
+        saved = self._conflicts.saved()
+        rows = [piece.children for piece in (base, ours, theirs)]
+        try:
+            row = _Row(rows, self._naming, self._ending, self._conflicts, is_top=False)
+            _, below = row.merged()
+        except _Inseparable:
+            self._conflicts.back_to(saved)
+            return None
+        return head + below
+
+    def _is_moved_as_theirs(self, id: Id) -> bool:
+        base, ours, theirs = (version.pieces.get(id) for version in self._versions)
+        if not self._is_top:
+            raise _Inseparable
+        unit = self._unit(base, ours, theirs)._replace(kind=UnitKind.PLACE)
+        places = [self._place(version, id) for version in self._versions]
+        return self._conflicts.is_for_theirs(Conflict(unit, *places))
+
+    def _place(self, version: Version, id: Id) -> bytes | None:
+        """What a block stands below and behind in a version, if it is there."""
+        if id not in version.pieces:
+            return None
+        ids = version.ids
+        place = ids.index(id)
+        number = self._versions.index(version)
+        above = version.pieces[ids[place - 1]] if place else None
+        behind = (self._naming.task(number, above.start) or str(place - 1)) if above else ""
+        return f"{self._naming.section}\n{behind}".encode()
+
+    def _unit(self, *pieces: Piece | None) -> UnitId:
+        """What a block is called: a task by its address, another by its number, if it is one of several."""
+        for number, piece in enumerate(pieces):
+            if piece is not None and piece.is_item and (task := self._naming.task(number, piece.start)):
+                return UnitId(UnitKind.TASK, task)
+        for piece, version in zip(pieces, self._versions, strict=True):
+            if piece is not None:
+                starts = [other.start for other in version.pieces.values()]
+                part = str(starts.index(piece.start)) if len(starts) > 1 else ""
+                return UnitId(UnitKind.TEXT, self._naming.section, part)
+        raise AssertionError("a block stands in a version at least")
+
+
+def merged_head(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """A list item's first paragraph: its mark, its words, and a task's box, each; None for a conflict."""
+    merged = three_way(base, ours, theirs)
+    if merged is not CLASH:
+        return merged
+    parts = [head_parts(head) for head in (base, ours, theirs)]
+    if parts[0] is None or parts[1] is None or parts[2] is None:
+        return None
+    if not len(parts[0]) == len(parts[1]) == len(parts[2]):
+        return None
+    found: list[bytes] = []
+    for versions in zip(*parts, strict=True):
+        part = three_way(*versions)
+        if part is CLASH:
+            return None
+        found.append(part)
+    return b"".join(found)
+
+
+def _check_replaced(
+    base: Sequence[Piece],
+    one: tuple[Sequence[Piece], Alignment],
+    other: tuple[Sequence[Piece], Alignment],
+) -> None:
+    """Raises _Inseparable where one side replaced what the other side touched, unless both did the same."""
+    texts, alignment = one
+    others, touched = other
+    if not alignment.replaced:
+        return
+    kept = {origin for place, origin in touched.origins.items() if others[place].text == base[origin].text}
+    changed = [place for place in range(len(base)) if place not in kept]
+    same = Counter(
+        (run.start, run.end, tuple(piece.text for piece in others[run.first : run.last]))
+        for run in touched.replaced
+    )
+    for run in alignment.replaced:
+        mine = (run.start, run.end, tuple(piece.text for piece in texts[run.first : run.last]))
+        if mine in same:
+            continue
+        if any(run.start <= place < run.end for place in changed):
+            raise _Inseparable
+        is_list = all(piece.is_item for piece in base[run.start : run.end])
+        for place, after in touched.after.items():
+            # An item at either end of such items is a further one; elsewhere its place is gone.
+            is_beside = is_list and others[place].is_item and after in (run.start, run.end)
+            if run.start <= after <= run.end and not is_beside:
+                raise _Inseparable

@@ -1,0 +1,266 @@
+"""All that one does with the proposals of a workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.proposals.actions import direct, discuss, merge, open, refresh
+from workspace.proposals.actions.branches import check_alive, local_tip
+from workspace.proposals.actions.lacking import lacking
+from workspace.proposals.actions.register import Register
+from workspace.proposals.actions.relaying import relay
+from workspace.writing.idempotency import check_key
+from workspace.writing.write import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from workspace.edits import Operation
+    from workspace.errors import WorkspaceError
+    from workspace.git.trees import Whole
+    from workspace.proposals.actions.actor import Acted, Actor, Proposed
+    from workspace.proposals.actions.announcing import Announced
+    from workspace.proposals.actions.decisions import Decisions
+    from workspace.proposals.actions.lacking import Lacking
+    from workspace.proposals.actions.relaying import Relayed
+    from workspace.proposals.encoding import Event
+    from workspace.proposals.events import Verdict
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review import Preview
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.workspace import Workspace
+    from workspace.writing.idempotency import Request
+    from workspace.writing.plan import Mode
+    from workspace.writing.sight import Sight
+    from workspace.writing.write import Written
+
+
+class Proposing:
+    """What one does with proposals. Safe in several threads.
+
+    `name` is a proposal's id, or its branch. `request` is an idempotency key: the same call, sent again with
+    it, is done once. Each act raises ProposalNotFound, ReadOnly, KeyReused, Busy, and what `Publication`
+    raises.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._register = Register(workspace)
+
+    def all(self) -> tuple[Proposal, ...]:
+        """Every proposal, the one that was opened last first."""
+        return self._register.all()
+
+    def one(self, name: str) -> Proposal:
+        """The proposal of an id, or of its branch's name. Raises ProposalNotFound."""
+        return self._register.one(name)
+
+    def said(self, proposal: Proposal) -> tuple[Event, ...]:
+        """All that was said of a proposal, in order."""
+        return self._register.said(proposal.id)
+
+    def branch(self, name: str) -> Workspace:
+        """A proposal's branch, to read and to write; made where only a remote has it.
+
+        It takes no write any more from when the proposal has ended. Raises ProposalEnded, ProposalNotFound.
+        """
+        proposal = self.one(name)
+        check_alive(proposal)
+        if not self._workspace.read_only:
+            local_tip(self._workspace, proposal)
+        found = self._workspace.on(proposal.words.branch)
+        found.guards[1:] = [self._alive(proposal.id)]  # behind its own: how it stands to its remote
+        return found
+
+    def lacking(self, proposal: Proposal, preview: Preview) -> Lacking:
+        """What a proposal lacks before the merge that is previewed may be made, whoever makes it."""
+        return lacking(self._register, proposal, preview)
+
+    def open(
+        self,
+        title: str,
+        description: str,
+        actor: Actor,
+        *,
+        submit: bool = False,
+        request: str | None = None,
+    ) -> Proposal:
+        """Opens a proposal to the served branch, at its tip; with `submit`, for review at once.
+
+        Raises InvalidWords, InvalidTarget, DetachedHead.
+        """
+        _check(request)
+        return open.open_proposal(self._register, title, description, actor, submit=submit, request=request)
+
+    def propose(
+        self,
+        operations: Sequence[Operation | WorkspaceError],
+        actor: Actor,
+        *,
+        mode: Mode,
+        message: str | None = None,
+        dry_run: bool = False,
+        base_commit: str | None = None,
+        sight: Sight | None = None,
+        request: Request | None = None,
+    ) -> Proposed:
+        """Writes what the policy does not let be written directly to a proposal that is opened for it.
+
+        The fields are those of `Workspace.write`, and so are the errors; also InvalidTarget.
+        """
+        call = Call(
+            workspace=self._workspace,
+            operations=operations,
+            mode=mode,
+            tool=actor.tool,
+            client=actor.client,
+            message=message,
+            dry_run=dry_run,
+            base_commit=base_commit,
+            sight=sight,
+            request=request,
+            person=actor.person,
+        )
+        return direct.propose(self._register, call, actor)
+
+    def took(self, request: Request) -> bool:
+        """Whether a call of this key became a proposal, or opened one."""
+        return direct.is_taken(self._register, request.key)
+
+    def written(self, proposal: Proposal, request: Request) -> Written | None:
+        """What an earlier call of this key wrote to a proposal, also one that has ended. Raises KeyReused."""
+        return direct.written(self._register.workspace, proposal, request)
+
+    def check_not_proposed(self, request: Request) -> None:
+        """Raises Protected if a call of this key became a proposal, as `propose` then tells."""
+        direct.check_not_proposed(self._register, request)
+
+    def edit(
+        self,
+        name: str,
+        actor: Actor,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        request: str | None = None,
+        confirm: Callable[[Proposal], None] | None = None,
+    ) -> Acted:
+        """Gives a proposal another title or description.
+
+        `confirm` is shown the proposal in the writer's turn, when nobody else changes it any more, and may
+        raise what refuses it. Raises InvalidWords.
+        """
+        _check(request)
+        return discuss.edit(self._register, name, actor, title, description, request, confirm)
+
+    def submit(self, name: str, actor: Actor, *, request: str | None = None) -> Acted:
+        """Asks for a review of a proposal as it is now. Raises ProposalEnded."""
+        _check(request)
+        return discuss.submit(self._register, name, actor, request)
+
+    def announce(self, proposal: Proposal) -> Announced | None:
+        """Opens the pull request of a proposal that was submitted, or brings it up to date.
+
+        None where no forge is asked for. It may take as long as a push; what fails is told in it.
+        """
+        announcer = self._workspace.announcer
+        return announcer(proposal) if announcer is not None else None
+
+    def comment(
+        self,
+        name: str,
+        actor: Actor,
+        text: str,
+        *,
+        file: str | None = None,
+        slug: str | None = None,
+        quote: str = "",
+        reply_to: str | None = None,
+        request: str | None = None,
+    ) -> Acted:
+        """Remarks on a proposal, on a document or section of it, on words quoted there, or answers a remark.
+
+        Raises InvalidWords, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
+        """
+        _check(request)
+        return discuss.comment(
+            self._register,
+            name,
+            actor,
+            text,
+            file=file,
+            slug=slug,
+            quote=quote,
+            reply_to=reply_to,
+            key=request,
+        )
+
+    def review(
+        self,
+        name: str,
+        actor: Actor,
+        verdict: Verdict,
+        text: str = "",
+        *,
+        commit: str | None = None,
+        request: str | None = None,
+    ) -> Acted:
+        """Gives a verdict on a proposal as it is now, or only if it still is at `commit`.
+
+        Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
+        InvalidWords.
+        """
+        _check(request)
+        return discuss.review(self._register, name, actor, verdict, text, commit=commit, key=request)
+
+    def refresh(
+        self,
+        name: str,
+        actor: Actor,
+        decisions: Decisions | None = None,
+        *,
+        request: str | None = None,
+    ) -> Acted:
+        """Merges the target's tip into a proposal; ours is the proposal, theirs the target.
+
+        Raises MergeConflict, ConflictChanged, InvalidResolution, ProposalEnded, InvalidTarget, and what
+        `commit_merge` raises.
+        """
+        _check(request)
+        return refresh.refresh(self._register, name, actor, decisions, request)
+
+    def merge(
+        self, name: str, actor: Actor, *, commit: str | None = None, request: str | None = None
+    ) -> Acted:
+        """Merges a proposal into its target, through the gate; only if it still is at `commit`, if named.
+
+        What is merged already stays so, and is no error: a key is not needed. Raises MergeConflict,
+        MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded, InvalidTarget.
+        """
+        _check(request)
+        return merge.merge(self._register, name, actor, commit)
+
+    def close(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> Acted:
+        """Gives a proposal up. Raises ProposalEnded if it was merged."""
+        _check(request)
+        return discuss.close(self._register, name, actor, text, request)
+
+    def reopen(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> Acted:
+        """Takes up a proposal that was closed. Raises ProposalEnded if it was merged, or has no branch."""
+        _check(request)
+        return discuss.reopen(self._register, name, actor, text, request)
+
+    def relay(self, id: str, heard: Iterable[Relayed]) -> tuple[Relayed, ...]:
+        """Says of a proposal what was said of it elsewhere, unproven, and each once; what was new of it."""
+        return relay(self._register, id, heard)
+
+    def _alive(self, id: str) -> Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]:
+        def guard(_: Snapshot, __: Mapping[str, bytes | Whole | None]) -> None:
+            check_alive(self._register.one(id))
+
+        return guard
+
+
+def _check(request: str | None) -> None:
+    if request is not None:
+        check_key(request)

@@ -1,0 +1,218 @@
+"""What a proposal lacks before it may be merged: pure, from values that others have read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from workspace.policy.protection import named
+from workspace.proposals.approvals import Verdicts, Void, address_of, verdicts
+from workspace.proposals.events import KnownBy
+
+if TYPE_CHECKING:
+    from workspace.policy.person import Person
+    from workspace.policy.protection import Governed
+    from workspace.policy.tokens import Keyring
+    from workspace.policy.unreviewed import Unreviewed
+    from workspace.proposals.encoding import Event
+    from workspace.proposals.events import Author
+    from workspace.proposals.proposal import Proposal
+
+NEEDS_REFRESH = "NEEDS_REFRESH"
+"""The code of a block where the merge would bring text under a rule that no reviewer has seen."""
+
+_SHOWN = 60
+
+_NOT_COUNTED = {
+    Void.NO_TOKEN: "without a token",
+    Void.UNKNOWN_TOKEN: "by tokens that are not known here",
+    Void.UNSEALED: "without a seal that proves them",
+    Void.COPIED: "with a copied seal",
+    Void.OUTDATED: "of another commit",
+    Void.UNSEEN: "of less than the merge would bring",
+    Void.OWN: "of one's own work",
+}
+
+
+class Checked(Protocol):
+    """What came of a check of the merge's result."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def passed(self) -> bool: ...
+
+
+class Demand(NamedTuple):
+    """What a rule asks for, and what of it is there.
+
+    `number` is the rule's, from 1. `approved_by` are names of tokens, one for each person whose approval
+    counts; `approvers` and `may_merge` are names of tokens too, empty for any person. `unknown` are those of
+    both that no token here has. `checks_failed` failed, or were not run.
+    """
+
+    number: int
+    paths: tuple[str, ...]
+    approvals_needed: int
+    approved_by: tuple[str, ...]
+    approvers: tuple[str, ...]
+    may_merge: tuple[str, ...]
+    unknown: tuple[str, ...]
+    checks_failed: tuple[str, ...]
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it has its approvals and checks; who merges is another question."""
+        return len(self.approved_by) >= self.approvals_needed and not self.checks_failed
+
+
+class Block(NamedTuple):
+    """Why a proposal may not be merged: a code for programs, and a message; some stop only clients."""
+
+    code: str
+    message: str
+    only_clients: bool = False
+
+
+class Judgement(NamedTuple):
+    """What is asked of a proposal, and what stops it, whoever wants to merge it.
+
+    `void` says of each approval that does not count why, by the id of its event. `unreviewed` is what the
+    merge would bring under a rule that is not in the proposal's commit.
+    """
+
+    demands: tuple[Demand, ...]
+    blocks: tuple[Block, ...]
+    void: Mapping[str, Void]
+    unreviewed: tuple[Unreviewed, ...] = ()
+
+
+def judge(
+    proposal: Proposal,
+    said: Sequence[Event],
+    governed: Sequence[Governed],
+    checks: Sequence[Checked],
+    tokens: Keyring,
+    own: frozenset[str],
+    unreviewed: tuple[Unreviewed, ...] = (),
+) -> Judgement:
+    """Judge a proposal as it is now.
+
+    `said` are its events in order, `governed` the rules of the target's tip that govern what it changes,
+    `checks` those of the merge's result, `own` the addresses of people who wrote commits of it by hand,
+    `unreviewed` what the merge would bring under a rule beyond the proposal's commit.
+    Raises what `tokens` raises.
+    """
+    held = verdicts(proposal, said, tokens, own, is_all_seen=not unreviewed)
+    passed = {check.name for check in checks if check.passed} - {
+        check.name for check in checks if not check.passed
+    }
+    demands = tuple(_demand(one, held, passed, tokens) for one in governed)
+    hidden = _hidden(proposal.unread, only_clients=not governed) if proposal.unread else ()
+    unseen = (_unseen(unreviewed, proposal.words.target),) if unreviewed else ()
+    blocks = (*unseen, *map(_asking, held.asking), *hidden, *_lacking(demands, held.void))
+    return Judgement(demands, blocks, held.void, unreviewed)
+
+
+def may_merge(judgement: Judgement, person: Person | None, *, is_client: bool | None = None) -> Block | None:
+    """Why this one may not merge the proposal; None if nothing is against it.
+
+    `person` is None for whoever shows no token, who counts as a client unless something else is said.
+    """
+    client = person is None if is_client is None else is_client
+    for block in judgement.blocks:
+        if client or not block.only_clients:
+            return block
+    if judgement.demands and person is None:
+        paths = _paths(judgement.demands)
+        return Block("NEEDS_PERSON", f"{named(paths)} is protected, so a person must merge this, by a token")
+    for demand in judgement.demands:
+        if person is not None and demand.may_merge and person.token not in demand.may_merge:
+            return Block(
+                "NOT_ALLOWED",
+                f"{named(demand.paths)} may be merged by {_listed(demand.may_merge)} only, and not by "
+                f"{person.token}",
+            )
+    return None
+
+
+def _demand(one: Governed, held: Verdicts, passed: set[str], tokens: Keyring) -> Demand:
+    rule = one.rule
+    counting = [person for person in held.approving if not rule.approvers or person.token in rule.approvers]
+    people = {address_of(person): person.token for person in reversed(counting)}
+    return Demand(
+        one.number,
+        one.paths,
+        rule.approvals,
+        tuple(sorted(people.values())),
+        rule.approvers,
+        rule.merge,
+        tuple(name for name in dict.fromkeys((*rule.approvers, *rule.merge)) if tokens.known(name) is None),
+        tuple(check for check in dict.fromkeys(rule.checks) if check not in passed),
+    )
+
+
+def _unseen(unreviewed: Sequence[Unreviewed], target: str) -> Block:
+    paths = list(dict.fromkeys(one.path for one in unreviewed))
+    sources = list(dict.fromkeys(one.source for one in unreviewed if one.source != one.path))
+    where = f", made to {named(sources)}" if sources else ""
+    message = (
+        f"the merge would bring changes of {target} into {named(paths)}{where}, which no reviewer of the "
+        "proposal has seen: refresh it, and have it approved as it is then"
+    )
+    return Block(NEEDS_REFRESH, message)
+
+
+def _asking(author: Author) -> Block:
+    is_client = author.known_by is KnownBy.CLIENT
+    who = author.label if author.known_by is KnownBy.TOKEN else author.name or author.email
+    shown = who if len(who) <= _SHOWN else who[:_SHOWN] + "…"
+    asks = f"{shown or 'someone'} asks for changes, and was not answered yet"
+    return Block("CHANGES_REQUESTED", asks, only_clients=is_client)
+
+
+def _hidden(unread: int, *, only_clients: bool) -> tuple[Block, ...]:
+    """Among words that were not read may be a request for changes."""
+    words = "file of its words was" if unread == 1 else "files of its words were"
+    message = f"{unread:,} {words} not read, and may ask for changes: there are too many, or they are missing"
+    return (Block("WORDS_UNREAD", message, only_clients),)
+
+
+def _lacking(demands: Sequence[Demand], void: Mapping[str, Void]) -> list[Block]:
+    found = []
+    reasons = [words for reason, words in _NOT_COUNTED.items() if reason in void.values()]
+    not_counted = f"; not counted are approvals {', '.join(reasons)}" if reasons else ""
+    for demand in demands:
+        has, needs = len(demand.approved_by), demand.approvals_needed
+        if has < needs:
+            of = f" by {_any_of(demand.approvers)}" if demand.approvers else ""
+            by = f" ({_listed(demand.approved_by)})" if has else ""
+            strangers = [name for name in demand.unknown if name in demand.approvers]
+            unknown = f"; no token of {_listed(strangers)} is known here" if strangers else ""
+            approvals = "approval" if needs == 1 else "approvals"
+            found.append(
+                Block(
+                    "NEEDS_APPROVAL",
+                    f"{named(demand.paths)} needs {needs} {approvals}{of} of the proposal as it is now, "
+                    f"and has {has}{by}{not_counted}{unknown}",
+                )
+            )
+    failed = dict.fromkeys(check for demand in demands for check in demand.checks_failed)
+    if failed:
+        found.append(Block("CHECKS_FAILED", f"required checks did not pass: {', '.join(failed)}"))
+    return found
+
+
+def _paths(demands: Sequence[Demand]) -> list[str]:
+    return sorted({path for demand in demands for path in demand.paths})
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+
+
+def _any_of(names: Sequence[str]) -> str:
+    *first, last = names if len(names) <= 5 else [*names[:5], f"{len(names) - 5} more"]
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,160 @@
+"""Where the text is now that a comment is about: here, elsewhere, changed, or gone.
+
+The section is followed from the comment's commit, first at once and then commit by commit; where that commit
+is gone, as after a rebase, its address and the digest of its text tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.addresses import resolve_section, sections_named
+from workspace.document.section_text import own_text
+from workspace.git import DamagedRepository
+from workspace.git.ancestry import Graph
+from workspace.history.following import MOST, Following
+from workspace.history.following import Place as Followed
+from workspace.markdown.lines import BLANK
+from workspace.proposals.events import MAX_QUOTE, InvalidWords, Place
+
+if TYPE_CHECKING:
+    from workspace.document.document import Document, Section
+    from workspace.proposals.told import Comment
+    from workspace.snapshot.snapshot import Snapshot
+
+_READ = 3_000_000  # bytes of documents that are read for one comment
+
+
+class Now(StrEnum):
+    """What became of the text that a comment is about."""
+
+    HERE = "here"
+    MOVED = "moved"  # the same text at another address
+    OUTDATED = "outdated"  # its section is here, with other words
+    GONE = "gone"  # its section is not here, or cannot be told
+
+
+class Standing(NamedTuple):
+    """What became of a text, and the address that it has now; that it had, where it is gone."""
+
+    now: Now
+    path: str
+    slug: str | None
+
+
+def place_of(document: Document, slug: str | None, quote: str = "") -> Place:
+    """What a new comment is about: a section, or the whole document, or words that are quoted from it.
+
+    Raises SectionNotFound, AmbiguousAddress, InvalidAddress, and InvalidWords for words that are not there.
+    """
+    section = resolve_section(document, slug) if slug is not None else None
+    data = _text(document, section)
+    quote = quote.strip()
+    if len(quote) > MAX_QUOTE or not _says(data, quote):
+        reason = "is too long" if len(quote) > MAX_QUOTE else "is not in the text that is commented on"
+        raise InvalidWords(
+            f"the quote {reason}",
+            fix=f"Quote at most {MAX_QUOTE} characters as they stand there, or leave the quote out.",
+            field="quote",
+        )
+    return Place(document.path, section.key if section else None, _digest(data), quote)
+
+
+def standing(comment: Comment, tip: Snapshot) -> Standing | None:
+    """Where the text of a comment is at a commit; None for a comment that is on no text."""
+    place = comment.place
+    if place is None:
+        return None
+    found = None
+    if tip.config.is_document(place.path):
+        try:
+            found = _followed(place, comment.commit, tip)
+        except DamagedRepository:  # the comment's commit is not whole, or is none
+            found = _named(place, tip)
+    if found is None or found.document is None:
+        return Standing(Now.GONE, place.path, place.slug)
+    path, slug = found.address
+    if not _holds(place, found.document, found.section):
+        return Standing(Now.OUTDATED, path, slug)
+    is_here = path == place.path and (slug == place.slug or _is_named(found, place.slug))
+    return Standing(Now.HERE if is_here else Now.MOVED, path, slug)
+
+
+def _holds(place: Place, document: Document, section: Section | None) -> bool:
+    """Return True if the text that a comment is about is there, as it was."""
+    data = _text(document, section)
+    if place.quote:
+        return _says(data, place.quote)
+    if _digest(data) == place.digest:
+        return True
+    if section is None or section.heading is None or section.heading.below_start == section.body:
+        return False
+    # Version 0.1.0 took attribute lists below a heading for text.
+    return _digest(document.data[section.heading.below_start : section.end].strip(BLANK)) == place.digest
+
+
+def _is_named(found: Followed, slug: str | None) -> bool:
+    """Return True if a slug is another name of the section that was found, such as one of version 0.1.0."""
+    if slug is None or found.document is None or found.section is None:
+        return False
+    return [item.position for item in sections_named(found.document, slug)] == [found.section.position]
+
+
+def _followed(place: Place, commit: str | None, tip: Snapshot) -> Followed | None:
+    """What a place of the comment's commit is at a tip; None where it is gone."""
+    if commit is None or tip.tree is None or not tip.git.has(commit):
+        return _named(place, tip)
+    following = Following(tip.git, tip.config.is_document, _READ)
+    old = tip.git.commit(commit).tree
+    start = _at(following, old, place)
+    if start is None:
+        return _named(place, tip)
+    followed = start._replace(document=None) if start.section is None else start
+    found = following.step(followed, old, tip.tree) or _stepwise(following, followed, commit, tip)
+    if found is None or found.document is not None:
+        return found
+    blob = following.blob(tip.tree, found.path)
+    return Followed(found.path, following.document(found.path, blob) if blob else None)
+
+
+def _stepwise(following: Following, start: Followed, commit: str, tip: Snapshot) -> Followed | None:
+    """The same, commit by commit: an edit and a move that are two steps are told where one would not be."""
+    states = Graph(tip.git).first_parents(tip.commit, most=MOST) if tip.commit else []
+    age = next((age for age, state in enumerate(states) if state.id == commit), 0)
+    place: Followed | None = start if age else None
+    for newer in range(age - 1, -1, -1):
+        if place is not None:
+            place = following.step(place, states[newer + 1].tree, states[newer].tree)
+    return place
+
+
+def _named(place: Place, tip: Snapshot) -> Followed | None:
+    """What the address of a place means at a tip."""
+    following = Following(tip.git, tip.config.is_document, _READ)
+    return _at(following, tip.tree, place) if tip.tree is not None else None
+
+
+def _at(following: Following, tree: str, place: Place) -> Followed | None:
+    blob = following.blob(tree, place.path)
+    document = following.document(place.path, blob) if blob is not None else None
+    if document is None or place.slug is None:
+        return Followed(place.path, document) if document else None
+    named = sections_named(document, place.slug)
+    section = document.section_by_key(place.slug) or (named[0] if len(named) == 1 else None)
+    return Followed(place.path, document, section) if section else None
+
+
+def _text(document: Document, section: Section | None) -> bytes:
+    """The text that a comment is about: a section's own, without its heading, so that a rename keeps it."""
+    return document.data if section is None else own_text(document, section)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _says(data: bytes, quote: str) -> bool:
+    """Whether a text holds these words, however its lines are broken."""
+    return " ".join(quote.split()) in " ".join(data.decode("utf-8", "replace").split())

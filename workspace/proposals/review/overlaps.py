@@ -1,0 +1,118 @@
+"""Which sections a change touches, and where two changes meet.
+
+Two changes meet where both touch a section of one address, or one front matter key; where one removed or
+moved a section and the other touched what is below it; and where one touched a document or file as a whole
+(it came, went, was moved, or cannot be told by its sections) and the other touched anything of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.diff import Kind
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.diff import DocumentChange, Place
+    from workspace.document.document import Document
+    from workspace.proposals.review.changes import Changes
+    from workspace.snapshot.snapshot import Snapshot
+
+_TAKES_ALL = (Kind.REMOVED, Kind.MOVED)
+
+Address = tuple[str, str | None]
+"""A path, and the key of a section in it; None for the document or file itself."""
+
+
+class Touched(NamedTuple):
+    """What a change touches.
+
+    `sections` are addresses, those of front matter left out; of these `with_below` were removed or moved with
+    all that stands below them, and `within` holds, for each, the sections that it stands below. `wholes` are
+    paths, and `keys` are keys of front matter by path.
+    """
+
+    wholes: frozenset[str]
+    sections: frozenset[tuple[str, str]]
+    with_below: frozenset[tuple[str, str]]
+    within: dict[tuple[str, str], tuple[str, ...]]
+    keys: frozenset[tuple[str, str]]
+
+    @property
+    def addresses(self) -> frozenset[Address]:
+        """Everything that is touched; a document of which a key is touched counts by itself."""
+        paths = self.wholes.union(path for path, _ in self.keys)
+        return frozenset([*((path, None) for path in paths), *self.sections])
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The path of everything that is touched."""
+        return frozenset(path for path, _ in self.addresses)
+
+
+def touched_by(changes: Changes, old: Snapshot, new: Snapshot) -> Touched:
+    """What changes touch, of which these are the commits before and after. Raises DamagedRepository."""
+    wholes = set(changes.files)
+    keys: set[tuple[str, str]] = set()
+    with_below: set[tuple[str, str]] = set()
+    within: dict[tuple[str, str], tuple[str, ...]] = {}
+    for one in changes.documents:
+        if one.is_whole or one.old_path != one.path or not one.sections:
+            wholes |= {end for end in (one.path, one.old_path) if end is not None}
+            continue
+        for snapshot, place, kind in _places(one, old, new):
+            if kind is Kind.METADATA:
+                keys.add((place.path, place.address))
+                continue
+            key = place.address.rpartition("[")[0] if kind.startswith("task_") else place.address
+            address = place.path, key
+            within[address] = _above(_document(snapshot, place.path), key)
+            if kind in _TAKES_ALL:
+                with_below.add(address)
+    return Touched(frozenset(wholes), frozenset(within), frozenset(with_below), within, frozenset(keys))
+
+
+def meeting(one: Touched, other: Touched) -> tuple[str, ...]:
+    """The addresses, as in a link, at which two changes meet, as `one` names them; sorted."""
+    their_paths = other.paths
+    found = {path for path in one.wholes if path in their_paths}
+    found |= {path for path, _ in one.keys & other.keys}
+    found |= {path for path, _ in one.keys if path in other.wholes}
+    theirs_within = {(path, above) for (path, _), row in other.within.items() for above in row}
+    for address in one.sections:
+        path, key = address
+        meets = (
+            path in other.wholes
+            or address in other.sections
+            or (address in one.with_below and address in theirs_within)
+            or any((path, above) in other.with_below for above in one.within[address])
+        )
+        if meets:
+            found.add(f"{path}#{key}")
+    return tuple(sorted(found))
+
+
+def _places(change: DocumentChange, old: Snapshot, new: Snapshot) -> Iterator[tuple[Snapshot, Place, Kind]]:
+    for one in change.sections:
+        for snapshot, place in ((old, one.before), (new, one.after)):
+            if place is not None:
+                yield snapshot, place, one.kind
+
+
+def _document(snapshot: Snapshot, path: str) -> Document | None:
+    try:
+        return snapshot.document(path)
+    except WorkspaceError:  # what cannot be read has no sections that others stand below
+        return None
+
+
+def _above(document: Document | None, key: str) -> tuple[str, ...]:
+    """The keys of the sections that one stands below, innermost first."""
+    section = document.section_by_key(key) if document else None
+    found: list[str] = []
+    while document is not None and section is not None and section.parent is not None:
+        section = document.sections[section.parent]
+        found.append(section.key)
+    return tuple(found)

@@ -1,0 +1,253 @@
+"""Who is asked what a reviewer sees of a proposal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workspace.errors import WorkspaceError
+from workspace.git.ancestry import Graph
+from workspace.lru_cache import LRUCache
+from workspace.proposals import State
+from workspace.proposals.review.bases import Bases
+from workspace.proposals.review.changes import Changes, changed_paths, changes_between
+from workspace.proposals.review.check import unchecked
+from workspace.proposals.review.checks_package import check_merge
+from workspace.proposals.review.commits import ProposedCommit, own_line
+from workspace.proposals.review.overlaps import Touched, meeting, touched_by
+from workspace.proposals.review.preview import Preview
+from workspace.proposals.review.reviewing_overlaps import Overlap
+from workspace.proposals.reviewing_comments import (
+    MOST,
+    MOST_FOLLOWED,
+    MOST_LOOKED_AT,
+    At,
+    Comments,
+    PlacedThread,
+    Sieve,
+    placed,
+)
+from workspace.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.merge.trees_package import FileConflict, Merge
+    from workspace.proposals import Proposal, Standing
+    from workspace.proposals.review.checks_package import CheckResult
+    from workspace.proposals.review.overlaps import Address
+    from workspace.proposals.told import Thread
+    from workspace.workspace import Workspace
+
+_KEPT_CHANGES = 32
+_KEPT_PREVIEWS = 16
+_KEPT_PATHS = 5_000
+_KEPT_STANDINGS = 10_000
+
+Ends = tuple[str | None, str]
+"""The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
+
+
+class Reviewing:
+    """What a reviewer sees of the proposals of a repository. Safe in several threads.
+
+    What is found of two commits is kept, some of the last ones of each kind.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._graph = Graph(workspace.git)
+        self._bases = Bases(workspace.git, self._graph)
+        self._changes: LRUCache[Ends, Changes] = LRUCache(_KEPT_CHANGES)
+        self._paths: LRUCache[Ends, frozenset[str]] = LRUCache(_KEPT_PATHS)
+        self._touched: LRUCache[Ends, Touched] = LRUCache(_KEPT_PATHS)
+        self._ends: LRUCache[tuple[str | None, str], Ends] = LRUCache(_KEPT_PATHS)
+        self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_KEPT_PREVIEWS)
+        self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
+            _KEPT_PREVIEWS
+        )
+        self._standings: LRUCache[tuple[str | None, str, str], Standing | None] = LRUCache(_KEPT_STANDINGS)
+
+    def changes(self, proposal: Proposal) -> Changes:
+        """What a proposal changes: since it parted from its target, or if it is merged, what that brought.
+
+        Nothing where its branch is gone. Where several commits are the last that both lines have in common,
+        it is compared with the newest on the target's way of first parents.
+        Raises ShallowHistory, DamagedRepository.
+        """
+        ends = self._ends_of(proposal)
+        if ends is None:
+            return Changes(None, None)
+        return self._changes.get(ends, lambda: changes_between(*self._snapshots(ends)))
+
+    def paths(self, proposal: Proposal) -> frozenset[str]:
+        """Every path at which a proposal differs from what it is compared with; quick, for lists.
+
+        Raises ShallowHistory, DamagedRepository.
+        """
+        ends = self._ends_of(proposal)
+        return self._paths_of(ends) if ends is not None else frozenset()
+
+    def touched(self, proposal: Proposal) -> frozenset[Address]:
+        """The sections that a proposal touches, each by its path and key; None for the key: the whole file.
+
+        Raises ShallowHistory, DamagedRepository.
+        """
+        ends = self._ends_of(proposal)
+        return self._touched_by(ends).addresses if ends is not None else frozenset()
+
+    def overlaps(self, proposal: Proposal, among: Sequence[Proposal]) -> tuple[Overlap, ...]:
+        """The open proposals to the same target, of some, that touch what a proposal touches; in their order.
+
+        Only those are read that change a file which it changes. One whose commits cannot be read is left out.
+        Raises ShallowHistory, DamagedRepository.
+        """
+        tips: dict[str, str | None] = {}
+        ends = self._ends_of(proposal, tips)
+        if ends is None:
+            return ()
+        own = self._paths_of(ends)
+        found: list[Overlap] = []
+        for other in among:
+            if other.id == proposal.id or not other.is_open:
+                continue
+            if other.words.target != proposal.words.target:
+                continue
+            try:
+                theirs = self._ends_of(other, tips)
+                if theirs is None or own.isdisjoint(self._paths_of(theirs)):
+                    continue
+                addresses = meeting(self._touched_by(ends), self._touched_by(theirs))
+            except WorkspaceError:
+                continue
+            if addresses:
+                found.append(Overlap(other.id, other.words.title, addresses))
+        return tuple(found)
+
+    def preview(self, proposal: Proposal) -> Preview:
+        """What a merge would make of a proposal now. What stands in its way is said, and never raised."""
+        if proposal.state is State.MERGED:
+            return Preview(None, reason="it is merged already")
+        tip = proposal.tip
+        if tip is None:
+            return _without_merge("its branch is gone")
+        self._graph.look()
+        try:
+            target = self._workspace.git.tip(proposal.words.target)
+            if target is None:
+                return _without_merge(
+                    f"the branch '{proposal.words.target}', into which it asks to be merged, is gone"
+                )
+            return self._previews.get((target, tip), lambda: self._previewed(target, tip))
+        except WorkspaceError as error:
+            return _without_merge(error.message)
+
+    def conflicts(self, proposal: Proposal, target: str | None = None) -> tuple[FileConflict, ...]:
+        """What a refresh has to decide: ours is the proposal, theirs a commit of its target, or its tip.
+
+        Nothing where it is merged or one of the branches is gone. Raises what `merge_commits` raises.
+        """
+        from workspace.merge.trees_package import merge_commits
+
+        target = target or self._workspace.git.tip(proposal.words.target)
+        if proposal.state is State.MERGED or proposal.tip is None or target is None:
+            return ()
+        workspace = self._workspace
+        return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target)).conflicts
+
+    def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
+        """The commits that a proposal brings, or brought, by itself, the newest first, 100 at most.
+
+        Nothing where its branch is gone. Raises ShallowHistory, DamagedRepository.
+        """
+        ends = self._ends_of(proposal)
+        if ends is None:
+            return ()
+        base, tip = ends
+        if proposal.landing is not None:
+            tip = proposal.landing.tip
+        return own_line(self._workspace.git, self._graph, base, tip)
+
+    def check(self, merge: Merge) -> tuple[CheckResult, ...]:
+        """What a merge makes worse than its target is; kept for one that nobody had to decide."""
+        if merge.resolved:
+            return check_merge(merge, self._workspace.inbound)
+        key = merge.ours.commit, merge.theirs.commit
+        return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound))
+
+    def comments(
+        self, proposal: Proposal, *, after: int = 0, limit: int = MOST, at: At = (None, None)
+    ) -> Comments:
+        """A page of a proposal's threads, or of those at a place, and where their texts are now.
+
+        That is in the proposal, or as it was when it was merged; unknown where its branch is gone.
+        A page of a place ends early where many texts would be followed: `next` says where to go on.
+        """
+        threads = proposal.words.threads
+        first, limit = max(0, after), max(1, min(limit, MOST))
+        may_look, may_follow = (MOST_LOOKED_AT, MOST_FOLLOWED) if at[0] is not None else (limit, limit)
+        tip = proposal.landing.tip if proposal.landing is not None else proposal.tip
+        snapshot = self._workspace.snapshot(tip) if tip is not None else None
+        sieve = Sieve(snapshot, at)
+        found: list[PlacedThread] = []
+        followed, number = 0, first
+        while number < min(len(threads), first + may_look) and len(found) < limit and followed < may_follow:
+            thread = threads[number]
+            if sieve.may_hold(thread.comment):
+                followed += thread.comment.place is not None
+                one = PlacedThread(thread, self._standing(proposal, thread, snapshot), number)
+                found += [one] if one.is_at(*at) else []
+            number += 1
+        return Comments(tuple(found), len(threads), number if number < len(threads) else None)
+
+    def _ends_of(self, proposal: Proposal, tips: dict[str, str | None] | None = None) -> Ends | None:
+        """What a proposal is compared with; `tips` keeps those of targets within one answer."""
+        begun = proposal.words.base
+        if proposal.landing is not None:
+            commit, tip = proposal.landing
+            if commit is not None and commit != tip:
+                return self._bases.before(commit), commit
+            return self._bases.begun(begun, tip), tip
+        if proposal.tip is None:
+            return None
+        tip, branch = proposal.tip, proposal.words.target
+        tips = {} if tips is None else tips
+        if branch not in tips:
+            self._graph.look()
+            tips[branch] = self._workspace.git.tip(branch)
+        target = tips[branch]
+        if target is None:
+            return self._bases.begun(begun, tip), tip
+        return self._ends.get((target, tip), lambda: (self._bases.of(target, tip), tip))
+
+    def _standing(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> Standing | None:
+        comment = thread.comment
+        if tip is None or comment.place is None:
+            return None
+        key = tip.commit, proposal.id, comment.id
+        return self._standings.get(key, lambda: placed(comment, tip))
+
+    def _paths_of(self, ends: Ends) -> frozenset[str]:
+        return self._paths.get(ends, lambda: changed_paths(*self._snapshots(ends)))
+
+    def _touched_by(self, ends: Ends) -> Touched:
+        def find() -> Touched:
+            old, new = self._snapshots(ends)
+            return touched_by(self._changes.get(ends, lambda: changes_between(old, new)), old, new)
+
+        return self._touched.get(ends, find)
+
+    def _snapshots(self, ends: Ends) -> tuple[Snapshot, Snapshot]:
+        base, tip = ends
+        new = self._workspace.snapshot(tip)
+        return (Snapshot(new.git, None) if base is None else new.at(base)), new
+
+    def _previewed(self, target: str, tip: str) -> Preview:
+        from workspace.merge.trees_package import merge_commits
+
+        merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))
+        behind, is_empty = self._bases.behind(target, tip), self._bases.of(target, tip) == tip
+        return Preview(merge, merge.conflicts, self.check(merge), behind, is_empty=is_empty)
+
+
+def _without_merge(reason: str) -> Preview:
+    return Preview(None, checks=unchecked(reason), reason=reason)

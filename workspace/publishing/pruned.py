@@ -1,0 +1,326 @@
+"""Branches whose commits or files Git's housekeeping has removed, and what can rebuild them.
+
+An object comes back exactly as it was from the copies that publications leave, from Git's index, which has
+the trees of the commit that is checked out, and from the files of the work tree. Where the tip itself is
+lost, the branch gets a new commit of what the index has. A branch never goes back by itself: another clone
+may have what is missing here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from workspace.config.config import DOCUMENT_SUFFIXES
+from workspace.git import DamagedRepository, Entry, GitReader, GitStore, Signature, durable_objects
+from workspace.git.files import staged
+from workspace.git.loose import is_loose, pack_loose, write_loose
+from workspace.git.objects import SUBMODULE_MODE, TREE_MODE, blob_id, object_id, tree_bytes
+from workspace.publishing import reflog
+from workspace.publishing.batch_objects import Copied, copied_objects
+from workspace.publishing.locks import docyard_lock
+from workspace.publishing.prepared import Prepared
+from workspace.publishing.refs import BranchRef
+from workspace.publishing.repair_refs import is_whole, last_whole
+
+REBUILT = "Docyard-Rebuilt"
+"""The trailer that names the lost commit in place of which a commit was made of Git's index."""
+
+_ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
+
+
+class Missing(NamedTuple):
+    """An object that is not in the repository; a tree or a blob with its path in the commit."""
+
+    kind: str
+    id: str
+    path: str = ""
+
+
+class Pruned(NamedTuple):
+    """A branch that reaches objects that are missing. `can_rebuild` says whether some can come back."""
+
+    branch: str
+    tip: str
+    missing: tuple[Missing, ...]
+    can_rebuild: bool
+
+
+class Rebuilt(NamedTuple):
+    """What became of a branch: objects written again, what is lost, and where it was moved, if it was."""
+
+    restored: int
+    lost: tuple[Missing, ...]
+    moved_to: str | None = None
+
+
+def pruned_branches(git: GitReader, served: str | None) -> Iterator[Pruned]:
+    """Yield the local branches that are not whole, the served one first.
+
+    Documents of the served branch that no copy has are left to the check of documents.
+    """
+    seen: set[str] = set()
+    for branch in sorted(git.branches(), key=lambda branch: (branch != served, branch)):
+        try:
+            tip = git.tip(branch)
+        except DamagedRepository:  # its file is torn, which is another finding
+            continue
+        if tip is None:
+            continue
+        missing = tuple(_find_missing(git, tip, seen))
+        if missing:
+            sources = _Sources(git, branch)
+            if branch == served:
+                missing = tuple(one for one in missing if not sources.is_plain_document(one))
+        if missing:
+            can_rebuild = any(sources.find(one) is not None for one in missing)
+            if not can_rebuild and _is_unusable(tip, missing):
+                can_rebuild = sources.replacement(tip) is not None
+            yield Pruned(branch, tip, missing, can_rebuild)
+
+
+def rebuild(store: GitStore, pruned: Pruned) -> Rebuilt | None:
+    """Write again what can be had, and move the branch where its tip is lost; None if it moved meanwhile.
+
+    Raises:
+        Locked: another Docyard is writing, or another program holds the branch's lock.
+        OSError: the system refused a write.
+    """
+    with docyard_lock(store.common_dir):
+        if store.tip(pruned.branch) != pruned.tip:
+            return None
+        sources = _Sources(store, pruned.branch)
+        restored, lost, commits = 0, dict[str, Missing](), {pruned.tip}
+        while missing := _all_missing(store, commits, lost):
+            for one in missing:
+                data = sources.find(one)
+                if data is None:
+                    lost[one.id] = one
+                    continue
+                file = pack_loose(one.kind, data)
+                write_loose(store.common_dir, one.id, file, durable=True)
+                restored += 1
+                if one.kind == "commit":
+                    commits.add(one.id)
+        left = tuple(lost.values())
+        found = sources.replacement(pruned.tip) if _is_unusable(pruned.tip, left) else None
+        if found is None:
+            return Rebuilt(restored, left)
+        commit = _commit_index(store, sources, found)
+        if not _move(store, pruned, commit, found):
+            return Rebuilt(restored, left)
+        return Rebuilt(restored, left, commit)
+
+
+def whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
+    """Return the bytes of a blob from the file of the work tree that holds them; None if it does not."""
+    if git.worktree is None:
+        return None
+    try:
+        data = (git.worktree / path).read_bytes()
+    except OSError:
+        return None
+    # As it was committed, or as it was before Git checked it out with the line ends of Windows.
+    for text in (data, data.replace(b"\r\n", b"\n")):
+        if blob_id(text) == blob:
+            return text
+    return None
+
+
+class _Replacement(NamedTuple):
+    """What takes the place of a lost tip: the last whole commit, and who moved the branch last, and why."""
+
+    whole: str
+    who: Signature
+    subject: str
+    lost: str
+
+
+class _Sources:
+    """What may hold the objects of a branch: copies of the last publications, Git's index, the work tree."""
+
+    def __init__(self, git: GitReader, branch: str) -> None:
+        self._git = git
+        self._branch = branch
+        self._here: GitReader | None = None
+        worktrees = git.worktrees_of(branch)
+        if len(worktrees) == 1 and worktrees[0].path.is_dir():
+            git_dir = worktrees[0].git_dir
+            self._here = git if git_dir == git.git_dir else GitReader(worktrees[0].path)
+
+    def is_plain_document(self, missing: Missing) -> bool:
+        """Return True for a document that no copy has."""
+        return missing.path.endswith(DOCUMENT_SUFFIXES) and missing.id not in self._copies
+
+    def find(self, missing: Missing) -> bytes | None:
+        """Return the data of a missing object; None if no source has it."""
+        copied = self._copies.get(missing.id)
+        if copied is not None and copied.kind == missing.kind:
+            return copied.data
+        if missing.kind == "tree":
+            return self.index_trees.get(missing.id)
+        if missing.kind == "blob" and self._here is not None:
+            return whole_file(self._here, missing.path, missing.id)
+        return None
+
+    def replacement(self, tip: str) -> _Replacement | None:
+        """Return what a commit of Git's index can be made on; None if the index has not all of its files."""
+        if not self.index_trees or any(self._staged(path) is None for path in self.index):
+            return None
+        whole = last_whole(self._git, self._branch, ()).commit
+        whole = whole or self._fetched()
+        if whole is None:
+            return None
+        who, subject = self._last_move()
+        return _Replacement(whole, who, subject, tip)
+
+    def _staged(self, path: str) -> bytes | None:
+        """Return the data of a file of the index, b"" for one that needs none; None if it is missing."""
+        entry = self.index[path]
+        if entry.mode == SUBMODULE_MODE or _is_here(self._git, entry.id):
+            return b""
+        return self.find(Missing("blob", entry.id, path))
+
+    def missing_files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the id and the data of the files of the index that are not in the repository."""
+        for path, entry in self.index.items():
+            data = self._staged(path)
+            if data is not None and entry.mode != SUBMODULE_MODE and not _is_here(self._git, entry.id):
+                yield entry.id, data
+
+    @cached_property
+    def index(self) -> Mapping[str, Entry]:
+        """The entries of Git's index where the branch is checked out, by path."""
+        try:
+            return staged(self._here) if self._here is not None else {}
+        except DamagedRepository:
+            return {}
+
+    @cached_property
+    def index_trees(self) -> dict[str, bytes]:
+        """The trees of a commit of Git's index, by id; the root is the last."""
+        folders: dict[str, list[Entry]] = {"": []}
+        for path, entry in self.index.items():
+            folder = path.rpartition("/")[0]
+            folders.setdefault(folder, []).append(entry)
+            while folder:
+                folder = folder.rpartition("/")[0]
+                folders.setdefault(folder, [])
+        found: dict[str, bytes] = {}
+        for folder in sorted(folders, key=lambda folder: (-folder.count("/") - bool(folder), folder)):
+            data = tree_bytes(folders[folder])
+            id = object_id("tree", data)
+            found.pop(id, None)
+            found[id] = data
+            if folder:
+                above, _, name = folder.rpartition("/")
+                folders[above].append(Entry(name, id, TREE_MODE))
+        return found if self.index else {}
+
+    @cached_property
+    def _copies(self) -> Mapping[str, Copied]:
+        return copied_objects(self._git.common_dir)
+
+    def _fetched(self) -> str | None:
+        """Return the commit that a remote's branch of the name has, if it is whole."""
+        for name in self._git.remotes():
+            commit = self._git.commit_at(f"refs/remotes/{name}/{self._branch}")
+            if commit is not None and is_whole(self._git, commit):
+                return commit
+        return None
+
+    def _last_move(self) -> tuple[Signature, str]:
+        """Return who moved the branch last, and the subject, by its reflog."""
+        file = self._git.common_dir / "logs" / "refs" / "heads" / self._branch
+        try:
+            log = file.read_text("utf-8", "replace")
+        except OSError:
+            log = ""
+        found = _ENTRY.fullmatch(log.splitlines()[-1]) if log else None
+        if found is None:
+            return Signature(*(self._git.identity() or ("docyard", "")), int(time.time())), ""
+        _, name, email, at, sign, hours, minutes, action = found.groups()
+        offset = (int(hours) * 60 + int(minutes)) * (-1 if sign == "-" else 1)
+        return Signature(name, email, int(at), offset), action.partition(": ")[2]
+
+
+def _all_missing(git: GitReader, commits: Collection[str], lost: Collection[str]) -> list[Missing]:
+    """Return what is missing of some commits, each object once, without what is known to be lost."""
+    seen: set[str] = set()
+    found = {one.id: one for commit in commits for one in _find_missing(git, commit, seen)}
+    return [one for id, one in found.items() if id not in lost]
+
+
+def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[Missing]:
+    """Yield what is missing of a commit: itself, its parents, its trees and its files."""
+    if not _is_here(git, tip):
+        yield Missing("commit", tip)
+        return
+    commit = git.commit(tip)
+    boundary = git.boundary()
+    if tip not in boundary:
+        yield from (Missing("commit", parent) for parent in commit.parents if not _is_here(git, parent))
+    waiting = [("", commit.tree)]
+    while waiting:
+        path, tree = waiting.pop()
+        if tree in seen:
+            continue
+        if not _is_here(git, tree):
+            yield Missing("tree", tree, path)
+            continue
+        is_whole_tree = True
+        for entry in git.tree(tree):
+            inner = f"{path}/{entry.name}".removeprefix("/")
+            if entry.is_tree:
+                waiting.append((inner, entry.id))
+            elif entry.mode != SUBMODULE_MODE and not _is_here(git, entry.id):
+                is_whole_tree = False
+                yield Missing("blob", entry.id, inner)
+        if is_whole_tree:
+            seen.add(tree)
+
+
+def _is_here(git: GitReader, id: str) -> bool:
+    return is_loose(git.common_dir, id) or git.has(id)
+
+
+def _is_unusable(tip: str, missing: tuple[Missing, ...]) -> bool:
+    """Return True if a branch cannot be read: its commit or a folder is missing, not only files."""
+    return any(one.kind == "tree" or one.id == tip for one in missing)
+
+
+def _commit_index(store: GitStore, sources: _Sources, found: _Replacement) -> str:
+    """Write a commit of Git's index on top of the last whole one."""
+    trees = sources.index_trees
+    for id, data in sources.missing_files():
+        write_loose(store.common_dir, id, pack_loose("blob", data), durable=True)
+    for id, data in trees.items():
+        write_loose(store.common_dir, id, pack_loose("tree", data), durable=True)
+    message = (
+        f"{found.subject or 'Rebuild a lost commit'}\n\n"
+        "Made by docyard doctor of what Git's index had, since the commit was missing.\n\n"
+        f"{REBUILT}: {found.lost}\n"
+    )
+    with durable_objects():
+        return store.put_commit([*trees][-1], (found.whole,), found.who, found.who, message)
+
+
+def _move(store: GitStore, pruned: Pruned, commit: str, found: _Replacement) -> bool:
+    """Move a branch from its lost tip to a commit; False if it is elsewhere by now."""
+    prepared = Prepared.make(store.common_dir, durable=True)
+    ref = BranchRef(store, pruned.branch, prepared)
+    try:
+        ref.prepare(commit, "ref")
+        ref.take()
+        if store.tip(pruned.branch) != pruned.tip:
+            return False
+        ref.move("ref")
+        logs = reflog.logs_of(store, pruned.branch, bare=store.bare)
+        reflog.record(logs, pruned.tip, commit, found.who, "docyard doctor: the commit before is missing")
+        return True
+    finally:
+        if ref.release():
+            prepared.clear()

@@ -1,0 +1,109 @@
+"""Sanitize the HTML of a page by nh3, once and last, whoever wrote it. No other module imports nh3."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from workspace.markdown.html import SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+ATTRIBUTES = {
+    "*": {"id", "class", "title", "dir", "lang", "align", "aria-label", "aria-hidden"},
+    "a": {"href"},
+    "img": {"src", "alt", "width", "height", "loading"},
+    "input": {"type", "disabled", "checked"},
+    "ol": {"start", "reversed", "type"},
+    "li": {"value"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan", "scope"},
+    "col": {"span"},
+    "colgroup": {"span"},
+    "details": {"open"},
+    "time": {"datetime"},
+}
+
+# MathML Core §3, without what holds other markup or addresses.
+MATH_TAGS = {
+    "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "mpadded",
+    "mphantom", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts", "mprescripts",
+    "mtable", "mtr", "mtd", "menclose",
+}  # fmt: skip
+_MATH_ATTRIBUTES = {
+    "display", "displaystyle", "mathvariant", "scriptlevel", "form", "fence", "separator", "stretchy",
+    "symmetric", "largeop", "movablelimits", "lspace", "rspace", "minsize", "maxsize", "linethickness",
+    "accent", "accentunder", "width", "height", "depth", "columnalign", "rowspacing", "columnspacing",
+    "notation",
+}  # fmt: skip
+_WITH_MATH = ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
+
+CLASSES = frozenset({
+    "anchor", "broken", "external", "image-link", "footnote-ref", "footnote-backref", "footnotes",
+    "task-list", "task-list-item", "alert", "alert-note", "alert-tip", "alert-important", "alert-warning",
+    "alert-caution", "alert-title", "mermaid",
+})  # fmt: skip
+"""The classes that may be used, beside `language-…` of code."""
+
+_LANGUAGE = re.compile(r"language-[a-z0-9_+#.-]{1,40}")
+_LINK = re.compile(r"#[^\x00-\x20\\]*|(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
+_ID = re.compile(r"[^\s\[\]]{1,1000}")
+# What a size, a count or a keyword may be; `ol` counts below 0 too.
+_VALUES = {
+    "width": re.compile(r"[0-9]{1,4}%?"),
+    "height": re.compile(r"[0-9]{1,4}"),
+    "colspan": re.compile(r"[0-9]{1,3}"),
+    "rowspan": re.compile(r"[0-9]{1,3}"),
+    "span": re.compile(r"[0-9]{1,3}"),
+    "start": re.compile(r"-?[0-9]{1,9}"),
+    "value": re.compile(r"-?[0-9]{1,9}"),
+    "align": re.compile(r"left|center|right", re.IGNORECASE),
+    "dir": re.compile(r"ltr|rtl|auto", re.IGNORECASE),
+    "loading": re.compile("lazy"),
+}
+
+
+def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True, math: bool = False) -> str:
+    """Return HTML in canonical form with nothing in it but what may stand on a page.
+
+    Every tag is closed where it must be, attributes stand in double quotes, and `<` and `>` in texts are
+    escaped. An address of this server must be one of `addresses`, to which links were resolved.
+    """
+    import nh3
+
+    cleaner = nh3.Cleaner(
+        tags={*SHOWN, *MATH_TAGS} if math else set(SHOWN),
+        clean_content_tags=set(),
+        attributes=_WITH_MATH if math else ATTRIBUTES,
+        attribute_filter=_filter(addresses, has_ids=has_ids),
+        strip_comments=True,
+        link_rel="noopener noreferrer nofollow",
+        set_tag_attribute_values={"input": {"type": "checkbox", "disabled": ""}},
+        url_schemes={"http", "https", "mailto"},
+    )
+    return cleaner.clean(html)
+
+
+def _filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, str, str], str | None]:
+    ids: set[str] = set()
+
+    def allowed(tag: str, name: str, value: str) -> str | None:
+        match name:
+            case "class":
+                kept = [word for word in value.split() if word in CLASSES or _LANGUAGE.fullmatch(word)]
+                return " ".join(kept) or None
+            case "href":
+                is_allowed = value in addresses if value[:1] == "/" else _LINK.fullmatch(value) is not None
+            case "src":
+                is_allowed = value[:1] == "/" and value in addresses
+            case "id":
+                # An id stands once; one with brackets is the page's own, and no anchor holds any.
+                is_allowed = has_ids and value not in ids and _ID.fullmatch(value) is not None
+                ids.add(value)
+            case _:
+                rule = _VALUES.get(name)
+                is_allowed = tag in MATH_TAGS or rule is None or rule.fullmatch(value) is not None
+        return value if is_allowed else None
+
+    return allowed

@@ -1,0 +1,276 @@
+"""Refs: the names that people and agents give to a commit that is to be read.
+
+    main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, what is checked out
+    3f2a91c                           a commit's id, or at least four characters of its beginning
+    k7m2q9xa                          a proposal: the tip of its branch, or what of it was merged
+    main~2  HEAD^  v1.2^2             counted back from one: first parents, or a merge's second
+    @{2026-01-31}                     the served branch as it was at the end of that day, UTC
+    @{2026-01-31T12:00}               ... at that moment; seconds and a Z may follow
+    main@{2026-01-31}                 the same of another ref
+
+A date means the newest commit that was not committed after it, on the way of first parents. Git's own dates
+ask the reflog, which a clone does not have and which forgets; the history answers alike everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import TYPE_CHECKING
+
+from workspace.document.addresses import nearest
+from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository
+
+if TYPE_CHECKING:
+    from workspace.git import GitReader
+    from workspace.git.ancestry import Graph
+    from workspace.lru_cache import LRUCache
+    from workspace.workspace import Workspace
+
+MAX_REF = 1_000
+"""Characters; Git itself cannot store a ref's name that is much longer."""
+
+FORMS = (
+    "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, one counted back from these (main~2, "
+    "main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
+)
+
+_SHOWN = 100
+_LISTED = 5  # names, where none is near
+_ID = 8  # characters of a proposal's id
+_STEPS = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
+_WITHIN = re.compile(r"\^\{(?!commit\}|\})", re.ASCII)
+_STEP = re.compile(r"([~^])(\d*)(\{?)", re.ASCII)
+_DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
+_WHEN = re.compile(_DAY + r"(?:[T ](?P<clock>\d{2}:\d{2}(?::\d{2})?)Z?)?", re.ASCII)
+_BARE_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_LAST_SECOND = time(23, 59, 59)
+
+
+class RefNotFound(WorkspaceError):
+    """The repository has nothing of this name, or it is no name. `refs` are the nearest that it has."""
+
+    code = "REF_NOT_FOUND"
+
+
+class NotACommit(WorkspaceError):
+    """The name is that of a file's content or of a folder. `kind` is "blob" or "tree"."""
+
+    code = "NOT_A_COMMIT"
+
+
+class BeforeHistory(WorkspaceError):
+    """The date is before the first commit. `first` is its time (ISO 8601, UTC), where that can be told."""
+
+    code = "BEFORE_HISTORY"
+
+
+def find_ref(workspace: Workspace, ref: str) -> str:
+    """The id of the commit that a ref names.
+
+    Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.
+    """
+    return resolve_ref(workspace.git, ref, workspace.tip(), workspace.dated)
+
+
+def resolve_ref(
+    git: GitReader, ref: str, tip: str | None, dated: LRUCache[tuple[str, int], str] | None = None
+) -> str:
+    """The same in a repository whose served branch has its tip at a commit; None where it has none yet.
+
+    `dated` keeps what earlier dates meant: by the commit looked back from and the moment, the commit found.
+    """
+    if len(ref) > MAX_REF:
+        raise RefNotFound(f"a ref of {len(ref):,} characters is none", fix=FORMS)
+    base, steps = _parted(ref)
+    name, mark, when = base.partition("@{")
+    if mark:
+        asked = _start(git, name, tip), _moment(when, ref)
+        found = _as_of(git, *asked, ref) if dated is None else dated.get(asked, _as_of, git, *asked, ref)
+    else:
+        found = _named(git, name)
+    return _stepped(git, found, steps, ref)
+
+
+def ref_names(git: GitReader) -> tuple[str, ...]:
+    """Every name that may be given as a ref: HEAD, branches, tags, remote branches, and open proposals."""
+    from workspace.proposal_refs import proposals_with_branches
+
+    names = (name for name in git.ref_names() if name.isprintable())
+    return ("HEAD", *names, *proposals_with_branches(git))
+
+
+def _parted(ref: str) -> tuple[str, str]:
+    """What is named, and how one counts from there: no name holds `~` or `^` (git-check-ref-format)."""
+    place = min((found for found in (ref.find("~"), ref.find("^")) if found != -1), default=len(ref))
+    base, steps = ref[:place], ref[place:]
+    if ":" in base.partition("@{")[0] or _WITHIN.search(steps):
+        raise NotACommit(
+            f"{_shown(ref)} names something within a commit, or searches for one",
+            fix="Put the commit alone into the ref; a path is named beside it.",
+        )
+    # libgit2 would read a name as far as its first NUL.
+    if not base or "\0" in ref or (steps and _STEPS.fullmatch(steps) is None):
+        raise RefNotFound(f"{_shown(ref)} is no ref", fix=FORMS)
+    return base, steps
+
+
+def _moment(when: str, ref: str) -> int:
+    """The last second, since 1970 UTC, that a date includes."""
+    found = _WHEN.fullmatch(when.removesuffix("}")) if when.endswith("}") else None
+    if found is None:
+        raise RefNotFound(
+            f"{_shown(ref)} is no date",
+            fix="Write @{2026-01-31} or @{2026-01-31T12:00}; reflogs are not read.",
+        )
+    try:
+        clock = time.fromisoformat(found["clock"]) if found["clock"] else _LAST_SECOND
+        day = date.fromisoformat(found["day"])
+    except ValueError:
+        raise RefNotFound(
+            f"{_shown(ref)} is a date that no calendar has", fix="Write it as @{2026-01-31}, year first."
+        ) from None
+    return int(datetime.combine(day, clock, UTC).timestamp())
+
+
+def _start(git: GitReader, name: str, tip: str | None) -> str:
+    """The commit from which a date is looked for."""
+    if name:
+        return _named(git, name)
+    if tip is None:
+        raise _nothing_yet()
+    return tip
+
+
+def _named(git: GitReader, name: str) -> str:
+    """The commit of a name from which nothing is counted."""
+    if name in ("HEAD", "@"):
+        found = git.head().commit
+        if found is None:
+            raise _nothing_yet()
+        return found
+    # An id comes before branches and tags: one that is named so must not stand in for the proposal.
+    proposed = _proposed(git, name) if len(name) == _ID else None
+    if proposed is not None:
+        return proposed
+    id = git.find_object(name)
+    if id is None:
+        proposed = _proposed(git, name)
+        if proposed is not None:
+            return proposed
+        raise _not_found(git, name)
+    kind, found = git.peeled(id)
+    if kind != "commit":
+        what = "a folder (a tree)" if kind == "tree" else "a file's content (a blob)"
+        raise NotACommit(
+            f"{_shown(name)} is {what}, and a commit is meant here",
+            fix="Name the commit that it is in, or leave out the ref.",
+            kind=kind,
+        )
+    return found
+
+
+def _proposed(git: GitReader, name: str) -> str | None:
+    """The commit of a proposal, which is named by its id or as its branch was; None for another name."""
+    # Imported here because most refs are none.
+    from workspace.proposal_refs import commit_of
+
+    return commit_of(git, name)
+
+
+def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
+    """The newest of the first parents that was committed at a moment or before it."""
+    from workspace.git.ancestry import Graph, first_parents
+
+    for commit in first_parents(Graph(git).node, git.boundary, start):
+        if commit.time <= moment:
+            return commit.id
+    reason = "this clone is shallow and begins at" if commit.parents else "the first commit is of"
+    raise _before(git, commit.time, ref, reason)
+
+
+def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:
+    """The commit that is reached from one by steps such as `~2^`."""
+    if not steps:
+        return id
+    from workspace.git.ancestry import Graph
+
+    graph = Graph(git)
+    try:
+        for mark, number, brace in _STEP.findall(steps):
+            count = 0 if brace else int(number or 1)
+            if mark == "~":
+                for _ in range(count):
+                    id = _parent(graph, id, 1, ref)
+            elif count:
+                id = _parent(graph, id, count, ref)
+        graph.node(id)
+    except DamagedRepository:
+        if not git.is_shallow:
+            raise
+        raise RefNotFound(
+            f"{_shown(ref)} is not in this clone, which is shallow",
+            fix="Fetch more of the history (git fetch --unshallow), or count back less far.",
+        ) from None
+    return id
+
+
+def _parent(graph: Graph, id: str, number: int, ref: str) -> str:
+    parents = graph.node(id).parents
+    if len(parents) < number:
+        reason = f"a commit there has no parent {number}" if parents else "it is before the first commit"
+        raise RefNotFound(f"{_shown(ref)} names nothing: {reason}", fix="Count back less far.")
+    return parents[number - 1]
+
+
+def _nothing_yet() -> RefNotFound:
+    return RefNotFound("nothing is committed yet", fix="Commit something first, then try again.")
+
+
+def _not_found(git: GitReader, name: str) -> RefNotFound:
+    names = ref_names(git)
+    proposals = _open_proposals(git, name)
+    close = nearest(name, proposals or names) or list(proposals[:_LISTED])
+    if proposals:
+        fix = f"No proposal has this id; the open ones are {', '.join(proposals[:_LISTED])}. {FORMS}"
+    elif _BARE_DAY.match(name):
+        fix = f"A date is written in braces: @{{{name[:10]}}}."
+    elif close:
+        fix = f"Did you mean '{close[0]}'? {FORMS}"
+    else:
+        fix = FORMS
+    if git.is_shallow:
+        fix += " This clone is shallow: git fetch --unshallow brings the rest."
+    message = f"{_shown(name)} names no branch, tag or commit of the repository"
+    return RefNotFound(message, fix=fix, refs=close or list(names[:_LISTED]))
+
+
+def _open_proposals(git: GitReader, name: str) -> tuple[str, ...]:
+    """The open proposals, if a name can only have been meant for one."""
+    from workspace.proposal_ids import read_id
+
+    if read_id(name) is None:
+        return ()
+    from workspace.proposal_refs import open_proposals
+
+    return open_proposals(git)
+
+
+def _before(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
+    try:
+        began = datetime.fromtimestamp(first, UTC)
+    except (ValueError, OverflowError, OSError):  # the time of a commit is whatever someone wrote
+        return BeforeHistory(f"{_shown(ref)} is before the first commit", fix="Name a commit.")
+    moment = f"{began:%Y-%m-%dT%H:%M:%SZ}"
+    fix = f"Use @{{{moment}}} or later."
+    if git.is_shallow:
+        fix += " For more of the history, git fetch --unshallow."
+    return BeforeHistory(f"{_shown(ref)} is before the history: {reason} {moment}", fix=fix, first=moment)
+
+
+def _shown(ref: str) -> str:
+    """A ref as a message may repeat it: short, and none of what a terminal would obey."""
+    if not ref.isprintable():
+        return "the ref"
+    return f"'{ref}'" if len(ref) <= _SHOWN else f"'{ref[:_SHOWN]}…'"

@@ -1,0 +1,240 @@
+"""Overlays: documents as they would be, laid over a snapshot and committed by nobody yet."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workspace.errors import Among, Listed, WorkspaceError
+from workspace.paths import InvalidPath, check_new_path, twin_key
+from workspace.snapshot.snapshot import DocumentNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workspace.document.document import Document
+    from workspace.snapshot.snapshot import Snapshot
+
+
+class PathExists(WorkspaceError):
+    """Something stands at this path already. `path` names it."""
+
+    code = "PATH_EXISTS"
+
+
+class _Unread:
+    """The bytes of a document, which is read when it is first asked for."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.data, self._path = data, path
+
+    @cached_property
+    def read(self) -> Document:
+        """The document."""
+        # Imported here because a server answers its first questions without reading a document.
+        from workspace.document.document import Document
+
+        return Document.parse(self.data, self._path)
+
+
+class Overlay:
+    """What a batch has done so far. Reads see it; the repository does not."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._documents: dict[str, Document | _Unread | None] = {}
+        self._moved: dict[str, str] = {}
+        self._last: Document | None = None  # what was read last of the snapshot, and is often asked for again
+
+    def document(self, path: str) -> Document:
+        """A document as the batch has left it. Raises DocumentNotFound."""
+        if path in self._documents:
+            document = self._documents[path]
+            if document is None:
+                now = self.now_at(path)
+                if now is not None:
+                    raise DocumentNotFound(
+                        f"'{path}' was moved to '{now}' by an earlier operation of this batch",
+                        fix=f"Use '{now}'.",
+                        candidates=[now],
+                    )
+                raise DocumentNotFound(
+                    f"'{path}' was removed by an earlier operation of this batch",
+                    fix="Leave this operation out.",
+                )
+            return document.read if isinstance(document, _Unread) else document
+        return self._committed(path)
+
+    def _committed(self, path: str) -> Document:
+        if self._last is None or self._last.path != path:
+            self._last = self.snapshot.document(path)
+        return self._last
+
+    def find(self, path: str) -> Document | None:
+        """The same; None where there is none. Raises LimitExceeded, NotADocument."""
+        try:
+            return self.document(path)
+        except DocumentNotFound:
+            return None
+
+    def copy(self) -> Overlay:
+        """The same documents once more, so that an operation that fails leaves no trace in these."""
+        copied = Overlay(self.snapshot)
+        copied._documents = dict(self._documents)
+        copied._moved = dict(self._moved)
+        return copied
+
+    def is_laid(self, path: str) -> bool:
+        """Whether the batch has touched a path."""
+        return path in self._documents
+
+    @property
+    def laid(self) -> tuple[str, ...]:
+        """The paths at which the batch has left a document."""
+        return tuple(path for path, document in self._documents.items() if document is not None)
+
+    def now_at(self, path: str) -> str | None:
+        """Where a document is that the batch has moved from a path; None where it was removed."""
+        seen: set[str] = set()
+        while path in self._moved and path not in seen:
+            seen.add(path)
+            path = self._moved[path]
+        return path if seen and self._documents.get(path) is not None else None
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a path is a folder, as the batch has left it."""
+        inside = f"{path}/"
+        if any(document and other.startswith(inside) for other, document in self._documents.items()):
+            return True
+        entry = self.snapshot.entry(path)
+        return entry is not None and entry.is_tree and bool(self._names(path))
+
+    def revised(self, before: Overlay) -> tuple[str, ...]:
+        """The paths that were laid or removed since this overlay was copied from another."""
+        unset = object()
+        return tuple(
+            path for path, item in self._documents.items() if before._documents.get(path, unset) is not item
+        )
+
+    def put(self, document: Document) -> None:
+        """Lays a document over its path. Raises LimitExceeded."""
+        path = document.path
+        stood = self._documents.get(path)
+        if isinstance(stood, _Unread):
+            stood = stood.read
+        elif path not in self._documents and self.snapshot.entry(path):
+            stood = self._committed(path)
+        self.snapshot.config.limits.check_written(document, stood)
+        self._documents[path] = document
+
+    def lay(self, path: str, data: bytes) -> None:
+        """Lays the bytes of a document, held against the limits already, over the path at which it stands.
+
+        They are read when they are asked for: thousands of documents read take ten times the room.
+        """
+        self._documents[path] = _Unread(data, path)
+
+    def create(self, document: Document) -> None:
+        """Lays a new document over a free path. Raises PathExists, InvalidPath, LimitExceeded."""
+        self._check_free(document.path)
+        self.put(document)
+
+    def remove(self, path: str) -> None:
+        """Takes a document away, however large it is. Raises DocumentNotFound, NotADocument."""
+        if path in self._documents:
+            self.document(path)
+        else:
+            self.snapshot.check_text(path)
+        self._documents[path] = None
+
+    def move(self, path: str, new_path: str) -> Document:
+        """Lays a document over a free path instead of its own, and answers with it.
+
+        Another spelling of its own path is free, too. Raises DocumentNotFound, PathExists, InvalidPath,
+        LimitExceeded for one that is too large to be read.
+        """
+        # Imported here because a server answers its first questions without reading a document.
+        from workspace.document.document import Document
+
+        document = self.document(path)
+        without = self.copy()
+        without._documents[path] = None
+        without._check_free(new_path)
+        moved = Document.parse(document.data, new_path)
+        self._documents |= {path: None, new_path: moved}
+        self._moved[path] = new_path
+        return moved
+
+    def changes(self) -> Mapping[str, bytes | None]:
+        """The new bytes of each document that differs from the snapshot; None for one that is gone."""
+        changed: dict[str, bytes | None] = {}
+        for path, document in self._documents.items():
+            entry = self.snapshot.entry(path)
+            if document is None:
+                if entry is not None:
+                    changed[path] = None
+            elif entry is None or self.snapshot.git.blob(entry.id) != document.data:
+                changed[path] = document.data
+        return changed
+
+    def _check_free(self, path: str) -> None:
+        config = self.snapshot.config
+        if not config.is_document(path):
+            where = f" under '{config.root}'" if config.root else ""
+            raise InvalidPath(
+                path,
+                f"documents are .md files{where}, in folders that are not excluded and begin with no dot",
+            )
+        if self._documents.get(path) is not None or (
+            path not in self._documents and self.snapshot.entry(path)
+        ):
+            raise PathExists(
+                f"'{path}' already exists",
+                fix="Change that document, or choose another name or folder.",
+                among=Among(Listed.SECTIONS, path),
+                path=path,
+            )
+        check_new_path(path)
+        if any(other.startswith(path + "/") and self._documents[other] for other in self._documents):
+            raise PathExists(f"'{path}' is a folder", fix="Choose another name or folder.", path=path)
+        self._check_folders(path)
+
+    def _check_folders(self, path: str) -> None:
+        """Every folder above a path must be one, and no name on the way the twin of another.
+
+        Two names that differ only in case or in Unicode form are one file on many disks.
+        """
+        parts = path.split("/")
+        for depth, name in enumerate(parts):
+            folder = "/".join(parts[:depth])
+            entry = self.snapshot.entry(folder) if folder else None
+            if (entry and not entry.is_tree) or self._documents.get(folder):
+                raise PathExists(
+                    f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
+                )
+            key = twin_key(name)
+            twin = next(
+                (other for other in self._names(folder) if other != name and twin_key(other) == key), None
+            )
+            if twin is not None:
+                shown = f"{folder}/{twin}" if folder else twin
+                raise PathExists(
+                    f"'{shown}' already exists, and differs from '{name}' only in case or Unicode form",
+                    fix="Use that one, or choose another name or folder.",
+                    path=shown,
+                )
+
+    def _names(self, folder: str) -> set[str]:
+        """What a folder holds, as the batch has left it."""
+        prefix = f"{folder}/" if folder else ""
+        entry = self.snapshot.entry(folder) if folder else None
+        tree = entry.id if entry else (None if folder else self.snapshot.tree)
+        names = {other.name for other in self.snapshot.git.tree(tree)} if tree else set()
+        for path, document in self._documents.items():
+            if path.startswith(prefix):
+                name, _, below = path.removeprefix(prefix).partition("/")
+                if document is not None:
+                    names.add(name)
+                elif not below:
+                    names.discard(name)
+        return names

@@ -1,0 +1,270 @@
+"""Snapshots: a commit that can be read, and nothing that was not committed."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from workspace.config.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.taxonomy import Taxonomy
+from workspace.config.toml import bytes_of
+from workspace.document.addresses import nearest
+from workspace.errors import Among, Listed, WorkspaceError
+from workspace.git import DamagedRepository, trees
+from workspace.lru_cache import LRUCache
+from workspace.snapshot import listing
+from workspace.snapshot.listing import Listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workspace.config.manifests import InvalidManifest
+    from workspace.document.document import Document
+    from workspace.git import Entry, GitReader
+    from workspace.snapshot.listing import FileChange
+
+NOTHING_YET = "Nothing is committed yet: commit a document first."
+"""What to do where no document can be named."""
+
+_CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_POINTER_SIZE = 1024
+
+_settings = lru_cache(maxsize=8)(WorkspaceConfig.read)
+"""The settings of a file's bytes: most commits leave them as they are, and many rules take a while."""
+
+
+class DocumentNotFound(WorkspaceError):
+    """No document stands at this path in the commit. `candidates` are the nearest paths."""
+
+    code = "DOCUMENT_NOT_FOUND"
+
+
+class NotCommitted(DocumentNotFound):
+    """The file is in the work tree but in no commit yet, and only commits are read."""
+
+    code = "NOT_COMMITTED"
+
+
+class NotADocument(DocumentNotFound):
+    """The file is a pointer of Git LFS, whose text is not in the repository."""
+
+    code = "NOT_A_DOCUMENT"
+
+
+def check_pointer(path: str, data: bytes) -> None:
+    """Raises NotADocument for bytes that only point at a text (git-lfs, `docs/spec.md`, "The Pointer")."""
+    if len(data) < _POINTER_SIZE and data.startswith(_POINTER):
+        raise NotADocument(
+            f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
+            fix="Take it out of LFS (git lfs migrate export) to read and write it here.",
+        )
+
+
+class DocumentCache:
+    """Parsed documents by path and blob, of at most `size` bytes in all. Safe to share between threads."""
+
+    def __init__(self, size: int = _CACHED_BYTES) -> None:
+        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _weight)
+
+    def get(self, git: GitReader, path: str, blob: str) -> Document:
+        """The document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
+        return self._documents.get((path, blob), _parsed, git, path, blob)
+
+
+def _parsed(git: GitReader, path: str, blob: str) -> Document:
+    from workspace.document.document import Document
+
+    data = git.blob(blob)
+    check_pointer(path, data)
+    return Document.parse(data, path)
+
+
+def _weight(document: Document) -> int:
+    """What a document counts for: its bytes, and something for being there."""
+    return len(document.data) + 1000
+
+
+class Snapshot:
+    """One commit of the workspace. `commit` and `tree` are None before the first commit."""
+
+    def __init__(
+        self,
+        git: GitReader,
+        commit: str | None,
+        cache: DocumentCache | None = None,
+        previous: Snapshot | None = None,
+    ) -> None:
+        self.git = git
+        self.commit = commit
+        self.tree = git.commit(commit).tree if commit else None
+        self._cache = cache or DocumentCache()
+        # An earlier listing helps to make this one; one never made would only keep its own past alive.
+        listed = previous is None or "_listing" in vars(previous)
+        self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
+
+    def at(self, commit: str) -> Snapshot:
+        """Another commit of the same repository; what is parsed of one is kept for the other."""
+        return Snapshot(self.git, commit, self._cache)
+
+    def entry(self, path: str) -> Entry | None:
+        """What stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
+        return trees.find(self.git, self.tree, path) if self.tree and path else None
+
+    @cached_property
+    def config(self) -> WorkspaceConfig:
+        """The settings in force at this commit. Raises InvalidConfig."""
+        entry = self.entry(CONFIG_PATH)
+        return _settings(bytes_of(self.git, entry.id) if entry and entry.is_blob else None)
+
+    @cached_property
+    def documents(self) -> Mapping[str, str]:
+        """The blob of each document, by path, in order of paths."""
+        return MappingProxyType(self._listing.documents)
+
+    @cached_property
+    def manifests(self) -> Mapping[str, str]:
+        """The blob of each manifest that counts, by path, in order of paths."""
+        return MappingProxyType(self._listing.manifests)
+
+    @cached_property
+    def taxonomy(self) -> Taxonomy:
+        """The keys to filter by, and the manifests, each of which is read when it is first asked for."""
+        from workspace.config.manifests import Manifests
+
+        keys = self.config.taxonomy_keys
+        return Taxonomy(keys, Manifests(self.git, tuple(keys), self._manifest_at).within)
+
+    def manifest_problems(self) -> list[InvalidManifest]:
+        """What is wrong with each manifest that cannot be used, in order of paths."""
+        from workspace.config.manifests import problems
+
+        return problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
+
+    def _manifest_at(self, path: str) -> str | None:
+        """The blob of the manifest at a path; None if none counts there."""
+        if "_listing" in vars(self):
+            return self.manifests.get(path)
+        entry = self.entry(path)
+        return entry.id if entry is not None and listing.counts(self.config, path, entry) else None
+
+    @cached_property
+    def _listing(self) -> Listing:
+        known = self._from_previous() or Listing.of(self.git, self.tree, self.config)
+        self._previous = None
+        return known
+
+    def _from_previous(self) -> Listing | None:
+        """The listing made from an earlier one by what changed, where the settings stayed the same."""
+        earlier = self._previous
+        if earlier is None or "_listing" not in vars(earlier) or not earlier.config.selects_like(self.config):
+            return None
+        try:
+            return earlier._listing.changed(changed_files(earlier, self))
+        except DamagedRepository:  # the earlier commit was reset away, and its trees are pruned by now
+            return None
+
+    def _is_document(self, path: str, entry: Entry | None) -> bool:
+        return entry is not None and entry.is_blob and self.config.is_document(path)
+
+    def blob(self, path: str) -> str:
+        """The blob of a document. Raises DocumentNotFound with the nearest paths, or NotCommitted."""
+        entry = self.entry(path)
+        if entry is not None and self._is_document(path, entry):
+            return entry.id
+        raise self.not_found(path)
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a document."""
+        return self.git.blob(self.blob(path))
+
+    def document(self, path: str) -> Document:
+        """A document, parsed; one parsed once is kept by its blob.
+
+        Raises DocumentNotFound, NotADocument, LimitExceeded.
+        """
+        blob = self.blob(path)
+        self.config.limits.check_document(path, self.git.blob_size(blob))
+        return self._cache.get(self.git, path, blob)
+
+    def check_text(self, path: str) -> str:
+        """The blob of a document whose text is in the repository. Raises DocumentNotFound, NotADocument."""
+        blob = self.blob(path)
+        if self.git.blob_size(blob) < _POINTER_SIZE:
+            check_pointer(path, self.git.blob(blob))
+        return blob
+
+    def not_found(self, path: str) -> DocumentNotFound:
+        """The error for a path at which no document stands."""
+        shown = path if len(path) <= 200 else path[:200] + "…"
+        close = nearest(path, self.documents)
+        entry = self.entry(path)
+        if entry is not None and entry.is_tree:
+            inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
+            return DocumentNotFound(
+                f"'{shown}' is a folder",
+                fix="Name a document in it.",
+                among=Among(Listed.DOCUMENTS),
+                candidates=inside[:5],
+            )
+        if entry is not None:
+            return DocumentNotFound(
+                f"'{shown}' is no document of this workspace",
+                fix="Documents are .md files.",
+                among=Among(Listed.DOCUMENTS),
+            )
+        if self.config.is_document(path) and self.in_work_tree(path):
+            return not_committed(shown, close)
+        if close:
+            return DocumentNotFound(
+                f"no document '{shown}'", fix=f"Did you mean '{close[0]}'?", candidates=close
+            )
+        return DocumentNotFound(
+            f"no document '{shown}'",
+            fix="Name a document that the commit has." if self.commit else NOTHING_YET,
+            among=Among(Listed.DOCUMENTS) if self.commit else None,
+            candidates=list(self.documents)[:5],
+        )
+
+    def in_work_tree(self, path: str) -> bool:
+        """Whether a regular file stands at this path in the work tree, and not in what is checked out."""
+        root = self.git.worktree
+        if root is None or not path:
+            return False
+        from workspace.paths import InvalidPath, check_path
+
+        try:
+            # A file that is reached through a link cannot be committed at this path.
+            file = root.resolve() / check_path(path)
+            if not file.is_file() or file.resolve() != file:
+                return False
+        except (InvalidPath, OSError):
+            return False
+        head = self.git.head().commit
+        return head is None or trees.find(self.git, self.git.commit(head).tree, path) is None
+
+
+def not_committed(path: str, close: list[str]) -> NotCommitted:
+    """The error for a path of the work tree that no commit has; `close` are those that are near it."""
+    return NotCommitted(
+        f"'{path}' is not committed yet: the file is in the work tree but in no commit",
+        fix="Commit it first; only commits are read.",
+        candidates=close,
+    )
+
+
+def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
+    """Each document or manifest that was added, changed or removed between two snapshots.
+
+    Only the folders in which something differs are read, unless the settings changed what counts.
+    """
+    if not old.config.selects_like(new.config):
+        return old._listing.differing(new._listing)
+    return listing.changes(new.git, old.tree, new.tree, new.config)
+
+
+def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
+    """Each document that was added, changed or removed between two snapshots."""
+    return (change for change in changed_files(old, new) if not listing.is_manifest(change[0]))

@@ -1,0 +1,175 @@
+"""How the served branch stands to its remote as it was last seen, told before and after every call.
+
+All of it is derived from refs. What was found out is kept for the commits that it was found for; where only
+ours has gone on since, by commits of its own, it is carried on instead of being found out again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.errors import WorkspaceError
+from workspace.git.ancestry import first_parents
+from workspace.sync.choosing import NoRemote, UnknownRemote, chosen
+from workspace.sync.conflicts import Blocked, check_free
+from workspace.sync.refs import lost_ref, tracking_ref
+from workspace.sync.states import Stand, State, state_of
+from workspace.sync.unpushed import Unpushed, ahead
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workspace.git.trees import Whole
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+_STEPS = 64
+"""Commits of ours that are carried over; a longer way is found out anew."""
+
+
+class Seen(NamedTuple):
+    """The served branch and that of a remote: where both are, and what the remote lacks.
+
+    `apart_since` is when the first commit was made that ours lacks, where both sides have gone on.
+    """
+
+    remote: str
+    stand: Stand
+    lost: str | None
+    unpushed: Unpushed | None
+    apart_since: datetime | None
+
+
+class Failure(NamedTuple):
+    """Why the last exchange failed, and since when exchanges have failed."""
+
+    error: WorkspaceError
+    since: datetime
+
+
+class Standing:
+    """Looks at the refs of a workspace's branch. Safe in several threads.
+
+    `failure` is set by who exchanges with the remote in this process, and None where that went well.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._settings = os.path.join(workspace.git.common_dir, "config")
+        self._lock = threading.Lock()
+        self._seen: Seen | None = None
+        self._chosen: tuple[object, str | None] = (None, None)
+        self._alone: object = None  # the stamp of Git's settings in which there is no remote
+        self._blocked: Blocked | None = None
+        self.failure: Failure | None = None
+
+    def look(self) -> Seen | None:
+        """How both sides stand; None without a commit, without a remote, or if it was never seen.
+
+        A remote that was never seen counts where it is to be pushed to without being asked.
+        Raises DamagedRepository, ShallowHistory.
+        """
+        # Asked after every call, and most repositories have no remote.
+        if self._alone is not None and self._stamp() == self._alone:
+            return None
+        return self._look(self._workspace.snapshot())
+
+    def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> None:
+        """Raises SyncConflict for changes to what both sides changed differently, until that is decided."""
+        if snapshot.commit is None or snapshot.commit != self._workspace.tip():
+            return  # it is asked again with the tip
+        seen = self._look(snapshot)
+        if seen is None or seen.stand.state is not State.DIVERGED:
+            return
+        theirs = self._workspace.snapshot(seen.stand.theirs)
+        with self._lock:
+            self._blocked = check_free(snapshot, theirs, changes, seen.remote, self._blocked)
+
+    def remote(self) -> str | None:
+        """The name of the remote that is meant; None if there is none, or it cannot be told."""
+        return self._remote(self._workspace.snapshot(), self._workspace.branch)
+
+    def _look(self, snapshot: Snapshot) -> Seen | None:
+        branch, ours = self._workspace.branch, snapshot.commit
+        name = self._remote(snapshot, branch)
+        if branch is None or ours is None or name is None:
+            return None
+        git = self._workspace.git
+        theirs = git.commit_at(tracking_ref(name, branch))
+        lost = git.commit_at(lost_ref(name, branch))
+        if theirs is None and lost is None and not snapshot.config.remote.is_automatic:
+            return None
+        with self._lock:
+            last = self._seen
+        is_like = last is not None and (last.remote, last.lost, last.stand.theirs) == (name, lost, theirs)
+        if is_like and last is not None and last.stand.ours == ours:
+            return last
+        if is_like and last is not None:
+            found = self._carried(last, ours) or self._found(name, ours, theirs, lost)
+        else:
+            found = self._found(name, ours, theirs, lost)
+        with self._lock:
+            self._seen = found
+        return found
+
+    def _remote(self, snapshot: Snapshot, branch: str | None) -> str | None:
+        """The remote that is meant; Git's settings are read again when their file has changed."""
+        try:
+            wanted = snapshot.config.remote.name
+        except WorkspaceError:
+            return None
+        stamp = self._stamp()
+        if stamp is None:
+            return None
+        key = (branch, wanted, stamp)
+        with self._lock:
+            known, name = self._chosen
+        if known != key:
+            alone: object = None
+            try:
+                name = chosen(self._workspace, wanted).name
+            except NoRemote as error:
+                name, alone = None, None if error.details["remotes"] else stamp
+            except UnknownRemote:
+                name = None
+            with self._lock:
+                self._chosen, self._alone = (key, name), alone
+        return name
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """What tells one state of Git's settings from another; None if they cannot be read."""
+        try:
+            status = os.stat(self._settings)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _found(self, name: str, ours: str, theirs: str | None, lost: str | None) -> Seen:
+        git = self._workspace.git
+        stand = Stand(ours, theirs, state_of(git, ours, theirs, lost))
+        unpushed = None if stand.state in (State.LEVEL, State.BEHIND) else ahead(git, ours, theirs)
+        behind = ahead(git, theirs, ours) if theirs and stand.state is State.DIVERGED else None
+        return Seen(name, stand, lost, unpushed, behind.since if behind is not None else None)
+
+    def _carried(self, last: Seen, ours: str) -> Seen | None:
+        """What holds still where ours has gone on by commits of one parent each; None if it does not."""
+        if last.stand.ours is None or last.stand.state is State.BEHIND:
+            return None
+        git = self._workspace.git
+        times: list[int] = []
+        for commit in first_parents(git.commit, git.boundary, ours, most=_STEPS + 1):
+            if commit.id == last.stand.ours:
+                break
+            if len(commit.parents) != 1:
+                return None
+            times.append(commit.committer.time)
+        else:
+            return None
+        state = State.AHEAD if last.stand.state is State.LEVEL else last.stand.state
+        before = last.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
+        since = min(before.since, datetime.fromtimestamp(min(times), UTC))
+        unpushed = Unpushed(before.commits + len(times), since, before.is_more)
+        return last._replace(stand=Stand(ours, last.stand.theirs, state), unpushed=unpushed)

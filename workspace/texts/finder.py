@@ -1,0 +1,245 @@
+"""Which part of a text is meant: by address, else number, else words, else the beginning of either."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from workspace.document.addresses import (
+    SectionNotFound,
+    nearest,
+    read_fragment,
+    resolve_section,
+    sections_named,
+)
+from workspace.document.sections import PREAMBLE
+from workspace.document.slugs import file_slug, heading_slug
+from workspace.errors import Among, Listed, WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workspace.texts.outline import Entry, Outline
+    from workspace.texts.text_file import TextFile
+
+_SHOWN = 200
+_CANDIDATES = 5
+_LISTED = 100
+_LINES = 20
+
+# Transliterating takes time, and a text may have a hundred thousand headings.
+_TRANSLITERATED = 2000
+
+# What nobody means as a heading is not compared with headings.
+_LONGEST = 2000
+
+_WORD = r"(?:section|sec\.|chapter|part|appendix|§)"
+_PARTS = r"\d{1,9}(?:\.\d{1,9}){0,20}"
+_WANTED = re.compile(rf"{_WORD}? ?({_PARTS})[.):]?(?: (.*))?", re.IGNORECASE | re.DOTALL)
+_WRITTEN = re.compile(rf"(?:{_WORD} ?)?({_PARTS})[.):]?(?= |$)", re.IGNORECASE)
+_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
+
+
+class AmbiguousSection(WorkspaceError):
+    """Several parts of a text answer to what was asked for. `candidates` are their addresses and lines."""
+
+    code: ClassVar[str] = "AMBIGUOUS_SECTION"
+
+
+class _Asked(NamedTuple):
+    """What was asked for: as it came, its words as they are compared, its number, and the words behind it."""
+
+    name: str
+    words: str
+    number: tuple[int, ...]
+    rest: str
+
+
+def find_entry(text: TextFile, outline: Outline, wanted: str) -> Entry:
+    """The part of a text that is meant; the first of these that names any, and it must name one alone.
+
+    Its address (also another name of it: an HTML id, the slug of its own heading); its number as a heading
+    says it, else as its position in the outline; the words of its heading, whatever their case and marks;
+    then the beginning of those or of an address.
+
+    Raises AmbiguousSection, SectionNotFound, and InvalidAddress for a task's address.
+    """
+    asked = _read(wanted)
+    for step in (_by_address, _by_number, _by_words, _by_letters, _by_words_alone, _by_beginning):
+        found = step(text, outline, asked)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _ambiguous(text, outline, asked, found)
+    if text.document is not None and read_fragment(asked.name).task is not None:
+        resolve_section(text.document, asked.name)
+    raise _not_found(text, outline, asked)
+
+
+def _read(wanted: str) -> _Asked:
+    name = wanted.strip()
+    words = folded(_MARKS.sub("", name[: _LONGEST + 1]))
+    found = _WANTED.fullmatch(words)
+    return _Asked(name, words, _number(found[1]) if found else (), (found[2] or "") if found else "")
+
+
+def folded(words: str) -> str:
+    """Words as they are compared: compatible forms, cases and spaces are one (Unicode, NFKC_Casefold)."""
+    once = unicodedata.normalize("NFKC", words).casefold()
+    return " ".join(unicodedata.normalize("NFKC", once).split())
+
+
+def _number(parts: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in parts.split("."))
+
+
+def _by_address(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entry]:
+    for name in dict.fromkeys((asked.name, asked.name.removeprefix("#"))):
+        found = _addressed(text, outline, name)
+        if found:
+            return found
+    return ()
+
+
+def _addressed(text: TextFile, outline: Outline, name: str) -> Sequence[Entry]:
+    """The parts that have an address or another name; those of a document as its one resolver has it."""
+    document = text.document
+    if document is not None and document.sections:
+        return [outline.entries[section.position] for section in sections_named(document, name)]
+    entry = outline.by_address(name)
+    return (entry,) if entry else [item for item in outline.entries if _last(item) == name]
+
+
+def _last(entry: Entry) -> str:
+    """The last name of an address: a part's own."""
+    return entry.address.rpartition("/")[2]
+
+
+def _by_number(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entry]:
+    if not asked.number:
+        return ()
+    written = [entry for entry in outline.entries if _written(entry) == asked.number]
+    if asked.rest:
+        return [entry for entry in written if folded(entry.title).endswith(asked.rest)] or [
+            entry
+            for entry in outline.entries
+            if entry.number and _number(entry.number) == asked.number and folded(entry.title) == asked.rest
+        ]
+    position = ".".join(str(part) for part in asked.number)
+    return written or [entry for entry in outline.entries if entry.number == position]
+
+
+def _written(entry: Entry) -> tuple[int, ...]:
+    """The number with which a heading begins."""
+    found = _WRITTEN.match(folded(entry.title[:_SHOWN]))
+    return _number(found[1]) if found else ()
+
+
+def _by_words(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entry]:
+    return _where(outline, asked.words, folded)
+
+
+def _by_letters(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entry]:
+    """By letters and digits alone: punctuation, symbols and spaces are often written in another way."""
+    return _where(outline, _letters(asked.words), _letters)
+
+
+def _by_words_alone(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entry]:
+    """By the words behind the number that a heading begins with."""
+    return _where(outline, asked.words, _without_number)
+
+
+def _without_number(words: str) -> str:
+    words = folded(words)
+    found = _WRITTEN.match(words)
+    return words[found.end() :].lstrip(" -\u2013\u2014") if found else ""
+
+
+def _where(outline: Outline, wanted: str, form: Callable[[str], str]) -> Sequence[Entry]:
+    if not wanted or len(wanted) > _LONGEST:
+        return ()
+    return [entry for entry in outline.entries if form(entry.title[:_LONGEST]) == wanted]
+
+
+def _letters(words: str) -> str:
+    return "".join(character for character in folded(words) if character.isalnum())
+
+
+def _by_beginning(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entry]:
+    """By the beginning of the words or of the address, where the address above does not begin so too."""
+    if not asked.words or len(asked.words) > _LONGEST:
+        return ()
+    return [entry for entry in outline.entries if _begins(outline, entry, asked)]
+
+
+def _begins(outline: Outline, entry: Entry, asked: _Asked) -> bool:
+    title = entry.title[:_LONGEST]
+    if folded(title).startswith(asked.words) or _without_number(title).startswith(asked.words):
+        return True
+    above = "" if entry.parent is None else outline.entries[entry.parent].address
+    return entry.address.startswith(asked.name) and not above.startswith(asked.name)
+
+
+def _ambiguous(text: TextFile, outline: Outline, asked: _Asked, found: Sequence[Entry]) -> AmbiguousSection:
+    lines = ", ".join(str(entry.line) for entry in found[:_LINES])
+    more = ", …" if len(found) > _LINES else ""
+    candidates = [
+        {
+            "slug": entry.address,
+            "title": entry.title,
+            "line": entry.line,
+            "parent": None if entry.parent is None else outline.entries[entry.parent].address,
+        }
+        for entry in found[:_LISTED]
+    ]
+    return AmbiguousSection(
+        f"'{_shown(asked)}' names {len(found):,} sections of {text.path}, on lines {lines}{more}",
+        fix=f"Use the whole address of one, such as '{found[0].address}'.",
+        candidates=candidates,
+        total=len(found),
+        wanted=_shown(asked),
+    )
+
+
+def _not_found(text: TextFile, outline: Outline, asked: _Asked) -> SectionNotFound:
+    close = _nearest(outline, asked)
+    known = [entry.address for entry in outline.entries]
+    among = None
+    if close:
+        fix = f"Did you mean '{close[0]}'?"
+    elif known == [PREAMBLE]:
+        fix = f"It has no sections: read it whole, or as '{PREAMBLE}'."
+    else:
+        fix = "Name a section that it has."
+        among = Among(Listed.SECTIONS, text.path)
+    return SectionNotFound(
+        f"no section '{_shown(asked)}' in {text.path}",
+        fix=fix,
+        among=among,
+        candidates=close or known[:_CANDIDATES],
+        wanted=_shown(asked),
+    )
+
+
+def _shown(asked: _Asked) -> str:
+    return asked.name if len(asked.name) <= _SHOWN else asked.name[:_SHOWN] + "…"
+
+
+def _nearest(outline: Outline, asked: _Asked) -> list[str]:
+    """The addresses nearest to what was asked for: by their words, spelling, or sound in another script."""
+    if not asked.name or len(asked.name) > _SHOWN:
+        return []
+    by_words: dict[str, str] = {}
+    for entry in outline.entries:
+        by_words.setdefault(folded(entry.title[:_SHOWN]), entry.address)
+    by_words.pop("", None)
+    found = [by_words[words] for words in nearest(asked.words, by_words)]
+    found += nearest(heading_slug(asked.words), [entry.address for entry in outline.entries])
+    if not found:
+        by_sound: dict[str, str] = {}
+        for entry in outline.entries[:_TRANSLITERATED]:
+            by_sound.setdefault(file_slug(entry.title[:_SHOWN]), entry.address)
+        by_sound.pop("", None)
+        found = [by_sound[sound] for sound in nearest(file_slug(asked.name) or asked.name, by_sound)]
+    return list(dict.fromkeys(found))[:_CANDIDATES]

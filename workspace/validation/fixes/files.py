@@ -1,0 +1,124 @@
+"""Documents put right that are in no commit: those of a work tree, which can be written, or an index."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.config.config import LimitExceeded
+from workspace.document.document import Document
+from workspace.git.objects import blob_id
+from workspace.links.affected import Affected
+from workspace.links.inbound import ScannedInbound
+from workspace.links.updates import relink
+from workspace.snapshot.overlay import Overlay
+from workspace.snapshot.snapshot import NotADocument
+from workspace.validation.files import UnreadableFile
+from workspace.validation.fixes.change import Change, Left
+from workspace.validation.fixes.documents import UNREADABLE
+from workspace.validation.fixes.kept import together
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.validation.files import Files
+    from workspace.validation.fixes.change import Mended
+
+
+class Repaired(NamedTuple):
+    """The documents that change, in order of paths, what was left, and how many links followed.
+
+    A link follows where a name of a place leads elsewhere now; so documents without mends may change too.
+    """
+
+    changes: Sequence[Change]
+    left: Sequence[Left]
+    links: int
+
+
+def repaired(done: Sequence[Mended], snapshot: Snapshot, files: Files) -> Repaired:
+    """The documents put right, in memory, and the links that lead into them.
+
+    `snapshot` is the commit that the files are laid over.
+    """
+    changes = {one.path: one.change for one in done if one.change}
+    left = [left for one in done for left in one.left]
+    survival = together(one.survival for one in done)
+    if survival is None:
+        return Repaired(list(changes.values()), left, 0)
+    before = _laid(snapshot, files)
+    after = before.copy()
+    _lay(after, changes, survival.documents)
+    affected = Affected.of(before, after, survival).paths
+    if not affected:
+        return Repaired(list(changes.values()), left, 0)
+    linking = _Linking(frozenset(ScannedInbound().linking_to(snapshot, affected)))
+    _lay(after, changes, linking.paths.union(before.laid).difference(survival.documents))
+    relinked = relink(before, after, survival, linking)
+    for old, new in relinked.revised:
+        change = changes.get(new.path, Change(new.path, old.data, new.data))
+        changes[new.path] = change._replace(after=new.data)
+    return Repaired([changes[path] for path in sorted(changes)], left, relinked.total)
+
+
+class _Linking(NamedTuple):
+    """The documents that may link to those whose names changed (`workspace.links.inbound.Inbound`)."""
+
+    paths: frozenset[str]
+
+    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+        """They were looked for already: only they, of all that changes, need to be laid."""
+        return self.paths
+
+
+def _lay(overlay: Overlay, changes: Mapping[str, Change], paths: Iterable[str]) -> None:
+    """Lays those of the changed documents that stand at these paths."""
+    for path in paths:
+        if path in changes:
+            overlay.lay(path, changes[path].after)
+
+
+def _laid(snapshot: Snapshot, files: Files) -> Overlay:
+    """The files as a batch over a commit: what differs is laid, what is gone is removed."""
+    overlay = Overlay(snapshot)
+    there = snapshot.documents
+    for path in files.documents:
+        try:
+            data = files.reader.read(path)
+            if there.get(path) != blob_id(data):
+                overlay.put(Document.parse(data, path))
+        except (LimitExceeded, UnreadableFile, NotADocument):
+            continue
+    for path in there.keys() - set(files.documents):
+        overlay.remove(path)
+    return overlay
+
+
+def write(root: Path, change: Change) -> Left | None:
+    """Writes a document where it lies; a reader sees the old bytes or the new ones. Its mode stays.
+
+    A `Left` says why it was not written: it is no longer what was read, or the disk refuses.
+    """
+    file = root / change.path
+    private = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
+    try:
+        status = file.lstat()
+        descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as stream:
+                stream.write(change.after)
+                os.fchmod(descriptor, status.st_mode & 0o7777)
+                stream.flush()
+                os.fsync(descriptor)
+            if file.read_bytes() != change.before:
+                return Left(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
+            os.replace(private, file)
+        finally:
+            private.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return Left(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")
+    return None

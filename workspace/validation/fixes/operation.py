@@ -1,0 +1,58 @@
+"""fix: every document of a workspace put right in one operation, and so in one commit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.edits.operation import Operation, Outcome
+from workspace.validation.fixes.kept import together
+
+if TYPE_CHECKING:
+    from workspace.document.splices import Style
+    from workspace.snapshot.overlay import Overlay
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.validation.fixes.change import Change, Left, Mend, Mended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixDocuments(Operation):
+    """Puts the documents at these paths right; what has to be left is said in the answer and stops nothing.
+
+    `paths` are documents, all of them where there are none; `mend` looks at those of the commit that is
+    mended, and answers for each that has mends, or something that is left. So no other operation of a batch
+    comes before this one. The answer holds `changes`, by path, and `left`.
+    """
+
+    name: ClassVar[str] = "fix"
+
+    mend: Callable[[Snapshot, Sequence[str]], Sequence[Mended]]
+    paths: tuple[str, ...] = ()
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Lays each document that is put right over the snapshot."""
+        there = overlay.snapshot.documents
+        done = self.mend(overlay.snapshot, [path for path in self.paths or there if path in there])
+        changes = {one.path: one.change for one in done if one.change}
+        for change in changes.values():
+            overlay.lay(change.path, change.after)
+        left: list[Left] = [left for one in done for left in one.left]
+        answer = {"changes": changes, "left": left}
+        survival = together(one.survival for one in done)
+        return Outcome("", answer, summary(_mends(changes)), bool(changes), survival=survival)
+
+
+def _mends(changes: Mapping[str, Change]) -> Mapping[str, Sequence[Mend]]:
+    return {path: change.mends for path, change in changes.items()}
+
+
+def summary(mends: Mapping[str, Sequence[Mend]]) -> str:
+    """What was done, in a line: `Fix 3 documents: 12 missing-anchor, 1 broken-link`."""
+    if not mends:
+        return "Fix nothing"
+    counts = Counter(mend.rule for done in mends.values() for mend in done)
+    told = ", ".join(f"{count:,} {rule}" for rule, count in sorted(counts.items()))
+    where = next(iter(mends)) if len(mends) == 1 else f"{len(mends):,} documents"
+    return f"Fix {where}: {told}"

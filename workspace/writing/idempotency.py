@@ -1,0 +1,196 @@
+"""Requests: a call that carries a key is done once, and a retry of it is told what the first one did.
+
+The commit of such a call says so in its trailers: `Docyard-Request` holds the key, `Docyard-Request-Digest` a
+digest of the call's arguments, `Docyard-Result` what was answered. So a key holds for every process that
+writes to the branch, as long as its commit is among the last 1,000 on the way of first parents, and a rebase
+or a cherry-pick takes it along.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.config.config import LimitExceeded
+from workspace.errors import WorkspaceError
+from workspace.git.ancestry import first_parents
+from workspace.git.messages import read_trailers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from workspace.git import GitReader
+    from workspace.writing.plan import Plan
+
+KEPT = 1_000
+MAX_RESULT = 1_000_000  # characters of JSON
+_PLAIN = 400  # up to here a result is written as it is, beyond it compressed
+
+_KEY, _DIGEST, _RESULT = "Docyard-Request", "Docyard-Request-Digest", "Docyard-Result"
+_IS_KEY = re.compile("[!-~]{1,200}")
+_IS_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+class InvalidKey(WorkspaceError):
+    """This cannot be an idempotency key."""
+
+    code = "INVALID_IDEMPOTENCY_KEY"
+
+
+class KeyReused(WorkspaceError):
+    """The key belongs to another call. `used_in` is that call's commit."""
+
+    code = "IDEMPOTENCY_KEY_REUSED"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call's key, the digest of its arguments, and what a retry is to be told of a plan of it.
+
+    Raises InvalidKey unless the key is 1 to 200 visible ASCII characters.
+    """
+
+    key: str
+    digest: str
+    result: Callable[[Plan], Mapping[str, object]]
+
+    def __post_init__(self) -> None:
+        check_key(self.key)
+
+    def trailers(self, plan: Plan) -> dict[str, str]:
+        """What the commit of a plan says of this request. Raises LimitExceeded for too long a result."""
+        return {_KEY: self.key, _DIGEST: self.digest, _RESULT: _pack(self.result(plan))}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request that was committed: where, the digest of its arguments, and what a retry is told."""
+
+    commit: str
+    digest: str
+    result: Mapping[str, object]
+
+
+class _Seen(NamedTuple):
+    """A commit that was read, and the key of its request."""
+
+    id: str
+    parents: tuple[str, ...]
+    key: str | None
+
+
+class RequestLog:
+    """The keyed requests on a branch's way of first parents. Safe in several threads.
+
+    The last 1,000 commits are read when the first key is looked for; after that only what is new. The walk
+    ends where a shallow clone does.
+    """
+
+    def __init__(self, git: GitReader) -> None:
+        self._git = git
+        self._commits: dict[str, _Seen] = {}  # newest first
+        self._lock = threading.Lock()
+
+    def repeated(self, tip: str | None, request: Request) -> Recorded | None:
+        """What became of a request that was sent before; None if it was not. Raises KeyReused."""
+        found = self.find(tip, request.key)
+        if found is not None and found.digest != request.digest:
+            raise KeyReused(
+                "this idempotency_key was used for another call",
+                fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
+                used_in=found.commit,
+            )
+        return found
+
+    def find(self, tip: str | None, key: str) -> Recorded | None:
+        """The first request of this key that a tip's history holds. Raises DamagedRepository."""
+        if tip is None:
+            return None
+        with self._lock:
+            walk = first_parents(self._read, self._git.boundary, tip, most=KEPT)
+            self._commits = {seen.id: seen for seen in walk}
+            for commit, seen in reversed(self._commits.items()):
+                if seen.key == key:
+                    found = _recorded(commit, self._git.commit(commit).message)
+                    if found is not None:
+                        return found
+        return None
+
+    def _read(self, id: str) -> _Seen:
+        """Return what is kept of a commit; what two tips have in common is not read again."""
+        seen = self._commits.get(id)
+        if seen is None:
+            commit = self._git.commit(id)
+            seen = _Seen(id, commit.parents, read_trailers(commit.message).get(_KEY))
+        return seen
+
+
+def check_key(key: str) -> None:
+    """Raises InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
+    if not _IS_KEY.fullmatch(key):
+        raise InvalidKey(
+            "'idempotency_key' is not 1 to 200 visible ASCII characters",
+            fix="Make one up for each call, such as a UUID, and send it again only to retry that call.",
+            field="idempotency_key",
+        )
+
+
+def digest_of(tool: str, arguments: Mapping[str, object]) -> str:
+    """The SHA-256, in hex, of a call: the same for the same values, in whatever order they were sent.
+
+    Raises LimitExceeded for arguments that are nested too deeply.
+    """
+    try:
+        text = json.dumps([tool, arguments], sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise LimitExceeded(
+            "the arguments are nested too deeply", fix="Send plain values and lists."
+        ) from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _recorded(commit: str, message: str) -> Recorded | None:
+    """The request that a message's trailers tell of; None where they are none of ours."""
+    trailers = read_trailers(message)
+    key, digest, packed = (trailers.get(name, "") for name in (_KEY, _DIGEST, _RESULT))
+    if not (_IS_KEY.fullmatch(key) and _IS_DIGEST.fullmatch(digest)):
+        return None
+    result = _unpack(packed)
+    return None if result is None else Recorded(commit, digest, result)
+
+
+def _pack(result: Mapping[str, object]) -> str:
+    """A result on one line of ASCII: JSON, or the base64url of compressed JSON where it is long."""
+    text = json.dumps(result, separators=(",", ":"))
+    if len(text) > MAX_RESULT:
+        raise LimitExceeded(
+            f"the answer has {len(text):,} characters; an idempotency_key allows at most {MAX_RESULT:,}",
+            fix="Send it in several calls, or without idempotency_key.",
+            limit=MAX_RESULT,
+            actual=len(text),
+        )
+    if len(text) <= _PLAIN:
+        return text
+    return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _unpack(packed: str) -> Mapping[str, object] | None:
+    """The result of a trailer; None for what `_pack` did not make, and for more than it would take."""
+    try:
+        if not packed.startswith("{"):
+            inflate = zlib.decompressobj()
+            # One more, since the end of the stream is only seen beyond the last byte.
+            data = inflate.decompress(base64.b64decode(packed, b"-_", validate=True), MAX_RESULT + 1)
+            if not inflate.eof:
+                return None
+            packed = data.decode("ascii")
+        found = json.loads(packed)
+    except (ValueError, RecursionError, zlib.error):
+        return None
+    return found if isinstance(found, dict) else None
