@@ -24,7 +24,7 @@ def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
     imported = seconds(lambda: [import_module(name) for name in ENGINE])
     from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex
-    from index.storage.key_file import read_key
+    from index.storage.keys import read_key
 
     opened: list[FrozenIndex] = []
 

@@ -36,7 +36,7 @@ from benchmarks.report import table
 from docyard.terminal.console import progress
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document, Section
-from workspace.document.layout import scanned_layout
+from workspace.document.headings import scanned_layout
 from workspace.document.splices import Style, apply_edit
 from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
 from workspace.edits.content import MAX_LEVEL

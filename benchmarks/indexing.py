@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.timing import seconds
 from index.source import GitSource
-from index.storage.home import Home
+from index.storage.location import Home
 from index.whoosh_engine.engine import WhooshEngine
 from workspace.workspace import Workspace
 

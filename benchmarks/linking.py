@@ -10,7 +10,7 @@ from benchmarks.corpus import SEED
 from benchmarks.editing import NotFound, places
 from benchmarks.timing import seconds, spread
 from index.link_graph.graph import LinkGraph
-from index.storage.home import Home
+from index.storage.location import Home
 from workspace.edits import AppendContent
 from workspace.links.inbound import ScannedInbound
 from workspace.workspace import Workspace

@@ -16,7 +16,7 @@ from benchmarks.corpus import SEED
 from benchmarks.editing import NotFound, places
 from index.link_graph import build
 from index.link_graph.graph import LinkGraph
-from index.storage.home import Home
+from index.storage.location import Home
 from workspace.document.document import Document
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from workspace.policy.person import Person
+    from workspace.policy.tokens import Person
 
 
 class Caller(NamedTuple):

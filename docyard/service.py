@@ -120,7 +120,7 @@ def of_artifact(
 ) -> Served:
     """An artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
     from index.artifacts.swap import Artifacts
-    from index.storage.key_file import read_key
+    from index.storage.keys import read_key
     from tools.registry import Toolbox
 
     artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged(), _warned)

@@ -17,7 +17,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.rounds import ForgeRounds
-    from workspace.config.remotes_settings import RemoteSettings
+    from workspace.config.tables import RemoteSettings
     from workspace.git.remotes.credentials import Access
     from workspace.sync.sync import Synced
     from workspace.workspace import Workspace
@@ -117,8 +117,7 @@ class Syncing:
 
     def _news(self) -> News:
         """The branches that travel, with their tips, where the remote was not seen to be at the same."""
-        from workspace.sync.branches import travelling
-        from workspace.sync.refs import tracking_ref
+        from workspace.sync.branches import tracking_ref, travelling
 
         git, served = self._workspace.git, self._workspace.branch
         remote = self._workspace.standing().remote()
@@ -145,7 +144,7 @@ class Syncing:
     def _synced(self, *, fetch: bool) -> Synced:
         # Imported here because a server that is not asked for it never speaks with a remote.
         from workspace.git.remotes.remote import RemoteMoved
-        from workspace.sync.states import State
+        from workspace.sync.branches import State
         from workspace.sync.sync import sync
 
         try:

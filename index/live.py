@@ -20,8 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.storage.home import Home
-from index.storage.location import SCHEMA, candidates, index_name
+from index.storage.location import SCHEMA, Home, candidates, index_name
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata_file import Telling
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
     from index.page import Record
     from index.port import Progress, Query, Results, State
     from index.segments.generation import Generation
+    from index.snippets import Texts
     from index.source import GitSource
     from index.status import Status
     from index.storage.metadata import Metadata
-    from index.texts import Texts
     from index.whoosh_engine.engine import WhooshEngine
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -68,7 +67,7 @@ class LiveIndex:
     @cached_property
     def texts(self) -> Texts:
         """The texts of sections, made ready for searching; imported when first used."""
-        from index.texts import Texts
+        from index.snippets import Texts
 
         return Texts(self._workspace.git.blob)
 
@@ -213,8 +212,7 @@ class LiveIndex:
         raise IndexBusy("the branch moves faster than its index can follow", fix="Try again in a moment.")
 
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
-        from index.difference import difference
-        from index.source import pages
+        from index.source import difference, pages
         from workspace.snapshot.snapshot import Snapshot
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)

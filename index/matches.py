@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from index.analysis import TOKEN, expand
-from index.analysis.tokens import spaced
+from index.analysis.words import spaced
 
 Match = tuple[int, frozenset[str]]
 """The character at which a token begins, and which of the terms it stands for."""

@@ -1,28 +1,41 @@
 """A question is answered: from the branch as it is, which is followed first, or from another commit.
 
 An empty list is explained by asking again, at the same generation.
+
+Why a search found nothing: its index is asked again, at the generation that the empty list belongs to.
+
+Filters that a search is asked with: keys of the taxonomy, and values that some section has.
 """
 
 from __future__ import annotations
 
+import difflib
+from bisect import bisect_right
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from index.cursors import StaleCursor, stale_cursor
-from index.port import GenerationGone, NotIndexed
+from index.hints import Hint, hint, suggestions
+from index.port import GenerationGone, NotIndexed, Query, Results
 from index.storage.manifest import IndexDamaged
+from index.storage.metadata import is_listable
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from index.explaining import Asked
     from index.hints import Hint
     from index.live import Followed, LiveIndex
     from index.overlays import Overlays
+    from index.page import Record
     from index.port import Progress, Query, Results
     from workspace.snapshot.snapshot import Snapshot
 
 _TRIES = 2
+
+
 """How often a question is asked of an index that others change all the time."""
 
 
@@ -67,7 +80,6 @@ def from_branch(live: LiveIndex, question: Question, progress: Progress | None =
             return Answer(results, None, is_stale)
         if hint := _explained(live, question, results):
             return Answer(results, hint, is_stale)
-    from index.explaining import UNEXPLAINED
 
     return Answer(results, None if results.hits else UNEXPLAINED, is_stale)
 
@@ -108,12 +120,105 @@ def _asked(live: LiveIndex, question: Question, followed: Followed, progress: Pr
 def _check(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
     """Hold filters against the values that there are, which are not counted where there is no filter."""
     if query.filters:
-        from index.filters import check_filters
-
         check_filters(query.filters, values())
 
 
 def _explained(asked: Asked, question: Question, results: Results) -> Hint | None:
-    from index.explaining import explained
 
     return explained(asked, question.words, question.query, results.generation)
+
+
+UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
+
+
+"""Said where the documents changed each time before an empty list was explained."""
+
+
+class Asked(Protocol):
+    """What answers questions about one commit, or about the branch as it is."""
+
+    def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
+        """Give a stretch of a list. Raises GenerationGone."""
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """Give at most so many terms that a folded word may have meant."""
+
+    def text(self, record: Record) -> str:
+        """What a section says beside its heading."""
+
+
+def explained(asked: Asked, query: str, question: Query, generation: str) -> Hint | None:
+    """Say why a question, read from `query`, finds nothing; None if what it was asked of is gone."""
+
+    def ask(other: Query, most: int) -> list[Record]:
+        return [scored.record for scored in asked.search(other, 0, most, generation).hits]
+
+    def spelled() -> tuple[str, ...]:
+        return suggestions(query, question, ask, asked.similar, asked.text)
+
+    try:
+        return hint(question, ask, spelled)
+    except (GenerationGone, NotIndexed, IndexDamaged):
+        return None
+
+
+_LISTED = 50
+
+
+_COMPARED = 20_000
+
+
+"""Characters of values, the commonest first, among which the nearest are looked for."""
+
+
+class UnknownFilter(WorkspaceError):
+    """A filter by a key that the taxonomy does not have."""
+
+    code: ClassVar[str] = "UNKNOWN_FILTER"
+
+
+class UnknownFilterValue(WorkspaceError):
+    """A filter value that no document has; `details` has the nearest, and up to 50 of the known ones."""
+
+    code: ClassVar[str] = "UNKNOWN_FILTER_VALUE"
+
+
+def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, int]]) -> None:
+    """Hold filters against the values of each key and how often they occur.
+
+    Raises UnknownFilter, UnknownFilterValue.
+    """
+    for key, value in filters.items():
+        if key not in values:
+            raise UnknownFilter(
+                f"there is no filter '{_plain(key)}'",
+                fix=f"Filter by {' or '.join(values)}.",
+                nearest=difflib.get_close_matches(_plain(key), values, n=1),
+                known=list(values),
+            )
+        if value not in values[key]:
+            raise _unknown_value(key, value, values[key])
+
+
+def _unknown_value(key: str, value: str, known: Mapping[str, int]) -> UnknownFilterValue:
+    shown = [name for name in sorted(known, key=lambda name: (-known[name], name)) if is_listable(name)]
+    within = bisect_right(list(accumulate(map(len, shown))), _COMPARED)
+    folded = {name.casefold(): name for name in shown[:within]}
+    close = difflib.get_close_matches(_plain(value).casefold(), folded, n=5, cutoff=0.5)
+    near = [folded[name] for name in close]
+    if shown:
+        fix = "Did you mean " + " or ".join(f"'{name}'" for name in near or shown[:5]) + "?"
+    else:
+        fix = f"No document has {key}: leave this filter out."
+    return UnknownFilterValue(
+        f"no document has {key} '{_plain(value)}'",
+        fix=fix,
+        nearest=near,
+        known=shown[:_LISTED],
+        known_total=len(shown),
+    )
+
+
+def _plain(text: str) -> str:
+    """Shorten a caller's text for a message, without characters that cannot be encoded."""
+    return text[:100].encode("utf-8", "replace").decode()

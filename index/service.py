@@ -165,7 +165,7 @@ class SearchIndex:
 
     def description(self) -> str:
         """Say in one line what the documents are; before the first index, as its `metadata.json` will say."""
-        from index.storage.describing import corpus_description
+        from index.storage.metadata import corpus_description
 
         if (told := self.metadata()) is not None:
             return corpus_description(told.corpus_description, self._workspace.name)

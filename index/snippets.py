@@ -1,27 +1,101 @@
-"""The stretch of a section that shows best why it was found, in its own words and case."""
+"""The stretch of a section that shows best why it was found, in its own words and case.
+
+The text of a section as hits show it, made ready once for all the questions that it answers.
+
+What sections say, read from Git and remembered: neighbouring questions show sections of the same pages.
+
+A blob's id decides its bytes, so nothing that is remembered can become wrong.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from index.fences import Fence
+from index.fences import Fence, Fences
 from index.matches import Matcher, Searchable
-from index.shown import Shown
+from index.ranking.cache import array_bytes
+from workspace.git import DamagedRepository
+from workspace.lru_cache import LRUCache
+
+if TYPE_CHECKING:
+    from index.page import Record
+
+_MOST = 2_000_000
+
+
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>"
+    r"|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
+    re.DOTALL,
+)
+
+
+class Shown:
+    """A section's text without its heading, and without comments and anchors, which nobody reads.
+
+    Of a text of more than two million characters the rest is left out.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = _shown(text[:_MOST])
+
+    @cached_property
+    def searchable(self) -> Searchable:
+        """The text as matches are looked for in it."""
+        return Searchable(self.text)
+
+    @cached_property
+    def fences(self) -> Fences:
+        """Where code is."""
+        return Fences(self.text)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory that its text takes, and will take when it was searched, but for its fences."""
+        return sys.getsizeof(self.text) + 2 * len(self.text.encode("utf-8", "surrogatepass"))
+
+
+def _shown(text: str) -> str:
+    if ("{" in text and "#" in text) or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
+        text = _HIDDEN.sub("", text)
+    return text.strip("\r\n").rstrip()
+
 
 LENGTH = 260
+
+
 """Characters in a snippet, more or less a word or an added mark."""
 
+
 _STRETCH = 100_000
+
+
 _LEAD = 80
+
+
 _REACH = LENGTH - _LEAD  # from the first word of a window to the last
+
+
 _MOST_WINDOWS = 2_000
+
+
 _LONG = 30  # nobody writes a longer mark, or a longer name of a language
 
+
 _START = re.compile(r"\n\s*|[.!?:;]\s+")
+
+
 _EDGE = re.compile(r"\s")
+
+
 _VISIBLE = re.compile(r"\S")
+
+
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
@@ -154,3 +228,60 @@ def _opened(code: str, fence: Fence) -> str:
     if prefix and not code.startswith(">"):
         code = prefix + code
     return f"{prefix}{fence.mark[:_LONG]}{fence.info[:_LONG]}\n{code}"
+
+
+REMEMBERED = 16_000_000
+
+
+"""Bytes of blobs that are kept; those that were asked for last stay longest."""
+
+
+READY = 8_000_000
+
+
+"""Bytes of texts that are kept as hits show them."""
+
+
+class Texts:
+    """Stretches of blobs. Safe to use from threads.
+
+    `read` gives a blob's bytes by its id; what it raises goes to whoever asked.
+    """
+
+    def __init__(self, read: Callable[[str], bytes], remembered: int = REMEMBERED) -> None:
+        self._read = read
+        self._blobs: LRUCache[str, memoryview] = LRUCache(remembered, array_bytes)
+        self._shown: LRUCache[tuple[str, int, int], Shown] = LRUCache(READY, array_bytes)
+        self._last: tuple[str, memoryview] = ("", memoryview(b""))
+
+    def read(self, record: Record) -> bytes:
+        """The Markdown of a section beside its heading; none if its blob was lost after it was indexed."""
+        try:
+            return self._read_section(record)
+        except DamagedRepository:
+            return b""
+
+    def shown(self, record: Record) -> Shown:
+        """The same as hits show it; what is not UTF-8 becomes U+FFFD."""
+        try:
+            return self._shown.get((record.blob, record.start, record.end), self._made, record)
+        except DamagedRepository:
+            return Shown("")
+
+    def data(self, blob: str, start: int, end: int) -> bytes:
+        """Give the bytes [start, end) of a blob."""
+        last, data = self._last
+        if last != blob:
+            data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
+            # The next question is often about the same page, which may be too large to be remembered.
+            self._last = blob, data
+        return bytes(data[start:end])
+
+    def _read_section(self, record: Record) -> bytes:
+        under = self.data(record.blob, record.body, record.end)
+        if record.start == record.heading_start:
+            return under
+        return self.data(record.blob, record.start, record.heading_start) + under
+
+    def _made(self, record: Record) -> Shown:
+        return Shown(str(self._read_section(record), "utf-8", "replace"))

@@ -87,7 +87,7 @@ MUTATIONS = (
     ),
     Mutation(
         "finished files are on the disk before the commit",
-        "workspace/publishing/files.py",
+        "workspace/publishing/checkout.py",
         "                stream.flush()\n                os.fsync(handle)\n",
         "                stream.flush()\n",
         ("tests/faults",),
@@ -122,7 +122,7 @@ MUTATIONS = (
     ),
     Mutation(
         "another folder's repository or work tree is refused",
-        "workspace/git/opening.py",
+        "workspace/git/repository.py",
         "    if workdir is None or home is None:\n        return None\n",
         "    return None\n",
         ("tests/docyard/test_hostile_repository.py",),
@@ -185,14 +185,14 @@ MUTATIONS = (
     ),
     Mutation(
         "text that a merge of a proposal brings under a rule is reviewed",
-        "workspace/proposals/actions/gate.py",
+        "workspace/proposals/actions/merge_gate.py",
         "        find_unreviewed(merge) if config.protect else (),\n",
         "        (),\n",
         ("tests/workspace/proposing",),
     ),
     Mutation(
         "text that a synchronization brings under a rule is reviewed",
-        "workspace/sync/joining.py",
+        "workspace/sync/sync.py",
         "            _check_content(merge, decided)\n            _check_reviewed(merge)\n",
         "            pass\n",
         ("tests/acceptance/test_gate_clones.py",),
@@ -234,7 +234,7 @@ MUTATIONS = (
     ),
     Mutation(
         "seal of approvals",
-        "workspace/proposals/seals.py",
+        "workspace/proposals/approvals.py",
         "    return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())\n",
         "    return True\n",
         ("tests/workspace/policy", "tests/workspace/proposing"),
@@ -269,7 +269,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links follow what is renamed or moved",
-        "workspace/writing/following.py",
+        "workspace/writing/plan.py",
         "    relinked = relink(before, after, survival, inbound or ScannedInbound())\n",
         "    from workspace.links.relinking import NOTHING\n\n    relinked = NOTHING\n",
         ("tests/workspace/links",),
@@ -360,7 +360,7 @@ MUTATIONS = (
     ),
     Mutation(
         "token of the HTTP server",
-        "docyard/http/proving.py",
+        "docyard/http/authentication.py",
         "        if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):\n",
         "        if not self.is_open:\n",
         ("tests/docyard/http/test_authentication.py",),
@@ -437,7 +437,7 @@ MUTATIONS = (
     ),
     Mutation(
         "webhooks are signed",
-        "docyard/forges/signatures.py",
+        "docyard/forges/webhooks.py",
         '    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())\n',
         "    return True\n",
         ("tests/docyard/forges/test_webhooks.py",),

@@ -14,8 +14,7 @@ from templates import builtin_types, parse_type
 from tests.loops import loop_over
 from tools.toolsets import all_tools
 from workspace.config.config import WorkspaceConfig
-from workspace.config.manifests import read_manifest
-from workspace.config.taxonomy import Taxonomy
+from workspace.config.taxonomy import Taxonomy, read_manifest
 from workspace.frontmatter import read
 
 ROOT = Path(__file__).resolve().parents[1]

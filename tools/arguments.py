@@ -2,6 +2,10 @@
 
 A call is either single (an operation's fields at the top) or a batch (`operations`), never both. Some hosts
 send `null` for what is left out, arrays as JSON strings, and numbers as strings: all of these are understood.
+
+Targets: the document, section or task that a call names, in one field or in two.
+
+Input schemas that every host takes: a plain object, no combinators, no references, no lists of types.
 """
 
 from __future__ import annotations
@@ -11,16 +15,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
+from workspace.document.addresses import split_address
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+    from workspace.snapshot.snapshot import Snapshot
+
 OPERATIONS = "operations"
 
+
 REF = "Branch, tag, commit, proposal, @{date}"
+
+
 """What every tool that reads says of its field `ref`; docs/refs.md says the rest."""
+
 
 # What models call fields that are named otherwise here.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -44,6 +56,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "top_k": ("limit",),
 }
 
+
 _CURES: Mapping[str, str] = {
     "string_type": "as text",
     "int_type": "as a whole number",
@@ -52,6 +65,7 @@ _CURES: Mapping[str, str] = {
     "list_type": 'as a list, such as ["a", "b"]',
     "value_error": 'as a list, such as ["a", "b"]',
 }
+
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -105,13 +119,27 @@ def _boolean(value: object) -> object:
 
 
 Integer = Annotated[int, BeforeValidator(_integer)]
+
+
 Natural = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
+
+
 # The tokens of a summary. Bounds behind the validator are lost in the schema of a field that may be null.
 LEAST_BUDGET, MOST_BUDGET = 100, 20_000
+
+
 Budget = Annotated[int, Field(ge=LEAST_BUDGET, le=MOST_BUDGET), BeforeValidator(_integer)]
+
+
 Boolean = Annotated[bool, BeforeValidator(_boolean)]
+
+
 Strings = Annotated[list[str], BeforeValidator(_array)]
+
+
 Objects = Annotated[list[Any], BeforeValidator(_array)]
+
+
 Object = Annotated[dict[str, Any], BeforeValidator(_object)]
 
 
@@ -207,3 +235,60 @@ def read_operations(value: object) -> list[dict[str, object]]:
             )
         items.append(without_nulls(item))
     return items
+
+
+def target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:
+    """The path and the slug of a target; `file` may also be a whole address (`api.md#endpoints`).
+
+    Raises InvalidArguments where a section is named twice.
+    """
+    path, fragment = (file, None) if "#" not in file else split_address(file, snapshot.documents)
+    if slug is not None and slug.startswith(f"{path}#"):
+        slug = slug[len(path) + 1 :]
+    if fragment and slug and fragment != slug:
+        raise InvalidArguments(
+            "'file' names one section and 'slug' another",
+            fix="Put the path into 'file' and the section into 'slug'.",
+        )
+    return path.removeprefix("./"), slug or fragment or None
+
+
+_DROPPED = frozenset(("title", "default"))
+
+
+class _Schema(GenerateJsonSchema):
+    """Take plain defaults as they are: pydantic makes a serializer for each, a tenth of the first list."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return dft if isinstance(dft, str | int | None) else super().encode_default(dft)
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a model's input. A field that may be left out is its plain type, not "or null"."""
+    schema = model.model_json_schema(schema_generator=_Schema)
+    inherited = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
+    # A model's own fields come first: those that it shares with other tools speak of "the fields above".
+    names = sorted(schema.get("properties", {}), key=lambda name: name in inherited)
+    properties = {name: _plain(schema["properties"][name]) for name in names}
+    lean: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if required := schema.get("required"):
+        lean["required"] = required
+    return lean
+
+
+def _plain(field: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in field:
+        [kind] = [option for option in field["anyOf"] if option.get("type") != "null"]
+        field = {**{key: value for key, value in field.items() if key != "anyOf"}, **kind}
+    default = field.get("default")
+    lean = {key: value for key, value in field.items() if key not in _DROPPED}
+    if "items" in lean:
+        lean["items"] = {key: value for key, value in lean["items"].items() if key not in _DROPPED} or {
+            "type": "object"
+        }
+        lean["items"].pop("additionalProperties", None)
+    if lean.get("type") == "object":
+        lean.pop("additionalProperties", None)
+    if default is not None and default is not False:
+        lean["default"] = default
+    return lean

@@ -1,6 +1,8 @@
 """What every answer says of the remote: which commits it lacks, and what keeps it apart.
 
 It is said in the data of an answer. A text that a contract fixes stays as it is.
+
+What a search must add to its answer where that is not the whole truth about the branch.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tools.errors import Answer
+    from index.service import SearchPage
+    from tools.errors import Answer, Data
     from workspace.sync.status import Seen, Standing
     from workspace.workspace import Workspace
 
@@ -65,3 +68,23 @@ def _apart(standing: Standing, seen: Seen | None) -> dict[str, Any]:
 
 def _moment(time: datetime) -> str:
     return time.replace(microsecond=0).isoformat()
+
+
+_SHOWN = 10
+
+
+def reservations(page: SearchPage) -> Data:
+    """Say that the index is behind the branch, which documents Git could not read, and that a quoted phrase
+    was not looked for to the end; else nothing.
+
+    The answer's own `commit` says for which commit the index stands.
+    """
+    data: Data = {}
+    if page.stale:
+        data["stale"] = True
+    if page.unreadable:
+        data["unreadable"] = list(page.unreadable[:_SHOWN])
+        data["unreadable_total"] = len(page.unreadable)
+    if page.partial:
+        data["partial"] = True
+    return data

@@ -10,7 +10,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
 MOST = 100

@@ -1,31 +1,50 @@
-"""Answers, and the one translation of an error to an answer that teaches the right call."""
+"""Answers, and the one translation of an error to an answer that teaches the right call.
+
+How a caller has the list from which to choose after a wrong name: with which of its tools.
+
+Texts of documents in an error: bounded in all, and remembered where they were shown in full.
+"""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workspace.errors import WorkspaceError
+from tools.pages import fitting
+from workspace.diff.section_mapping import Conflict
+from workspace.errors import Listed, WorkspaceError
+from workspace.writing.read_before_write import ReadFirst, SectionText
 
 if TYPE_CHECKING:
-    from tools.texts import Texts
+    from collections.abc import Iterable
+
     from tools.tool import Tool
+    from workspace.errors import Among, WorkspaceError
     from workspace.history.moves import Moves
     from workspace.snapshot.snapshot import Snapshot
+    from workspace.writing.read_before_write import Sight
 
 Data = dict[str, Any]
 
+
 _SHOWN = 500
+
+
 _TEXT = (str, str | None)
+
+
 # Joiners are parts of emoji and of words in several scripts.
 _SHOWN_AS_THEY_ARE = frozenset("\n\t\u200c\u200d")
+
+
 _LISTED = 50
+
 
 # The fields that an error speaks of. An example takes the caller's own values for all others.
 _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
@@ -137,9 +156,7 @@ def failure(
     where something is now that was named by an address of before. `offered` are the tools of the caller, `at`
     the proposal that the call writes to, if `given` does not name it.
     """
-    from tools.lists import with_list
     from tools.moved import redirected
-    from tools.texts import Texts, details_of, fix_of, needs_commit
     from workspace.config.config import Limits
     from workspace.writing.read_before_write import ReadFirst
 
@@ -238,3 +255,125 @@ def _bounded(value: object) -> Any:
             return [_bounded(item) for item in value[:_LISTED]]
         case _:
             return value
+
+
+_WORDS = {
+    Listed.DOCUMENTS: "See the documents with",
+    Listed.SECTIONS: "See its sections with",
+    Listed.TASKS: "See its tasks with",
+    Listed.COMMITS: "See its history with",
+    Listed.MISSING: "Create it with",
+}
+
+
+def with_list(fix: str, among: Among | None, offered: Container[str], ref: str | None = None) -> str:
+    """What to do next, and the call of an offered tool that lists what a name is among, at a ref."""
+
+    if among is None:
+        return fix
+    for tool, arguments in _calls(among):
+        if tool in offered:
+            return f"{fix} {_WORDS[among.listed]} {call(tool, **arguments, **pinned(ref))}."
+    return fix
+
+
+def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls that show the list, best first."""
+    match among.listed:
+        case Listed.DOCUMENTS:
+            yield "list_documents", {}
+        case Listed.SECTIONS:
+            yield "list_sections", {"file_path": among.path}
+            yield "view_document", {"file": among.path}
+        case Listed.TASKS:
+            yield "view_document", {"file": among.path, "slug": among.slug}
+            yield "read_section", {"file_path": among.path, "section_heading": among.slug}
+        case Listed.COMMITS:
+            slug = {"slug": among.slug} if among.slug else {}
+            yield "view_history", {"file": among.path, **slug}
+        case Listed.MISSING:
+            yield "create_document", _creation(among.path)
+
+
+def _creation(path: str) -> dict[str, Any]:
+    """Return the fields by which create_document makes a document at a path."""
+    from workspace.document.slugs import file_slug
+
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    words = stem.replace("-", " ").replace("_", " ").strip()
+    title = words[:1].upper() + words[1:]
+    fields = {"doc_type": "document", "title": title if file_slug(title) == stem else stem}
+    return {**fields, "folder": folder} if folder else fields
+
+
+# What a caller needs most is shown first, where not all of it has room.
+_ORDER = ("current", "theirs", "base", "ours")
+
+
+_UNSHOWN = frozenset(("is_remembered", *_ORDER))
+
+
+class Texts:
+    """The tokens that one answer has left for texts, and the memory of the client that reads them."""
+
+    def __init__(self, sight: Sight | None, tokens: int) -> None:
+        self._sight = sight
+        self._left = tokens
+
+    def of(self, error: WorkspaceError) -> dict[str, Any]:
+        """The texts that an error carries, as the sources of its sections one after another.
+
+        `truncated` says that something was cut. A section that `current` shows in full has been seen.
+        """
+        shown: dict[str, Any] = {}
+        is_cut = False
+        for name in _ORDER:
+            parts = error.details.get(name)
+            if isinstance(parts, tuple):
+                text, is_whole = self._show(parts, remember=name == "current")
+                shown[name] = text
+                is_cut = is_cut or not is_whole
+        return {**shown, "truncated": True} if is_cut else shown
+
+    def _show(self, parts: Iterable[SectionText], *, remember: bool) -> tuple[str, bool]:
+        from workspace.texts.tokens import count_tokens
+
+        sources: list[str] = []
+        for part in parts:
+            size = fitting(part.source, 0, self._left) if self._left and part.source else 0
+            if size < len(part.source):
+                sources.append(part.source[:size] + "…")
+                self._left = 0
+                return "".join(sources), False
+            self._left = max(self._left - count_tokens(part.source), 0)
+            sources.append(part.source)
+            if remember and self._sight is not None:
+                self._sight.add((part.digest,))
+        return "".join(sources), True
+
+
+def details_of(error: WorkspaceError) -> dict[str, object]:
+    """What an error carries beside texts."""
+    return {name: value for name, value in error.details.items() if name not in _UNSHOWN}
+
+
+def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
+    """The cure of an error; another one where the text that is to be read has been cut."""
+    if is_cut and isinstance(error, ReadFirst):
+        return (
+            "'current' is cut. To do that nevertheless, send the same call with "
+            "base_commit set to 'commit' to overwrite them unread."
+        )
+    return error.fix
+
+
+def needs_commit(error: WorkspaceError, *, is_cut: bool) -> bool:
+    """Whether the call that works is the same one with the commit of this answer as its base."""
+    match error:
+        case Conflict():
+            return "theirs" in error.details
+        case ReadFirst():
+            return is_cut or not error.details.get("is_remembered")
+        case _:
+            return False

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tools.arguments import target
 from tools.errors import NextStep
-from tools.targets import target
 from workspace.document.addresses import read_fragment, sections_named
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, MAX_PATH
 from workspace.snapshot.snapshot import NotCommitted
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.history.moves import Move, Moves
     from workspace.snapshot.snapshot import Snapshot
 

@@ -8,8 +8,8 @@ from tools.errors import call
 from workspace.document.addresses import read_fragment
 
 if TYPE_CHECKING:
-    from tools.context import Context
     from tools.errors import Call
+    from tools.tool import Context
 
 
 def view_call(context: Context, file: str, slug: str | None = None) -> Call | None:

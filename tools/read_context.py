@@ -9,7 +9,7 @@ from tools.errors import Answer, Call, NextStep, call, pinned
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
 

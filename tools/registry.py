@@ -9,11 +9,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tools.after_commit import committed_answer, with_caveats
-from tools.arguments import OPERATIONS, InvalidArguments
+from tools.arguments import OPERATIONS, InvalidArguments, input_schema
 from tools.caveats import with_standing
-from tools.context import Context, Progress
 from tools.errors import Answer, NextStep, failure, visible
-from tools.schema import input_schema
+from tools.tool import Context, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
 from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
@@ -23,10 +22,10 @@ from workspace.publishing.after_commit import CommitRecord, attempt, record_comm
 if TYPE_CHECKING:
     from index.service import SearchIndex
     from tools.tool import Tool
-    from workspace.policy.person import Person
+    from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
-    from workspace.writing.sight import Sight
+    from workspace.writing.read_before_write import Sight
 
 
 class UnknownTool(LookupError):

@@ -12,7 +12,7 @@ from workspace.publishing.after_commit import attempt
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.proposals import Proposal

@@ -1,4 +1,9 @@
-"""What the tools that write have in common: single or batch, one commit, the story of each operation."""
+"""What the tools that write have in common: single or batch, one commit, the story of each operation.
+
+Dry runs: what a commit would change, and whether it would become a proposal.
+
+The index is brought to a new commit before an answer, so that what was written is found at once.
+"""
 
 from __future__ import annotations
 
@@ -19,30 +24,94 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
-from tools.dry_runs import dry_run_data
 from tools.errors import Answer, Data, NextStep, failure
-from tools.following import follow
 from tools.retries import kept, repeat, request_of
-from tools.write_target import Home, became, home_in, proposed
+from tools.write_target import Home, became, home_in, proposed, would_propose
 from workspace.errors import WorkspaceError
-from workspace.publishing.after_commit import note_commit
+from workspace.publishing.after_commit import attempt, note_commit
 
 if TYPE_CHECKING:
-    from tools.context import Context
-    from tools.texts import Texts
-    from tools.tool import Given, Tool
+    from tools.errors import Data, Texts
+    from tools.tool import Context, Given, Tool
+    from tools.write_target import Home
     from workspace.edits import Operation
+    from workspace.git import GitReader
     from workspace.history.moves import Moves
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Plan, Step
     from workspace.writing.write import Written
 
+_MAX_DIFF = 50_000
+
+
+def dry_run_data(home: Home, written: Written) -> Data:
+    """What a dry run says beside the answer: a diff, and which paths only a proposal may change."""
+    data: Data = {"dry_run": True, "diff": diff(written)}
+    return {**data, **would_propose(home.protected)} if home.protected else data
+
+
+def diff(written: Written) -> str:
+    """What a commit would change, as a unified diff; cut where it would fill a conversation."""
+    import difflib
+
+    lines: list[str] = []
+    for path, data in sorted(written.changes.items()):
+        entry = written.plan.snapshot.entry(path)
+        before = written.plan.snapshot.git.blob(entry.id) if entry else b""
+        old, new = (
+            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, data or b"")
+        )
+        names = f"a/{path}" if entry else "/dev/null", f"b/{path}" if data is not None else "/dev/null"
+        lines += (
+            line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, *names)
+        )
+    text = "".join(lines)
+    return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff goes on)\n"
+
+
+NOT_SEARCHABLE = "not searchable yet"
+
+
+def follow(context: Context, commit: str | None) -> list[str]:
+    """Bring the index to the tip of the served branch; return a hint if a commit cannot be found yet.
+
+    Others may have gone on since: the index holds the commit where it stands for a later one. A failure of
+    the index becomes a hint too, and the next search brings the index up to date.
+    """
+    note_commit(commit)
+    return attempt(partial(_follow, context, commit), [], NOT_SEARCHABLE)
+
+
+def _follow(context: Context, commit: str | None) -> list[str]:
+    at = context.index.follow()
+    if at == context.workspace.tip() or _holds(context.workspace.git, at, commit):
+        return []
+    reason = "another call or process is bringing the search index up to date"
+    return [f"Committed, but {NOT_SEARCHABLE}: {reason}"]
+
+
+def _holds(git: GitReader, tip: str | None, commit: str | None) -> bool:
+    return tip is not None and commit is not None and commit in (tip, *git.merge_bases(tip, commit))
+
+
 _MAX_HINTS = 8
+
+
 _MAX_MOVED = 20  # operations that failed whose addresses are looked for in the history
+
+
 _SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
+
+
 _TAKEN_BACK = "taken back: another operation failed"
+
+
 _NOT_RUN = "not run: an operation before it failed"
+
+
 _MAX_EXAMPLE = 200
+
+
 _MAX_EXAMPLE_ITEMS = 10
 
 
@@ -198,7 +267,7 @@ class Writer:
     def _single(self, context: Context, written: Written, item: Given) -> tuple[Data, bool]:
         [step] = written.steps
         if step.error:
-            from tools.texts import Texts
+            from tools.errors import Texts
 
             moves = context.workspace.moves
             texts = Texts(context.sight, context.text_tokens)
@@ -243,7 +312,7 @@ class Writer:
     def _batch(
         self, context: Context, written: Written, items: Sequence[Given], *, is_all: bool
     ) -> tuple[Data, bool]:
-        from tools.texts import Texts
+        from tools.errors import Texts
         from workspace.writing.plan import Status
 
         texts = Texts(context.sight, context.text_tokens)

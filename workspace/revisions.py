@@ -10,17 +10,23 @@
 
 A date means the newest commit that was not committed after it, on the way of first parents. Git's own dates
 ask the reflog, which a clone does not have and which forgets; the history answers alike everywhere.
+
+The commit that a proposal's id stands for, wherever a ref may be given.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.git.tips import Tips
+from workspace.proposal_ids import BRANCHES, id_of_branch, read_id
+from workspace.proposals.event_log import EventLog
+from workspace.proposals.proposal import Proposals, State, told
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
@@ -29,22 +35,44 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 MAX_REF = 1_000
+
+
 """Characters; Git itself cannot store a ref's name that is much longer."""
+
 
 FORMS = (
     "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, one counted back from these (main~2, "
     "main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
 )
 
+
 _SHOWN = 100
+
+
 _LISTED = 5  # names, where none is near
+
+
 _ID = 8  # characters of a proposal's id
+
+
 _STEPS = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
+
+
 _WITHIN = re.compile(r"\^\{(?!commit\}|\})", re.ASCII)
+
+
 _STEP = re.compile(r"([~^])(\d*)(\{?)", re.ASCII)
+
+
 _DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
+
+
 _WHEN = re.compile(_DAY + r"(?:[T ](?P<clock>\d{2}:\d{2}(?::\d{2})?)Z?)?", re.ASCII)
+
+
 _BARE_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
 _LAST_SECOND = time(23, 59, 59)
 
 
@@ -95,7 +123,6 @@ def resolve_ref(
 
 def ref_names(git: GitReader) -> tuple[str, ...]:
     """Every name that may be given as a ref: HEAD, branches, tags, remote branches, and open proposals."""
-    from workspace.proposal_refs import proposals_with_branches
 
     names = (name for name in git.ref_names() if name.isprintable())
     return ("HEAD", *names, *proposals_with_branches(git))
@@ -174,7 +201,6 @@ def _named(git: GitReader, name: str) -> str:
 def _proposed(git: GitReader, name: str) -> str | None:
     """The commit of a proposal, which is named by its id or as its branch was; None for another name."""
     # Imported here because most refs are none.
-    from workspace.proposal_refs import commit_of
 
     return commit_of(git, name)
 
@@ -252,7 +278,6 @@ def _open_proposals(git: GitReader, name: str) -> tuple[str, ...]:
 
     if read_id(name) is None:
         return ()
-    from workspace.proposal_refs import open_proposals
 
     return open_proposals(git)
 
@@ -274,3 +299,54 @@ def _shown(ref: str) -> str:
     if not ref.isprintable():
         return "the ref"
     return f"'{ref}'" if len(ref) <= _SHOWN else f"'{ref[:_SHOWN]}…'"
+
+
+_NAMED = 20
+
+
+class NoProposedCommit(WorkspaceError):
+    """A proposal has no commit to read: it was closed, or its branch was deleted (`state` says which)."""
+
+    code: ClassVar[str] = "NO_PROPOSED_COMMIT"
+
+
+def commit_of(git: GitReader, name: str) -> str | None:
+    """The tip of a proposal's branch, by its id or as a branch; None for what is no proposal's name.
+
+    Where the branch is gone, it is what was merged of it: the merge commit's second parent.
+    Raises NoProposedCommit.
+    """
+    id = read_id(name)
+    if id is None:
+        return None
+    discussion = EventLog(git).read()
+    words = told(discussion.of(id).events)
+    if words is None:
+        return None
+    tip = Tips(git).of(words.branch)
+    if tip is not None:
+        return tip
+    proposal = Proposals(git).one(discussion, id)
+    if proposal.landing is not None:
+        return proposal.landing.tip
+    state = (
+        "is closed, and its branch is gone" if proposal.state is State.CLOSED else "has no branch any more"
+    )
+    raise NoProposedCommit(
+        f"the proposal '{id}' {state}",
+        fix="Name another commit, or make the branch again from a commit that it had with git branch.",
+        proposal=id,
+        state=proposal.state.value,
+    )
+
+
+def open_proposals(git: GitReader) -> tuple[str, ...]:
+    """The ids of the open proposals, the one that was opened last first; of many, some."""
+    found = EventLog(git).steady(Proposals(git).all)
+    return tuple(one.id for one in found if one.is_open)[:_NAMED]
+
+
+def proposals_with_branches(git: GitReader) -> tuple[str, ...]:
+    """The ids in the names of branches: what of proposals can be told without reading what was said."""
+    found = (id_of_branch(name) for name in git.branches() if name.startswith(BRANCHES))
+    return tuple(dict.fromkeys(id for id in found if id is not None))

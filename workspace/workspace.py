@@ -11,7 +11,7 @@ from workspace.branch import check_branch, check_named, check_there, deleted
 from workspace.git import DamagedRepository, GitReader, GitStore
 from workspace.git.objects import Head
 from workspace.lru_cache import LRUCache
-from workspace.publishing.turn import Turn
+from workspace.publishing.locks import Turn
 from workspace.snapshot.snapshot import DocumentCache, Snapshot
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from workspace.history import History
     from workspace.history.moves import Moves
     from workspace.links.inbound import Inbound
-    from workspace.policy.person import Person
+    from workspace.policy.tokens import Person
     from workspace.proposals.actions import Announced, Proposal, Proposing
     from workspace.proposals.review import Reviewing
     from workspace.publishing import Recovered
     from workspace.sync.status import Standing
     from workspace.writing.idempotency import Request, RequestLog
     from workspace.writing.plan import Mode
-    from workspace.writing.sight import Sight
+    from workspace.writing.read_before_write import Sight
     from workspace.writing.write import Written
 
     Guard = Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]

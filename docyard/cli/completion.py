@@ -129,7 +129,7 @@ def _addresses(
 ) -> Iterator[CompletionItem[str]]:
     from docyard.cli.addresses import from_root
     from workspace.document.addresses import split_address
-    from workspace.texts.files import Files
+    from workspace.texts.text_file import Files
 
     if "#" not in incomplete:
         yield from _paths(workspace, snapshot, here, incomplete)

@@ -48,7 +48,7 @@ def differences(workspace: Workspace, between: Ends, place: str | None, folder: 
     from docyard.cli.proposals.changes import narrowed
     from workspace.document.addresses import split_address
     from workspace.proposals.review.changes import changes_between
-    from workspace.texts.files import Files
+    from workspace.texts.text_file import Files
 
     changes = changes_between(*between)
     if place is None:
@@ -83,7 +83,7 @@ def _before(new: Snapshot) -> Snapshot:
 def _parting(old: Snapshot, new: Snapshot) -> Snapshot:
     """Where two commits part: of several such places, the one that shows least of the first's own."""
     from workspace.git.ancestry import Graph
-    from workspace.proposals.review.bases import Bases
+    from workspace.proposals.review.changes import Bases
 
     base = Bases(new.git, Graph(new.git)).of(old.commit or "", new.commit or "")
     if base is None:

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from docyard.cli.docyard_processes import in_blocks
-from docyard.cli.validate_sources import Gathered, chosen, gather
+from docyard.cli.validate_sources import Gathered, chosen, gather, in_blocks
 from docyard.terminal.exits import CannotError
 from workspace.policy.protection import Protected
 from workspace.proposals import Author, KnownBy
 from workspace.proposals.actions import Actor
+from workspace.validation.files import of_commit
+from workspace.validation.fixes.broken_link import History, RenamedDocuments
 from workspace.validation.fixes.change import Change
-from workspace.validation.fixes.documents import mended
 from workspace.validation.fixes.files import repaired
 from workspace.validation.fixes.files import write as write_file
-from workspace.validation.fixes.fixers import LINKS, MENDED, Fixers
-from workspace.validation.fixes.history import History, RenamedDocuments
+from workspace.validation.fixes.fix import LINKS, MENDED, Fixers, mended
 from workspace.validation.fixes.operation import FixDocuments
-from workspace.validation.listing import of_commit
 from workspace.validation.run import Selection
 from workspace.writing.plan import Mode, Status
 

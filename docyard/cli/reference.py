@@ -45,7 +45,7 @@ def tools_page() -> str:
 
 
 def _tool(tool: Tool) -> Iterator[str]:
-    from tools.schema import input_schema
+    from tools.arguments import input_schema
 
     schema = input_schema(tool.arguments)
     yield f"### {tool.name}"

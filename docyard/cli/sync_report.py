@@ -10,8 +10,8 @@ import click
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.sync.branches import Beside
+    from workspace.sync.status import Unpushed
     from workspace.sync.sync import Synced
-    from workspace.sync.unpushed import Unpushed
 
 _NAMED = 10
 _SYNC = "docyard sync"

@@ -1,22 +1,37 @@
-"""What `docyard validate` looks at: a work tree, Git's index, a commit, or a folder in no repository."""
+"""What `docyard validate` looks at: a work tree, Git's index, a commit, or a folder in no repository.
+
+Documents are validated in several processes where that is quicker.
+
+`docyard validate` behind its options: what is looked at, in several processes, and since when.
+
+Work on many documents, done in several processes where that is quicker.
+"""
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
+import os
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from docyard.cli.addresses import relative
 from docyard.terminal.exits import CannotError
+from index.pool import spread
 from workspace.git import GitReader, NotARepository
-from workspace.git.files import merge_base
+from workspace.git.store import merge_base
 from workspace.revisions import resolve_ref
-from workspace.validation.listing import of_commit, of_folder, of_index
+from workspace.validation.files import of_commit, of_folder, of_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.validation.files import Files
+    from workspace.validation.rule import Finding
+    from workspace.validation.run import Validator
 
 
 class Gathered(NamedTuple):
@@ -101,3 +116,91 @@ def _at(documents: Sequence[str], path: str) -> Sequence[str]:
         return documents[first : first + 1]
     # "0" follows "/", so these enclose all that begins with the folder.
     return documents[bisect_left(documents, f"{path}/") : bisect_left(documents, f"{path}0")]
+
+
+Progress = Callable[[float, float | None, str | None], None]
+
+
+Block = tuple[int, int]
+
+
+"""The first of some neighbouring documents, and the one behind the last."""
+
+
+T = TypeVar("T")
+
+
+Work = Callable[[Sequence[str]], Sequence[T]]
+
+
+"""What is done with some documents; it can be sent to another process, which then reads them by itself."""
+
+
+ALONE = 600
+
+
+"""With fewer documents than this, another process takes longer to start than it saves."""
+
+
+_MOST = 8
+
+
+_LARGEST_BLOCK = 256
+
+
+_BLOCKS = 16  # for each process at least, so that none is done long before the others
+
+
+_COLLECTED = 100_000  # objects that are made between two collections of garbage
+
+
+def in_blocks(
+    work: Work[T],
+    paths: Sequence[str],
+    doing: str,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[T]:
+    """What comes of some documents, block by block, in no order; `doing` is what people are told meanwhile.
+
+    `jobs` is the number of processes; None lets the size decide. Raises what `work` raises.
+    """
+    count = jobs or _jobs(len(paths))
+    # Neighbours lead to the same documents, which a process so reads once.
+    size = max(1, min(_LARGEST_BLOCK, len(paths) // (count * _BLOCKS)))
+    blocks = iter([(first, min(first + size, len(paths))) for first in range(0, len(paths), size)])
+    found: list[T] = []
+    done = 0
+    others = count if count > 1 else 0
+    for block, new in spread(partial(_worked, work, paths), blocks, others, _collect_rarely):
+        found += new
+        done += block[1] - block[0]
+        if progress:
+            progress(done, len(paths), doing)
+    return found
+
+
+def _worked(work: Work[T], paths: Sequence[str], block: Block) -> Sequence[T]:
+    return work(paths[slice(*block)])
+
+
+def _collect_rarely() -> None:
+    # Documents hold no cycles, and are kept: the collector would walk them again and again.
+    gc.set_threshold(_COLLECTED)
+
+
+def _jobs(documents: int) -> int:
+    if documents < ALONE or multiprocessing.parent_process() is not None:
+        return 1
+    return min(_MOST, os.cpu_count() or 1)
+
+
+def findings(
+    validator: Validator, paths: Sequence[str], jobs: int | None = None, progress: Progress | None = None
+) -> list[Finding]:
+    """What is found in some documents, in order of paths and places.
+
+    `jobs` is the number of processes; None lets the size decide. Raises UnreadableFile, DamagedRepository.
+    """
+    found = in_blocks(validator.check, paths, "Validating documents", jobs, progress)
+    return sorted(found, key=lambda one: (one.path, one.line, one.column))

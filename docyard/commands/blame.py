@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from docyard.cli import completion
+from docyard.cli.addresses import follow, tell_moved
 from docyard.cli.commits import short, show_hanging
-from docyard.cli.followed import follow, tell_moved
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.terminal import console
@@ -61,7 +61,7 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
 
 def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
     """What the pages of view_history say, in one."""
-    from tools.history.blaming import blame_data
+    from tools.history.descriptions import blame_data
 
     shown: list[Any] = []
     commits: dict[str, Any] = {}

@@ -146,8 +146,7 @@ def _declared(text: str) -> tuple[str, str | None]:
 
 def _key(file: Path, out: Path) -> bytes:
     """The key in a file, made if it is missing. Raises InvalidKeyFile, and BadParameter if it lies in OUT."""
-    from index.storage.key_file import read_key
-    from index.storage.keys import stored_key
+    from index.storage.keys import read_key, stored_key
 
     if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):
         raise click.BadParameter("a key in OUT would be shipped with the artifact", param_hint="--key")

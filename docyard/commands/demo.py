@@ -14,8 +14,7 @@ from docyard.commands import init, options
 from docyard.terminal.exits import CannotError, Exit, complain
 
 if TYPE_CHECKING:
-    from docyard.demo.screen import Screen
-    from docyard.demo.story import Step
+    from docyard.demo.story import Screen, Step
     from docyard.mcp_server.client import Connection
 
 _TOOLSETS = "documents,tasks,search,history,proposals"
@@ -45,7 +44,7 @@ def command(keep: Path | None) -> int:
     """
     import anyio
 
-    from docyard.demo.screen import Screen
+    from docyard.demo.story import Screen
 
     folder = _empty_folder(keep)
     init.prepare(folder, "main")
@@ -70,7 +69,7 @@ def _empty_folder(keep: Path | None) -> Path:
 
 async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
     """Run the story up to the first answer that is not as expected; whether there was none."""
-    from docyard.demo import person
+    from docyard.demo import story
     from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommits
     from docyard.mcp_server.client import connect
 
@@ -88,11 +87,11 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
         for step in STORY:
             screen.purpose(step.purpose)
             if isinstance(step, PersonCommits):
-                screen.note(person.commit(folder, DOCUMENT, PERSONS_SECTION, variables))
+                screen.note(story.commit(folder, DOCUMENT, PERSONS_SECTION, variables))
             elif not await _take(step, connection, screen):
                 return False
     screen.title("git log --stat")
-    screen.plain(person.history(folder, variables))
+    screen.plain(story.history(folder, variables))
     screen.title("All as expected")
     page = shlex.join(environment.own_command("serve", "--http", "127.0.0.1:0"))
     screen.plain(

@@ -59,8 +59,7 @@ def command(
     if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
         raise click.UsageError("there are too many refs: name at most two, or one such as main...HEAD")
     from docyard.cli.diff_ends import differences, ends
-    from docyard.cli.proposals.changes import MOST, changes_data, changes_markdown, show_changes
-    from docyard.cli.proposals.lines import Paper
+    from docyard.cli.proposals.changes import MOST, Paper, changes_data, changes_markdown, show_changes
     from tools.errors import visible
 
     workspace = options.open_workspace(repo, branch)

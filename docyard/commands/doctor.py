@@ -105,12 +105,11 @@ def mend(look: Callable[[], list[Finding]]) -> tuple[list[Finding], Mended]:
 
 def check(folder: Path, branch: str | None, progress: console.Progress | None = None) -> Iterator[Finding]:
     """Every finding, in the order repository, index, environment."""
-    from docyard.doctor.damage import check_damage
     from docyard.doctor.environment import check_surroundings
     from docyard.doctor.index import check_index
-    from docyard.doctor.proposals import check_approvals, check_proposals
-    from docyard.doctor.remote import check_remote
+    from docyard.doctor.proposals import check_approvals, check_proposals, check_remote
     from docyard.doctor.repository import check_repository, refusal
+    from docyard.doctor.storage import check_damage
 
     try:
         workspace = options.open_workspace(folder, branch)

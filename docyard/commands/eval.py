@@ -17,8 +17,7 @@ from docyard.terminal.exits import CannotError, Exit, complain
 
 if TYPE_CHECKING:
     from docyard.eval.cases import Case
-    from docyard.eval.difference import Difference
-    from docyard.eval.gates import Gate
+    from docyard.eval.report import Difference, Gate
     from docyard.eval.run import Parameters, Run
     from index.service import SearchIndex
 
@@ -28,7 +27,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def _gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
-    from docyard.eval.gates import read_gate
+    from docyard.eval.report import read_gate
 
     try:
         return [read_gate(value) for value in values]
@@ -102,9 +101,8 @@ def command(
         docyard eval cases.yaml --index site-index
         docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
     """
-    from docyard.eval.cases import InvalidCases
+    from docyard.eval.cases import InvalidCases, is_qrels
     from docyard.eval.plot import check_plotting, draw
-    from docyard.eval.reading import is_qrels
     from docyard.eval.report import report as written
     from docyard.eval.run import Parameters, keep_run, read_runs
 
@@ -140,7 +138,7 @@ def command(
 
 
 def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
-    from docyard.eval.reading import read_cases
+    from docyard.eval.cases import read_cases
 
     try:
         return read_cases(files, queries)
@@ -161,8 +159,7 @@ def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Par
 
 
 def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> Run:
-    from docyard.eval.asking import ask_all
-    from docyard.eval.run import Run
+    from docyard.eval.run import Run, ask_all
 
     try:
         with console.progress("Indexing") as progress:
@@ -187,7 +184,7 @@ def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Param
 
 
 def _difference(earlier: Run | None, run: Run) -> Difference | None:
-    from docyard.eval.difference import compare
+    from docyard.eval.report import compare
 
     return compare(earlier, run) if earlier is not None else None
 
@@ -205,7 +202,7 @@ def _written() -> Iterator[None]:
 
 
 def _print_json(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
-    from docyard.eval.summary import summary
+    from docyard.eval.report import summary
 
     earlier = difference.earlier if difference else None
     console.print_json(

@@ -168,7 +168,7 @@ def _print(repair: Repair, most: int, *, is_done: bool) -> None:
 
 
 def _diff(changes: Sequence[Change]) -> Iterator[str]:
-    from workspace.validation.fixes.difference import unified
+    from workspace.validation.fixes.change import unified
 
     for change in changes:
         yield from unified(change)

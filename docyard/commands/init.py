@@ -176,8 +176,7 @@ def command(
 def _site(folder: Path, branch: str | None) -> Site:
     """Return what publishes the documents of a repository: those of its work tree, else of its branch."""
     from docyard.cli.sites import Site, find_site
-    from workspace.validation.files import UnreadableFile
-    from workspace.validation.listing import of_commit, of_folder
+    from workspace.validation.files import UnreadableFile, of_commit, of_folder
 
     workspace = options.open_workspace(folder, branch)
     commit = workspace.snapshot().commit

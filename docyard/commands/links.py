@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from docyard.cli import completion
-from docyard.cli.followed import Followed, follow, tell_moved
+from docyard.cli.addresses import Followed, follow, tell_moved
 from docyard.commands import options
 from docyard.terminal import console
 from docyard.terminal.exits import Exit

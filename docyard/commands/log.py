@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from docyard.cli import completion
+from docyard.cli.addresses import Followed, follow, followed_back, tell_moved
 from docyard.cli.commits import Done, Entry, show_log
-from docyard.cli.followed import Followed, follow, followed_back, tell_moved
 from docyard.commands import options
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
-    from docyard.cli.recent import Recent
+    from docyard.cli.commits import Recent
     from workspace.history import Change
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -161,7 +161,7 @@ def _address(path: str, fragment: str | None) -> str:
 
 def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
     """The commits that changed any document."""
-    from docyard.cli.recent import RecentCommits
+    from docyard.cli.commits import RecentCommits
 
     if snapshot.commit is None:
         raise CannotError("the branch has no commit yet", fix="Commit a document first.")

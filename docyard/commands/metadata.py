@@ -112,7 +112,7 @@ def _look(data: bytes) -> _Look:
 
 def _look_at_artifact(folder: Path, key_file: Path | None) -> _Look:
     from index.artifacts.artifact import problems
-    from index.storage.key_file import read_key
+    from index.storage.keys import read_key
     from index.storage.metadata import Problem
 
     key = read_key(options.folder(key_file)) if key_file else None

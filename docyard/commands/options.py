@@ -106,7 +106,7 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
     from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex
-    from index.storage.key_file import read_key
+    from index.storage.keys import read_key
 
     found = open_artifact(folder(artifact), read_key(folder(key)) if key else None)
     if found.problem is not None:

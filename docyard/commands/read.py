@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from docyard.cli import completion
-from docyard.cli.followed import placed, tell_moved
+from docyard.cli.addresses import placed, tell_moved
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.terminal import console
@@ -78,7 +78,7 @@ def command(
         sys.stdout.buffer.write(place.text.data[place.start : place.end])
         sys.stdout.buffer.flush()
     else:
-        from docyard.terminal.terminal import show
+        from docyard.terminal.console import show
 
         show(place.text, place.start, place.end, pager=pager)
     return Exit.DONE
@@ -88,7 +88,7 @@ def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
     """The bytes that an address names: of a section with its subsections, of the preamble its own."""
     from tools.reading.texts import open_text
     from workspace.document.addresses import read_fragment, resolve_task, split_address
-    from workspace.texts.files import Files
+    from workspace.texts.text_file import Files
 
     path, fragment = split_address(address, Files(snapshot))
     named = read_fragment(fragment or "")
@@ -112,7 +112,7 @@ def _ask(
     from tools.registry import Toolbox
     from tools.toolsets import all_tools
     from workspace.document.addresses import read_fragment, split_address
-    from workspace.texts.files import Files
+    from workspace.texts.text_file import Files
 
     path, fragment = split_address(address, Files(snapshot))
     arguments: dict[str, Any] = {"file_path": path}
@@ -156,7 +156,7 @@ def _show_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pag
         ]
         console.table(("section", "title", "lines", "tokens"), rows)
     elif is_terminal(sys.stdout):
-        from docyard.terminal.terminal import show_markdown
+        from docyard.terminal.console import show_markdown
 
         show_markdown(answer["content"], pager=pager)
     else:

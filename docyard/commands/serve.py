@@ -223,7 +223,7 @@ def _http_settings(context: click.Context) -> HttpSettings | None:
 
 
 def _over_http(served: Served, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
-    from docyard.http.starting import start
+    from docyard.http.server import start
 
     start(served, settings, mermaid=None if mermaid is None else options.folder(mermaid), math=math)
 

@@ -16,8 +16,8 @@ from docyard.terminal.exits import Exit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.merge.trees_package import FileConflict, Resolutions
-    from workspace.sync.joining import Choose
+    from workspace.merge.trees import FileConflict, Resolutions
+    from workspace.sync.sync import Choose
 
 
 @click.command(name="sync", short_help="Fetch the branch and the proposals from a remote, and push them.")
@@ -74,8 +74,8 @@ def command(
         docyard sync --ours guides/setup.md --theirs api.md
         docyard sync --push --remote backup --json
     """
+    from docyard.forges.pull_request_sync import followed_data, followed_lines
     from docyard.forges.rounds import ForgeRounds
-    from docyard.forges.telling import followed_data, followed_lines
     from tools.errors import visible
     from workspace.sync.sync import sync
 
@@ -113,8 +113,8 @@ def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
     """What decides conflicts as the options say; None without them. Raises CannotError for a file."""
     if not (ours or theirs or resolve):
         return None
-    from docyard.cli.proposals.deciding import check_versions, decided, read_decisions
-    from docyard.cli.proposals.speaking import text_of
+    from docyard.cli.proposals.actions import text_of
+    from docyard.cli.proposals.conflicts import check_versions, decided, read_decisions
 
     text = text_of(resolve) if resolve else None
     given = read_decisions(text) if text is not None else {}

@@ -9,7 +9,7 @@ import click
 
 from docyard import environment
 from docyard.cli.authors import secret_of_caller
-from docyard.cli.groups import NearestGroup
+from docyard.cli.main import NearestGroup
 from docyard.commands import options
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
@@ -54,7 +54,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
         docyard tokens add ana
         docyard tokens add ben --name "Ben Ode" --email ben@example.org
     """
-    from workspace.policy.person import is_same
+    from workspace.policy.tokens import is_same
 
     workspace = options.open_workspace(repo)
     name, email = _identity(workspace, name, email)

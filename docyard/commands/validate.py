@@ -12,15 +12,14 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
-from workspace.config.tables import Dialect
-from workspace.config.validation_settings import NAMES
+from workspace.config.tables import NAMES, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from docyard.cli.reports.formats import Report
     from docyard.cli.validate_sources import Gathered
-    from workspace.validation.finding import Finding
+    from workspace.validation.rule import Finding
     from workspace.validation.run import Validator
 
 FORMATS = ("text", "json", "sarif", "github")
@@ -127,7 +126,7 @@ def _validator(gathered: Gathered, dialect: str | None, only: Sequence[str], off
 def _findings(
     validator: Validator, documents: Sequence[str], jobs: int | None, *, manifests: bool
 ) -> list[Finding]:
-    from docyard.cli.processes import findings
+    from docyard.cli.validate_sources import findings
 
     with console.progress("Validating documents") as progress:
         found = findings(validator, documents, jobs, progress)
@@ -139,10 +138,8 @@ def _findings(
 def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
     """What was found and was not there before: documents without findings are not looked at again."""
     from docyard.cli.validate_sources import beginning
-    from workspace.validation.files import BlobReader
-    from workspace.validation.listing import of_commit
-    from workspace.validation.run import Validator
-    from workspace.validation.since import earlier_paths, without
+    from workspace.validation.files import BlobReader, of_commit
+    from workspace.validation.run import Validator, earlier_paths, without
 
     if gathered.git is None:
         raise CannotError("--since needs a Git repository", fix="Leave it out.")
@@ -165,18 +162,18 @@ def _mending(gathered: Gathered, ref: str | None, staged: bool) -> str | None:
 def _written(report: Report, form: str) -> str:
     match form:
         case "json":
-            from docyard.cli.reports.data import as_json
+            from docyard.cli.reports.formats import as_json
 
             return as_json(report)
         case "sarif":
-            from docyard.cli.reports.sarif import as_sarif
+            from docyard.cli.reports.formats import as_sarif
 
             return as_sarif(report)
         case "github":
-            from docyard.cli.reports.github import as_annotations
+            from docyard.cli.reports.formats import as_annotations
 
             return as_annotations(report)
         case _:
-            from docyard.cli.reports.plain import as_text
+            from docyard.cli.reports.formats import as_text
 
             return as_text(report)

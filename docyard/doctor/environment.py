@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from docyard import environment
-from docyard.doctor.disks import check_disks, is_read_only
 from docyard.doctor.finding import MEND, Finding, Severity
+from docyard.doctor.index import check_disks, is_read_only
 from docyard.doctor.installation import (
     EXTRAS,
     Installation,

@@ -1,30 +1,222 @@
-"""Checks of the repository: who commits, what is checked out, its locks and its settings."""
+"""Checks of the repository: who commits, what is checked out, its locks and its settings.
+
+Checks of what the repository itself asks Git to run or to read. Docyard runs none of it.
+
+Checks of a work tree that has the served branch checked out.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard.doctor.documents import Progress, check_documents
-from docyard.doctor.finding import MEND, Finding, Severity
-from docyard.doctor.settings import check_settings
+from docyard.doctor.finding import MEND, Finding, Severity, count, some
 from docyard.doctor.storage import check_storage
-from docyard.doctor.worktree import check_worktree
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git import DamagedRepository, GitStore, IndexFile
+from workspace.git.worktrees import operation
 from workspace.publishing.journal import NAME as JOURNAL
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workspace.publishing.leftovers import Leftovers
+    from workspace.git.worktrees import Worktree
+    from workspace.publishing.recovery import Leftovers
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
     Writable = Callable[[], Workspace]  # opens the workspace anew, for writing
 
+# git-config(1): values of these are commands, or lead to some. Names are in lower case, `*` stands for any.
+_PROGRAMS = re.compile(
+    r"core\.(hookspath|sshcommand|editor|pager|gitproxy|askpass|alternaterefscommand)|sequence\.editor"
+    r"|diff\.(external|.+\.command|.+\.textconv)|filter\..+\.(clean|smudge|process)|merge\..+\.driver"
+    r"|gpg\.(.+\.)?program|gpg\.ssh\.defaultkeycommand|credential\.(.+\.)?helper|pager\..+"
+    r"|interactive\.difffilter|(merge|diff)tool\..+\.cmd|(gui|man|web|browser)\..+\.cmd"
+    r"|uploadpack\.packobjectshook|remote\..+\.(uploadpack|receivepack|vcs)|sendemail\..*cmd|trailer\..+\.(cmd|command)"
+)
+
+
+_READS = re.compile(r"include\.path|includeif\..+\.path|core\.(attributesfile|excludesfile|worktree)")
+
+
+_BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
+
+
+_SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+
+
+_SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
+
+
+def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
+    """Name the settings and hooks that a person ought to know of, before running git here."""
+    settings = [
+        setting
+        for file in (common_dir / "config", git_dir / "config.worktree")
+        for setting in local_settings(_text(file))
+    ]
+    programs = [name for name, value in settings if _runs(name, value)]
+    if programs:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            "settings in the repository name programs, which Git would run and docyard does not: "
+            + some(list(dict.fromkeys(programs))),
+            "git config --show-origin --get-all NAME shows one; see that you trust it",
+        )
+    reads = [name for name, _ in settings if _READS.fullmatch(name)]
+    if reads:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            "settings in the repository lead to other files or folders: " + some(list(dict.fromkeys(reads))),
+            "git config --show-origin --get-all NAME shows one; see that you trust it",
+        )
+    hooks = _hooks(common_dir / "hooks")
+    if hooks:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"hooks are installed, and docyard's commits do not run them: {some(hooks)}",
+            "Check its commits where they arrive: on the server, or in CI.",
+        )
+
+
+def local_settings(text: str) -> Iterator[tuple[str, str]]:
+    """Names (in lower case but for the middle part) and values as a configuration file has them.
+
+    It follows no include: the question is what stands here. Of a continued line it gives the first part.
+    """
+    section = ""
+    for line in text.splitlines():
+        found = _SECTION.match(line)
+        if found is not None:
+            section = found[1].lower() + (f".{found[2]}" if found[2] is not None else "")
+            line = line[found.end() :]
+        setting = _SETTING.match(line)
+        if setting is not None and section:
+            yield f"{section}.{setting[1].lower()}", (setting[2] or "").strip('"')
+
+
+def _runs(name: str, value: str) -> bool:
+    if name == "core.fsmonitor":
+        return value.lower() not in _BOOLEANS
+    if name.startswith("alias."):
+        return value.startswith("!")
+    return _PROGRAMS.fullmatch(name.lower()) is not None
+
+
+def _hooks(folder: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [name for name in names if "." not in name and os.access(folder / name, os.X_OK)]
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace") if file.is_file() else ""
+    except OSError:
+        return ""
+
+
+def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
+    """What keeps a commit from being followed by the files of a work tree that has its branch checked out."""
+    from workspace.git.objects import FILE_MODE
+    from workspace.publishing.batch import FileChange
+    from workspace.publishing.checkout import WorkFiles
+
+    if not worktree.path.is_dir():
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            "the work tree that has the branch checked out is missing",
+            "git worktree prune",
+        )
+        return
+    # A Git directory that stands apart does not know its work tree, whose attributes count.
+    git = GitStore(worktree.path if (worktree.path / ".git").exists() else worktree.git_dir)
+    unfinished = operation(worktree.git_dir)
+    if unfinished is not None:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"{unfinished} is in progress, and nothing can be written until it is done",
+            "git status says how to finish or abort it",
+        )
+    if git.config_flag("core.sparseCheckout"):
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            "this is a sparse checkout, which is not written",
+            "git sparse-checkout disable",
+        )
+    index = None
+    if (worktree.git_dir / "index").exists():
+        try:
+            index = IndexFile.read(worktree.git_dir / "index")
+        except DamagedRepository as error:
+            yield Finding(Severity.ERROR, AREA, f"{error.message}, so nothing can be written", error.fix)
+            return
+        if index.conflicted:
+            yield Finding(
+                Severity.ERROR,
+                AREA,
+                "files are unmerged, and nothing can be written until they are resolved",
+                "git status names them; mend each, then git add it",
+            )
+    files = WorkFiles(git, worktree.path)
+    changed: list[str] = []
+    filtered: list[str] = []
+    flagged: list[str] = []
+    for path in snapshot.documents:
+        if git.foreign_filter(path):
+            filtered.append(path)
+            continue
+        entry = snapshot.entry(path)
+        staged = index.entry(path) if index is not None else None
+        if staged is not None and (staged.skip_worktree or staged.intent_to_add):
+            flagged.append(path)
+            continue
+        same = entry is not None and staged is not None and staged.id == entry.id
+        if not same or not files.unchanged(FileChange(path, entry, None, entry.mode if entry else FILE_MODE)):
+            changed.append(path)
+    if changed:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{count(changed, 'document has', 'documents have')} changes that are not committed, "
+            f"and cannot be written meanwhile: {some(changed)}",
+            "git status, then commit or stash them",
+        )
+    if flagged:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{count(flagged, 'document is', 'documents are')} marked in Git's index (skip-worktree or "
+            f"intent-to-add), and cannot be written: {some(flagged)}",
+            "git update-index --no-skip-worktree FILE, or git add FILE",
+        )
+    if filtered:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{count(filtered, 'document has', 'documents have')} a filter or an encoding that only Git can "
+            f"apply, and cannot be written: {some(filtered)}",
+            "Take it out of .gitattributes.",
+        )
+
+
 AREA = "repository"
+
 
 _STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
 
@@ -38,7 +230,7 @@ def check_repository(
     workspace: Workspace, writable: Writable, progress: Progress | None = None
 ) -> Iterator[Finding]:
     """What is wrong with the repository, its work trees, its settings and its documents. Changes nothing."""
-    from workspace.publishing.leftovers import leftovers
+    from workspace.publishing.recovery import leftovers
 
     left = leftovers(workspace.git.common_dir)
     yield from _leftovers(workspace.git.common_dir, left, writable)

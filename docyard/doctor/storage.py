@@ -1,19 +1,33 @@
-"""Checks of how commits are kept: a history cut off, borrowed or replaced, and when `git gc` is due."""
+"""Checks of how commits are kept: a history cut off, borrowed or replaced, and when `git gc` is due.
+
+Checks for what a loss of power breaks: loose objects and the files of branches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import Finding, Severity
+from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
+from workspace.git import BROKEN_OBJECTS, DamagedRepository
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workspace.git import GitReader
+    from workspace.publishing.pruned import Pruned
+    from workspace.publishing.repair import TornRef
+    from workspace.workspace import Workspace
 
 AREA = "repository"
 
+
 LOOSE, PACKS = 6700, 50
+
+
 """As many of each as Git keeps before `git gc --auto` does something (gc.auto, gc.autoPackLimit)."""
 
 
@@ -74,3 +88,188 @@ def _replaced(common: Path) -> bool:
         return b" refs/replace/" in (common / "packed-refs").read_bytes()
     except OSError:
         return False
+
+
+def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
+    """Find what is broken in the files of the repository and in the commits of its branches."""
+    from workspace.publishing.pruned import pruned_branches
+    from workspace.publishing.repair import broken_objects, is_torn, torn_refs
+
+    git = workspace.git
+    broken = broken_objects(git.common_dir)
+    if broken:
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"{count(broken, 'object is', 'objects are')} empty or cut short (a loss of power does that): "
+            f"{some([id[:12] for id in broken])}",
+            MEND,
+            partial(_set_aside, git.common_dir, broken),
+        )
+    if is_torn(git.git_dir / "HEAD"):
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            "HEAD is torn (a loss of power does that), so git takes this for no repository",
+            f'echo "ref: refs/heads/{_last_branch(git)}" > {_shown(git.git_dir)}/HEAD',
+            subject="HEAD",
+        )
+    yield from (_torn(git, torn) for torn in torn_refs(git, broken))
+    pruned = list(pruned_branches(git, workspace.branch))
+    yield from _pruned(workspace, pruned, writable)
+    if not any(one.branch == workspace.branch and one.can_rebuild for one in pruned):
+        yield from _lost(workspace, broken)
+    yield from _kept(git.common_dir)
+
+
+def _torn(git: GitReader, torn: TornRef) -> Finding:
+    message = f"the branch {torn.branch} is torn (a loss of power does that)"
+    if torn.commit is None:
+        return Finding(
+            Severity.ERROR,
+            AREA,
+            f"{message}, and no reflog names a commit that is whole",
+            "git fsck --lost-found names commits; then "
+            f'echo COMMIT > "$(git rev-parse --git-common-dir)/refs/heads/{torn.branch}"',
+            subject=f"refs/heads/{torn.branch}",
+        )
+    later = ", and what came after it is broken or missing" if torn.later else ""
+    return Finding(
+        Severity.ERROR,
+        AREA,
+        f"{message}: its reflog says that it was at {torn.commit[:12]}{later}",
+        MEND,
+        partial(_restore, git, torn),
+        subject=f"refs/heads/{torn.branch}",
+    )
+
+
+def _pruned(
+    workspace: Workspace, branches: Sequence[Pruned], writable: Callable[[], Workspace]
+) -> Iterator[Finding]:
+    """Report branches whose objects are missing. The served one is only named here if some can come back."""
+    for pruned in branches:
+        is_served = pruned.branch == workspace.branch
+        name = "the commit that is served" if is_served else f"the branch {pruned.branch}"
+        first = pruned.missing[0]
+        more = f" and {len(pruned.missing) - 1:,} more" if len(pruned.missing) > 1 else ""
+        message = f"{name} is not whole: the {first.kind} {first.id[:12]} is missing or broken{more}"
+        if pruned.can_rebuild:
+            yield Finding(
+                Severity.ERROR, AREA, message, MEND, partial(_rebuild, writable, pruned), subject=first.id
+            )
+        elif not is_served:
+            fix = FROM_A_CLONE + _back(workspace.git, pruned.branch)
+            yield Finding(Severity.ERROR, AREA, message, fix, subject=first.id)
+
+
+def _rebuild(writable: Callable[[], Workspace], pruned: Pruned) -> str | None:
+    from workspace.git import GitStore
+    from workspace.publishing.pruned import rebuild
+
+    store = writable().git
+    assert isinstance(store, GitStore)
+    done = rebuild(store, pruned)
+    if done is None:
+        return None
+    number = "1 object" if done.restored == 1 else f"{done.restored:,} objects"
+    words = f"wrote {number} of the branch {pruned.branch} again" if done.restored else ""
+    if done.moved_to is not None:
+        words += (
+            f"{' and ' if words else ''}made the commit {done.moved_to[:12]} of Git's index on the branch "
+        )
+        words += f"{pruned.branch}, in place of {pruned.tip[:12]}"
+    if done.lost:
+        lost = [f"{one.kind} {one.id[:12]}" + (f" ({one.path})" if one.path else "") for one in done.lost]
+        words += f"; could not bring back: {some(lost)}"
+    return words.removeprefix("; ")
+
+
+def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
+    """The served branch names a commit of which the commit itself, or a folder, is not here."""
+    from workspace.git.trees import walk
+
+    git = workspace.git
+    try:
+        branch, tip = workspace.branch, workspace.tip()
+    except DamagedRepository:  # it is torn, which is told
+        return
+    try:
+        if tip is not None:
+            for _ in walk(git, git.commit(tip).tree):
+                pass
+    except DamagedRepository as error:
+        id = str(error.details.get("id"))
+        back = _back(git, branch, broken) if branch is not None else ""
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"the commit that is served is not whole: the object {id[:12]} is missing or broken",
+            f"{FROM_A_CLONE}{back}",
+            subject=id,
+        )
+
+
+def _back(git: GitReader, branch: str, broken: tuple[str, ...] = ()) -> str:
+    """Return how a person moves a branch back to the last commit of its reflog that is whole."""
+    from workspace.publishing.repair import last_whole
+
+    whole = last_whole(git, branch, broken).commit
+    if whole is None:
+        return ""
+    return f"; or git update-ref refs/heads/{branch} {whole[:12]}, the last commit that is whole"
+
+
+def _kept(common_dir: Path) -> Iterator[Finding]:
+    from workspace.publishing.repair import BROKEN_REFS
+
+    for name, one, many in (
+        (BROKEN_OBJECTS, "broken object was", "broken objects were"),
+        (BROKEN_REFS, "torn file of a branch was", "torn files of branches were"),
+    ):
+        folder = common_dir / name
+        kept = os.listdir(folder) if folder.is_dir() else []
+        if kept:
+            yield Finding(
+                Severity.NOTE,
+                AREA,
+                f"{count(kept, one, many)} set aside in {name} of the Git folder; nothing uses it any more",
+                f'once nothing is missed: rm -r "$(git rev-parse --git-common-dir)/{name}"',
+            )
+
+
+def _last_branch(git: GitReader) -> str:
+    """The branch that HEAD stood on, as far as can be told; else a word to be replaced."""
+    branches = git.branches()
+    try:
+        log = (git.git_dir / "logs" / "HEAD").read_text("utf-8", "replace")
+    except OSError:
+        log = ""
+    moves = [line.rpartition(" to ")[2] for line in log.splitlines() if "\tcheckout: moving from " in line]
+    if moves and moves[-1] in branches:
+        return moves[-1]
+    return branches[0] if len(branches) == 1 else "BRANCH"
+
+
+def _shown(git_dir: Path) -> str:
+    return ".git" if git_dir.name == ".git" else "GIT-FOLDER"
+
+
+def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
+    from workspace.publishing.repair import set_aside
+
+    moved = set_aside(common_dir, ids)
+    if not moved:
+        return None
+    return (
+        f"set {count(moved, 'broken object', 'broken objects')} aside in {BROKEN_OBJECTS} of the Git folder"
+    )
+
+
+def _restore(git: GitReader, torn: TornRef) -> str | None:
+    from workspace.publishing.repair import BROKEN_REFS, restore
+
+    if not restore(git, torn):
+        return None
+    assert torn.commit is not None
+    return f"restored the branch {torn.branch} to {torn.commit[:12]}; its torn file is in {BROKEN_REFS}"

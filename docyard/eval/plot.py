@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docyard.eval.report import latency, mean
 from docyard.eval.run import LEVELS, Run
-from docyard.eval.summary import latency, mean
 from docyard.terminal.exits import CannotError
 
 if TYPE_CHECKING:

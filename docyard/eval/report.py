@@ -1,20 +1,165 @@
-"""The report of a run in Markdown, with what changed since an earlier one."""
+"""The report of a run in Markdown, with what changed since an earlier one.
+
+Means over the cases of a run: of every measure, for all cases and by category, and of the time it took.
+
+What changed between two runs of the same cases.
+
+Gates: the least that a measure must reach, for whoever wants a build to fail when search gets worse.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from docyard.eval.difference import BY, Difference, Pair
-from docyard.eval.measures import MEASURES
-from docyard.eval.run import Outcome, Run
-from docyard.eval.summary import latency, rows, without_hits
+from docyard.eval.run import LEVELS, MEASURES, Outcome, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The means of some cases at a level. `category` is None for all cases, "" for those without one."""
+
+    level: str
+    category: str | None
+    cases: int
+    means: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The time on the clock of one search, in milliseconds, at the median and the 95th percentile."""
+
+    p50_ms: float
+    p95_ms: float
+
+
+def rows(outcomes: Sequence[Outcome]) -> list[Row]:
+    """The means at each level: of all cases, then of each category in order, if any case has one."""
+    categories = sorted({outcome.category for outcome in outcomes})
+    shown = [None] if categories == [""] else [None, *categories]
+    return [row for level in LEVELS for category in shown if (row := _row(level, category, outcomes))]
+
+
+def in_category(outcome: Outcome, category: str | None) -> bool:
+    """Whether a case counts for the row of a category; None is the row of all."""
+    return category is None or outcome.category == category
+
+
+def mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
+    """The mean of one measure over the cases that have this level; None if none has it."""
+    scored = [one.measures[measure] for outcome in outcomes if (one := outcome.level(level))]
+    return sum(scored) / len(scored) if scored else None
+
+
+def latency(outcomes: Iterable[Outcome]) -> Latency | None:
+    """How long searches took; None if none was answered."""
+    times = sorted(outcome.ms for outcome in outcomes if outcome.ms is not None)
+    return Latency(_percentile(times, 0.5), _percentile(times, 0.95)) if times else None
+
+
+def without_hits(outcomes: Iterable[Outcome]) -> int:
+    """How many cases found nothing at all."""
+    return sum(not outcome.hits for outcome in outcomes)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The means of a run as data: by level, those of all cases and those of each category."""
+    found: dict[str, Any] = {}
+    for row in rows(run.cases):
+        data = {"cases": row.cases, **row.means}
+        if row.category is None:
+            found[row.level] = {**data, "categories": {}}
+        else:
+            found[row.level]["categories"][row.category] = data
+    took = latency(run.cases)
+    found["latency"] = {"p50_ms": took.p50_ms, "p95_ms": took.p95_ms} if took else None
+    found["without_hits"] = without_hits(run.cases)
+    return found
+
+
+def _row(level: str, category: str | None, outcomes: Iterable[Outcome]) -> Row | None:
+    some = [outcome for outcome in outcomes if in_category(outcome, category)]
+    means = {name: value for name in MEASURES if (value := mean(some, level, name)) is not None}
+    return Row(level, category, sum(one.level(level) is not None for one in some), means) if means else None
+
+
+def _percentile(times: Sequence[float], share: float) -> float:
+    """The least of the sorted times that is not below this share of them (nearest rank)."""
+    return times[max(0, math.ceil(share * len(times)) - 1)]
+
+
+BY = "ndcg@10"
+
+
+"""The measure, by page, by which cases are said to have gained or lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One case in an earlier run and in this one."""
+
+    before: Outcome
+    now: Outcome
+
+    @property
+    def gain(self) -> float:
+        """How much the measure of the case rose."""
+        return self.now.page.measures[BY] - self.before.page.measures[BY]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An earlier run, and the cases of both runs that ask and expect the same; only these are compared."""
+
+    earlier: Run
+    pairs: tuple[Pair, ...]
+
+    def gained(self) -> list[Pair]:
+        """The cases that gained, most first."""
+        return sorted((pair for pair in self.pairs if pair.gain > 0), key=lambda pair: -pair.gain)
+
+    def lost(self) -> list[Pair]:
+        """The cases that lost, most first."""
+        return sorted((pair for pair in self.pairs if pair.gain < 0), key=lambda pair: pair.gain)
+
+    def change(self, level: str, category: str | None, measure: str) -> float | None:
+        """How much a mean of a category rose; None if no case of both runs has it.
+
+        Categories are those of now, so that a case that was only sorted anew is compared with itself.
+        """
+        pairs = [pair for pair in self.pairs if in_category(pair.now, category)]
+        now = mean((pair.now for pair in pairs), level, measure)
+        before = mean((pair.before for pair in pairs), level, measure)
+        return None if now is None or before is None else now - before
+
+
+def compare(earlier: Run, run: Run) -> Difference:
+    """Pair the cases of two runs by their ids; one that was written anew in between is left out."""
+    return Difference(earlier, tuple(_pairs(earlier, run)))
+
+
+def _pairs(earlier: Run, run: Run) -> Iterator[Pair]:
+    known = {outcome.id: outcome for outcome in earlier.cases}
+    for now in run.cases:
+        before = known.get(now.id)
+        if before is not None and before.digest == now.digest:
+            yield Pair(before, now)
+
 
 SHOWN = 10
+
+
 """Cases in each list: those that gained, those that lost, those answered worst."""
 
+
 HEADINGS = ("", "cases", *MEASURES)
+
+
 """The heading of each column of `measure_cells`."""
+
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
 
@@ -125,3 +270,42 @@ def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[s
 def _plain(text: str) -> str:
     """Text on one line that Markdown shows as it is."""
     return _SPECIAL.sub(lambda special: "\\" + special[0], " ".join(text.split()))
+
+
+_GATE = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The least mean of a measure over all cases at a level."""
+
+    level: str
+    measure: str
+    least: float
+
+    def missed(self, run: Run) -> str | None:
+        """Say by how much the run misses it; None if it does not."""
+        name = f"{self.measure} by {self.level}"
+        found = mean(run.cases, self.level, self.measure)
+        if found is None:
+            return f"{name} was not measured: no case names a section"
+        return None if found >= self.least else f"{name} is {found:.4f}, and must be at least {self.least:g}"
+
+
+def read_gate(text: str) -> Gate:
+    """Read `ndcg@10=.45`, which is by page, or `chunk.mrr=.5`. Raises ValueError with the reason."""
+    match = _GATE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("write MEASURE=NUMBER, such as ndcg@10=.45 or chunk.mrr=.5")
+    level, measure, number = match[1] or "page", match[2].strip().lower(), match[3]
+    if level not in LEVELS:
+        raise ValueError(f"lists are by {' or '.join(LEVELS)}, not by {level}")
+    if measure not in MEASURES:
+        raise ValueError(f"there is no measure '{measure}', only {', '.join(MEASURES)}")
+    try:
+        least = float(number)
+    except ValueError:
+        least = -1.0
+    if not 0 <= least <= 1:
+        raise ValueError("the number must be between 0 and 1")
+    return Gate(level, measure, least)

@@ -1,18 +1,45 @@
-"""A run: what came of asking every case, as a value that is kept in a file and compared with later ones."""
+"""A run: what came of asking every case, as a value that is kept in a file and compared with later ones.
+
+What a case expects, at one commit: the documents, and the sections where it names any.
+
+Asks an index every case, and measures what comes back and how long it takes.
+
+The measures of a ranked list, as trec_eval defines them.
+
+A list has each name once, best first. A grade above 0 means that the name is right, and how much so; names
+without a grade are wrong.
+
+    ndcg@k      DCG of the first k by that of the best possible list: gain = grade, discount = log2(rank + 1)
+    mrr         1 / rank of the first that is right, 0 where there is none
+    recall@k    the share of all that is right which stands in the first k
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from docyard.eval.cases import Case, Problem
+from index.page import chunk_id
+from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
 
+if TYPE_CHECKING:
+    from index.service import Hit, SearchIndex
+    from workspace.snapshot.snapshot import Snapshot
+
 LEVELS = ("page", "chunk")
+
+
 """What lists are of: documents, in the order of their best sections; sections, where a case names any."""
 
 
@@ -115,3 +142,191 @@ def keep_run(folder: Path, run: Run) -> Path:
             stream.write(run.model_dump_json(indent=1) + "\n")
             break
     return file
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Grades by document, for the list of pages; by chunk id, for the list of chunks, unless none is named.
+
+    A document's grade is the best of those given to it and to its sections. What the commit does not have
+    stays in the grades, as something that is not found, and is told in `unknown`.
+    """
+
+    pages: Mapping[str, int]
+    chunks: Mapping[str, int]
+    unknown: tuple[Problem, ...]
+
+
+def expected(case: Case, snapshot: Snapshot) -> Expected:
+    """Look up the addresses of a case; a section may be named by any name that it answers to."""
+    pages: dict[str, int] = {}
+    chunks: dict[str, int] = {}
+    unknown = []
+    for address, grade in case.expected.items():
+        path, key = split_address(address, snapshot.documents)
+        try:
+            snapshot.blob(path)
+            key = None if key is None else _key(snapshot, path, key)
+        except WorkspaceError as error:
+            unknown.append(Problem(case.file, case.line, error.message))
+        pages[path] = max(grade, pages.get(path, grade))
+        if key is not None:
+            chunk = chunk_id(path, key)
+            chunks[chunk] = max(grade, chunks.get(chunk, grade))
+    return Expected(pages, chunks, tuple(unknown))
+
+
+def _key(snapshot: Snapshot, path: str, fragment: str) -> str:
+    document = snapshot.document(path)
+    section = document.section_by_key(fragment)
+    return (section or resolve_section(document, fragment)).key
+
+
+Grades = Mapping[str, int]
+
+
+def ndcg(ranked: Sequence[str], grades: Grades, cut: int) -> float:
+    """Normalised discounted cumulative gain of the first `cut`, from 0 to 1."""
+    best = _dcg(sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:cut])
+    return _dcg(max(grades.get(name, 0), 0) for name in ranked[:cut]) / best if best else 0.0
+
+
+def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
+    """One by the rank of the first that is right, or 0."""
+    return next((1 / rank for rank, name in enumerate(ranked, 1) if grades.get(name, 0) > 0), 0.0)
+
+
+def recall(ranked: Sequence[str], grades: Grades, cut: int) -> float:
+    """The share of what is right that stands in the first `cut`."""
+    right = {name for name, grade in grades.items() if grade > 0}
+    return len(right.intersection(ranked[:cut])) / len(right) if right else 0.0
+
+
+MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
+    "ndcg@5": partial(ndcg, cut=5),
+    "ndcg@10": partial(ndcg, cut=10),
+    "mrr": reciprocal_rank,
+    "recall@10": partial(recall, cut=10),
+    "recall@50": partial(recall, cut=50),
+}
+
+
+"""Every measure by its name, in the order in which they are shown."""
+
+
+def measure(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
+    """Each measure of a list."""
+    return {name: calculate(ranked, grades) for name, calculate in MEASURES.items()}
+
+
+def ranks(ranked: Sequence[str], grades: Grades) -> dict[str, int | None]:
+    """The rank of each name that is right, counted from 1; None where the list does not have it."""
+    places = {name: rank for rank, name in enumerate(ranked, 1)}
+    return {name: places.get(name) for name, grade in grades.items() if grade > 0}
+
+
+def _dcg(gains: Iterable[int]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+TIMED = 10
+
+
+"""Hits of the search that is timed: as many as an agent gets unless it asks for more."""
+
+
+_REFUSALS = frozenset({"EMPTY_QUERY", "QUERY_TOO_BROAD", "UNKNOWN_FILTER", "UNKNOWN_FILTER_VALUE"})
+
+
+Progress = Callable[[int, int, str], None]
+
+
+class CommitChanged(WorkspaceError):
+    """The branch moved while the cases were asked, so that their answers are of different commits."""
+
+    code: ClassVar[str] = "COMMIT_CHANGED"
+
+
+class _Refused(Exception):
+    """The search would not take the case as it is written; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of every case, in order, and what was wrong with some of them at this commit."""
+
+    outcomes: tuple[Outcome, ...]
+    problems: tuple[Problem, ...]
+
+
+def ask_all(
+    index: SearchIndex,
+    snapshot: Snapshot,
+    cases: Sequence[Case],
+    *,
+    top: int,
+    progress: Progress | None = None,
+) -> Asked:
+    """Ask each case twice: for ten hits, which is timed, and for the list of `top` that is judged.
+
+    The index stands at the commit of `snapshot`. The first case is asked once before, so that none is charged
+    with opening the index. Raises CommitChanged, and what a search raises that is not the case's own fault.
+    """
+    problems: list[Problem] = []
+    outcomes: list[Outcome] = []
+    for case in cases:
+        wanted = expected(case, snapshot)
+        problems += wanted.unknown
+        try:
+            if not outcomes:
+                _search(index, snapshot, case, TIMED)
+            outcomes.append(_ask(index, snapshot, case, wanted, top))
+        except _Refused as refused:
+            problems.append(Problem(case.file, case.line, str(refused)))
+            outcomes.append(_outcome(case, wanted, (), None))
+        if progress:
+            progress(len(outcomes), len(cases), "asking")
+    return Asked(tuple(outcomes), tuple(problems))
+
+
+def _ask(index: SearchIndex, snapshot: Snapshot, case: Case, wanted: Expected, top: int) -> Outcome:
+    started = time.perf_counter()
+    _search(index, snapshot, case, TIMED)
+    seconds = time.perf_counter() - started
+    return _outcome(case, wanted, _search(index, snapshot, case, top), seconds)
+
+
+def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> tuple[Hit, ...]:
+    try:
+        page = index.search(case.query, limit=limit, filters=case.filters, path=case.path)
+    except WorkspaceError as error:
+        if error.code in _REFUSALS:
+            raise _Refused(error.message) from error
+        raise
+    if page.commit != snapshot.commit:
+        raise CommitChanged(
+            "the branch moved while the cases were asked, so the answers are of different commits",
+            fix="Run it again when nobody writes, or in a clone.",
+            commits=[snapshot.commit, page.commit],
+        )
+    return page.hits
+
+
+def _outcome(case: Case, wanted: Expected, hits: Sequence[Hit], seconds: float | None) -> Outcome:
+    chunks = [hit.chunk_id for hit in hits]
+    pages = list(dict.fromkeys(hit.filepath for hit in hits))
+    return Outcome(
+        id=case.id,
+        query=case.query,
+        category=case.category,
+        digest=case.digest,
+        ms=None if seconds is None else round(seconds * 1e3, 4),
+        hits=len(hits),
+        found=tuple(chunks[:TIMED]),
+        page=_scored(pages, wanted.pages),
+        chunk=_scored(chunks, wanted.chunks) if wanted.chunks else None,
+    )
+
+
+def _scored(ranked: Sequence[str], grades: Grades) -> Scored:
+    return Scored(measures=measure(ranked, grades), ranks=ranks(ranked, grades))

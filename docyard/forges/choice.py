@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from docyard.forges.place import ForgeAccess, ForgePlace, place_of
 from workspace.git.remotes.remote import GitRemotes
 from workspace.git.remotes.url import Address, Transport
-from workspace.sync.choosing import chosen
+from workspace.sync.branches import chosen
 
 if TYPE_CHECKING:
     from docyard.forges.port import Forge

@@ -9,8 +9,7 @@ from docyard.forges.errors import ForgeNotFound
 from docyard.forges.place import ForgePlace
 from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, best_of
 from docyard.forges.pulls_api import PullsApi, review_of
-from docyard.forges.shapes import Fields
-from docyard.forges.transport import Patience
+from docyard.forges.transport import Fields, Patience
 
 TITLE = "Gitea"
 _PAGE = 50  # the most that it gives by default

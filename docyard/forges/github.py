@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from docyard.forges.place import ForgePlace
 from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, best_of
 from docyard.forges.pulls_api import PullsApi, review_of
-from docyard.forges.shapes import Fields
-from docyard.forges.transport import Patience
+from docyard.forges.transport import Fields, Patience
 
 TITLE = "GitHub"
 _PAGE = 100

@@ -23,8 +23,7 @@ from docyard.forges.port import (
     ReviewVerdict,
     best_of,
 )
-from docyard.forges.shapes import Fields
-from docyard.forges.transport import ForgeTransport, Patience
+from docyard.forges.transport import Fields, ForgeTransport, Patience
 
 TITLE = "GitLab"
 _PAGE = 100

@@ -3,37 +3,101 @@
 Which pull request is a proposal's is told by its branch, and what was taken in already by the keys of words,
 so nothing is stored. A merge is told from the target's commits; only where the forge has squashed or rebased
 it, so that no commit tells, the proposal is closed with words that name what the forge made of it.
+
+Which pull requests the proposals of a round have, asked for with few calls.
+
+Few are asked for one by one. Of many, the open ones are listed by one call, and what is not among them has
+ended, or never was: that is asked for once, and again after ten minutes.
+
+What came of a round on a forge, as data for programs and in lines for people.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.forges import relay
-from docyard.forges.describing import marker
 from docyard.forges.errors import ForgeNotFound, ForgeUnclear, concerns_all
-from docyard.forges.finding import Finding
+from docyard.forges.pull_requests import marker
 from docyard.forges.relay import title_of
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
 from workspace.proposals.proposal import State
-from workspace.sync.refs import tracking_ref
+from workspace.sync.branches import tracking_ref
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from docyard.forges.port import Forge, PullRequest
     from workspace.proposals import Proposal
     from workspace.workspace import Workspace
 
+LISTED_FROM = 5
+
+
+"""Open proposals from which on the forge's open pull requests are listed."""
+
+
+class _Ended(NamedTuple):
+    """What was found of a branch that has no open pull request."""
+
+    request: PullRequest | None
+    until: float
+
+
+class Finding:
+    """Finds the pull requests of proposals to one branch, for one thread at a time."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._ended: dict[str, _Ended] = {}
+
+    def listed(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
+        """The open pull requests by their branches; None where too few proposals are open to list them."""
+        if sum(one.is_open for one in proposals) < LISTED_FROM:
+            return None
+        target = proposals[0].words.target
+        return {one.head_branch: one for one in reversed(forge.listed(target))}
+
+    def find(
+        self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
+    ) -> PullRequest | None:
+        """The pull request of a proposal, as `Forge.find` has it; from a list, if one was made."""
+        branch, target = proposal.words.branch, proposal.words.target
+        if listed is None:
+            return forge.find(branch, target)
+        if branch in listed:
+            self._ended.pop(branch, None)
+            return listed[branch]
+        ended = self._ended.get(branch)
+        if ended is not None and self._clock() < ended.until:
+            return ended.request
+        request = forge.find(branch, target)
+        if request is None or request.state != "open":
+            if len(self._ended) >= _KEPT:
+                self._ended.clear()
+            self._ended[branch] = _Ended(request, self._clock() + _KEPT_SECONDS)
+        return request
+
+
 OPEN_MOST = 100
+
+
 """Open proposals that are looked at in one round, the newest first."""
 
+
 ENDED_MOST, ENDED_DAYS = 10, 7
+
+
 """Proposals that have ended are looked at once more, to end what they have on the forge: so many, so long."""
 
+
 _KEPT_SECONDS = 600.0  # until what did not change by its own account is read again all the same
+
+
 _KEPT = 1_000
 
 
@@ -295,3 +359,53 @@ class Follower:
         if len(self._settled) >= _KEPT:
             self._settled.clear()
         self._settled.add((proposal.id, proposal.state))
+
+
+_DONE = {
+    "closed": "closed, as it was there",
+    "reopened": "reopened, as it was there",
+    "closed_there": "closed there, as it was here",
+}
+
+
+def followed_data(followed: Followed | None) -> dict[str, object] | None:
+    """A round as data; None where there was none."""
+    if followed is None:
+        return None
+    error = followed.error
+    return {
+        "forge": followed.forge,
+        "pull_requests": [{**one._asdict(), "done": list(one.done)} for one in followed.pull_requests],
+        "error": None if error is None else {"code": error.code, "message": error.message, "fix": error.fix},
+    }
+
+
+def followed_lines(followed: Followed) -> list[str]:
+    """What happened on a forge and what is left to do, a line or two each; nothing where nothing did."""
+    place = title_of(followed.forge)
+    lines = [line for one in followed.pull_requests for line in _lines(one, place)]
+    if followed.error is not None:
+        lines.append(f"{place} was not followed to the end: {followed.error.message}.")
+        lines.append(f"  next: {followed.error.fix}")
+    return lines
+
+
+def _lines(one: FollowedPullRequest, place: str) -> Iterator[str]:
+    what = [_counted(one.reviews, "review"), _counted(one.comments, "comment"), *map(_DONE.get, one.done)]
+    told = [words for words in what if words]
+    if told:
+        yield f"Proposal {one.proposal}, {place} {one.number}: {', '.join(told)}."
+    match one.waits:
+        case "conflict":
+            yield f"Proposal {one.proposal} is in conflict with its target on {place}."
+            yield f"  next: docyard proposals refresh {one.proposal}"
+        case "not_fetched":
+            yield f"Proposal {one.proposal} was merged on {place}; its target here does not have that yet."
+            yield "  next: docyard sync --fetch"
+        case "gone_on":
+            yield f"Proposal {one.proposal} was merged on {place} without the last commits that it has here."
+            yield f"  next: docyard proposals submit {one.proposal}, or close {one.proposal}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'} taken in" if count else ""

@@ -15,8 +15,7 @@ from docyard.forges.port import (
     PullRequestState,
     ReviewVerdict,
 )
-from docyard.forges.shapes import Fields
-from docyard.forges.transport import ForgeTransport, Patience
+from docyard.forges.transport import Fields, ForgeTransport, Patience
 
 
 class PullsApi(ABC):

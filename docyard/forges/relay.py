@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.proposals.actions.actor import Actor
-from workspace.proposals.actions.relaying import Relayed
+from workspace.proposals.actions.discuss import Relayed
+from workspace.proposals.actions.register import Actor
 from workspace.proposals.events import (
     MAX_TEXT,
     Author,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from docyard.forges.port import ForgeComment, ForgeReview, PullRequest
     from workspace.proposals import Proposal
-    from workspace.proposals.encoding import Event
+    from workspace.proposals.events import Event
 
 NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
 """The forges as people call them, which is also the label of who speaks there."""

@@ -18,7 +18,7 @@ from docyard.forges.errors import (
     ForgeRefused,
     ForgeUnreachable,
 )
-from workspace.git.remotes.wording import cleaned
+from workspace.git.remotes.exchange import cleaned
 
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
 _LEFT = ("x-ratelimit-remaining", "ratelimit-remaining")

@@ -7,15 +7,31 @@
 
 A webhook says only that something happened; what it was, the remote and the forge are asked. So a replayed
 one can do nothing but ask again, and one that was done is not done twice.
+
+Which webhooks were answered already: a bounded memory of their ids and their bodies.
+
+Whether a webhook was sent by who knows the secret, by the header of each forge.
+
+    GitHub   X-Hub-Signature-256: sha256=HEX       HMAC-SHA256 of the body
+    Gitea    X-Gitea-Signature: HEX, or GitHub's   the same; Forgejo also X-Forgejo-Signature
+    GitLab   webhook-signature: v1,BASE64 …        HMAC-SHA256 of id.timestamp.body, by a key `whsec_BASE64`
+             X-Gitlab-Token: SECRET                the secret itself
+
+All comparisons take the same time whatever is wrong.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
@@ -23,24 +39,134 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from docyard.forges.asked import PING, asked_of, event_of, repository_of
 from docyard.forges.choice import forge_place
-from docyard.forges.deliveries import Deliveries
 from docyard.forges.errors import ForgeError
-from docyard.forges.signatures import is_signed
-from docyard.forges.telling import followed_data
+from docyard.forges.exchanges import PING, asked_of, event_of, repository_of
+from docyard.forges.pull_request_sync import followed_data
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.asked import Asked
-    from docyard.forges.exchanges import Exchanged, Exchanges
+    from docyard.forges.exchanges import Asked, Exchanged, Exchanges
     from docyard.forges.place import ForgeAccess
     from workspace.workspace import Workspace
 
+_MOST = 2_000
+
+
+_BODY_SECONDS = 600.0
+
+
+"""How long the same body counts as the same webhook, whatever id it comes with; a signature covers no id."""
+
+
+_ID_SECONDS = 3 * 86_400.0
+
+
+_ID_LENGTH = 200
+
+
+_IDS = {
+    "github": ("x-github-delivery",),
+    "gitea": ("x-gitea-delivery", "x-forgejo-delivery", "x-github-delivery"),
+    "gitlab": ("idempotency-key", "webhook-id", "x-gitlab-event-uuid"),
+}
+
+
+class Deliveries:
+    """Webhooks that were done. One that could not be done is not kept: the forge sends it again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: OrderedDict[str, float] = OrderedDict()
+
+    def is_done(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether a webhook of this id, or lately of this very body, was done."""
+        now = self._clock()
+        return any(self._until.get(key, now) > now for key, _ in _keys(forge, headers, body))
+
+    def done(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Remember a webhook; the oldest is forgotten for it."""
+        now = self._clock()
+        for key, seconds in _keys(forge, headers, body):
+            self._until[key] = now + seconds
+            self._until.move_to_end(key)
+        while len(self._until) > _MOST:
+            self._until.popitem(last=False)
+
+
+def _keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str, float]]:
+    keys = [(f"body:{hashlib.sha256(body).hexdigest()}", _BODY_SECONDS)]
+    id = next((headers[name] for name in _IDS[forge] if headers.get(name)), "")
+    if 0 < len(id) <= _ID_LENGTH:
+        keys.append((f"{forge}:{id}", _ID_SECONDS))
+    return keys
+
+
+TOLERANCE = 300
+
+
+"""Seconds that the time of a signature may differ (Standard Webhooks, "Verifying webhook authenticity")."""
+
+
+_PREFIX = "whsec_"
+
+
+_MAX_SIGNATURES = 10  # signatures in one header, as while a key is changed
+
+
+def is_signed(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
+    """Whether a webhook's signature holds. `headers` by lower-case names; `now` in seconds since 1970."""
+    match forge:
+        case "github":
+            return _has_digest(headers, ("x-hub-signature-256",), body, secret)
+        case "gitea":
+            names = ("x-gitea-signature", "x-forgejo-signature", "x-hub-signature-256")
+            return _has_digest(headers, names, body, secret)
+        case "gitlab":
+            if "webhook-signature" in headers:
+                return _is_standard(headers, body, secret, now)
+            return _is_same(headers.get("x-gitlab-token", ""), secret)
+        case _:
+            return False
+
+
+def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes, secret: str) -> bool:
+    """Whether the first of the headers that is there holds the digest of the body."""
+    given = next((headers[name] for name in names if name in headers), "")
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return _is_same(given.strip().removeprefix("sha256=").lower(), digest)
+
+
+def _is_standard(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
+    id, time = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not id or not (time.isascii() and time.isdecimal()) or len(time) > 12:
+        return False
+    if abs(now - int(time)) > TOLERANCE:
+        return False
+    try:
+        is_encoded = secret.startswith(_PREFIX)
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True) if is_encoded else secret.encode()
+    except binascii.Error:
+        return False
+    digest = hmac.new(key, f"{id}.{time}.".encode() + body, hashlib.sha256).digest()
+    expected = f"v1,{base64.b64encode(digest).decode()}"
+    given = headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
+    return any(_is_same(one, expected) for one in given)
+
+
+def _is_same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
 log = logging.getLogger("docyard")
 
+
 MOST_BYTES = 1 << 20
+
+
 _PATIENCE = 20.0  # seconds until a forge is told to come again; GitHub itself waits for 10
+
+
 _RETRY = "30"
 
 

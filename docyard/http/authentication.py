@@ -2,32 +2,215 @@
 
 A request shows a token as `Authorization: Bearer …`, or a browser opens `/?token=…` and is sent on to `/`
 with a session. The protocol's address takes no sessions: a page cannot speak for its reader there.
+
+Which secrets let somebody in: the server's own token, and the named tokens of people.
+
+Failed tries with a token: slowed down, each by itself, so that a right one never waits.
+
+Sessions of browsers: kept in memory by the digest of a random value, for as long as they are used.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller
-from docyard.http.failures import Failures
-from docyard.http.forwarding import came_by_https
+from docyard.http.access import came_by_https
 from docyard.http.login import LOGIN, login_page
-from docyard.http.proving import Proof, Proving
 from docyard.http.refusals import MCP, refusal, wants_page
-from docyard.http.sessions import LONGEST, Session, Sessions
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from workspace.policy.tokens import Person, Tokens
+
+log = logging.getLogger("docyard")
+
+
+_MOST = 1_000  # characters of what may be a token
+
+
+class Proof(NamedTuple):
+    """Who showed a secret: a person with the key of their token, or whoever was given the server's own."""
+
+    person: Person | None = None
+    key: bytes = b""
+
+
+class Proving:
+    """Tells who a secret belongs to. `token` None lets everybody in, who then is nobody by name."""
+
+    def __init__(self, token: str | None, people: Tokens | None) -> None:
+        self.is_open = token is None
+        self._token = _digest(token) if token is not None else b""
+        self._people = people
+
+    def prove(self, secret: str) -> Proof | None:
+        """Who this secret belongs to; None for nobody."""
+        if len(secret) > _MOST:
+            return None
+        found = None if self._people is None else self._person(self._people, secret)
+        if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):
+            return Proof()
+        return found
+
+    def again(self, proof: Proof) -> Proof | None:
+        """The same proof by what is known now; None if the person's token was revoked."""
+        if proof.person is None:
+            return proof
+        try:
+            known = None if self._people is None else self._people.known(proof.person.token)
+        except WorkspaceError as error:
+            log.warning("people are not known by their tokens: %s. %s", error.message, error.fix)
+            return None
+        if known is None or not hmac.compare_digest(known.key, proof.key):
+            return None
+        return Proof(known.person, known.key)
+
+    def _person(self, people: Tokens, secret: str) -> Proof | None:
+        from workspace.policy.tokens import InvalidToken
+
+        try:
+            person = people.person(secret)
+            key = people.key(person.token)
+        except InvalidToken:
+            return None
+        except WorkspaceError as error:
+            log.warning("people are not known by their tokens: %s. %s", error.message, error.fix)
+            return None
+        return None if key is None else Proof(person, key)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+PAUSE = 0.5  # seconds
+
+
+MAX_DELAYED = 32
+
+
+"""Tries that may wait at once; further ones are told to come back later."""
+
+
+class Failures:
+    """The failed tries of one server."""
+
+    def __init__(self, pause: float = PAUSE) -> None:
+        self._pause = pause
+        self._waiting = 0
+
+    async def slow(self) -> bool:
+        """Wait, after a try that failed. False at once if too many are waiting."""
+        if self._waiting >= MAX_DELAYED:
+            return False
+        self._waiting += 1
+        try:
+            await anyio.sleep(self._pause)
+        finally:
+            self._waiting -= 1
+        return True
+
+
+IDLE = 12 * 3600.0  # seconds without a request after which a session ends
+
+
+LONGEST = 7 * 24 * 3600.0  # seconds after which every session ends
+
+
+MAX_SESSIONS = 1_000
+
+
+"""Sessions at once; then the one that was not used for the longest time ends."""
+
+
+_RANDOM = 32  # bytes
+
+
+@dataclass(slots=True)
+class Session:
+    """What was proved when a session began, and what its forms carry. Times are of a steady clock."""
+
+    proof: Proof
+    csrf: str
+    begun: float
+    used: float
+
+
+class Sessions:
+    """The sessions of one server. Used on its event loop alone."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._key = secrets.token_bytes(_RANDOM)
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+
+    def begin(self, proof: Proof) -> str:
+        """Begin a session; gives the value of its cookie, which is kept nowhere here."""
+        value = secrets.token_urlsafe(_RANDOM)
+        now = self._clock()
+        digest = _session_digest(value)
+        self._sessions[digest] = Session(proof, self.csrf(digest), now, now)
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        return value
+
+    def find(self, value: str) -> Session | None:
+        """The session of a cookie, which is used by this; None if there is none, or it has ended."""
+        digest = _session_digest(value)
+        found = self._sessions.get(digest)
+        if found is None:
+            return None
+        now = self._clock()
+        if now - found.used > IDLE or now - found.begun > LONGEST:
+            del self._sessions[digest]
+            return None
+        found.used = now
+        self._sessions.move_to_end(digest)
+        return found
+
+    def end(self, value: str) -> None:
+        """End a session; one that there is not has ended."""
+        self._sessions.pop(_session_digest(value), None)
+
+    def csrf(self, name: bytes) -> str:
+        """What forms carry for a session, or for a caller of another name: no other server can tell it."""
+        return hmac.digest(self._key, name, "sha256").hex()
+
+
+def _session_digest(value: str) -> bytes:
+    # Looked up by its digest, so that nothing of the value is told by how long that takes.
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest()
+
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
+
+
 _WRONG = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
+
 
 # What needs no token: files that are the same for everybody, and what forges sign themselves.
 _PUBLIC = ("/static/", "/hooks/")
 
+
 _NOBODY = b"nobody"
+
+
 _CLIENT = b"client"
 
 

@@ -1,4 +1,9 @@
-"""One call of a tool: in a worker to its end, with progress, and with an apology for a bug."""
+"""One call of a tool: in a worker to its end, with progress, and with an apology for a bug.
+
+Threads for what may wait for the disk.
+
+A tool's answer as a result of the protocol: text for models that read, structure for programs.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +14,144 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
+import orjson
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+from pydantic_core import PydanticSerializationError, to_json
 
-from docyard.mcp_server.answers import result_of
-from docyard.mcp_server.workers import NotBegun, Workers
 from tools.after_commit import committed_answer, with_caveats
 from tools.errors import Answer
 from tools.registry import Toolbox, UnknownTool
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 if TYPE_CHECKING:
-    from workspace.policy.person import Person
+    from workspace.policy.tokens import Person
+
+T = TypeVar("T")
+
+
+class NotBegun(MCPError):
+    """The work was not begun, since the server is stopping. It is the answer to a request that needed it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            code=CONNECTION_CLOSED,
+            message="The server is stopping and did not begin this request. Send it again after a restart.",
+        )
+
+
+class Workers:
+    """Up to `size` threads: `async with Workers(8) as workers: ...`. The end waits for what was begun."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._limiter = anyio.CapacityLimiter(size)
+        self._running = threading.Semaphore(size)
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._wait)
+
+    def close(self) -> None:
+        """Begin nothing more; what runs ends. From then on `run` raises NotBegun."""
+        self._is_closed = True
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do work in a thread and return its result, or raise what it raises, or NotBegun.
+
+        Once begun it runs to its end, and so does the wait for it, even if the caller is cancelled.
+        """
+
+        def begin() -> T:
+            with self._running:
+                if self._is_closed:
+                    raise NotBegun
+                return work()
+
+        return await anyio.to_thread.run_sync(begin, limiter=self._limiter)
+
+    def _wait(self) -> None:
+        # Uvicorn cancels tasks of asyncio, which anyio cannot shield: then nobody waits for their threads.
+        for _ in range(self._size):
+            self._running.acquire()
+        self._running.release(self._size)
+
+
+_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+
+
+def result_of(answer: Answer) -> dict[str, Any]:
+    """The result that carries an answer: its text, else its data as compact JSON, and the data itself."""
+    data = answer.data
+    try:
+        json = _json(data)
+    except (
+        PydanticSerializationError
+    ):  # few answers hold what UTF-8 cannot, and looking costs as much as writing
+        data = encodable(data)
+        json = _json(data)
+    text = json.decode() if answer.text is None else encodable(answer.text)
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": data,
+        "isError": answer.is_error,
+    }
+
+
+def compact(data: Any) -> str:
+    """JSON without spaces, letters of every script as they are."""
+    return _json(data).decode()
+
+
+def _json(data: Any) -> bytes:
+    """Write JSON, quickly if it is plain; what is not, such as long integers, as pydantic does."""
+    try:
+        return orjson.dumps(data, option=_PLAIN)
+    except TypeError:
+        return to_json(data, inf_nan_mode="null")
+
+
+def encodable(value: Any) -> Any:
+    """The same value with each lone surrogate written as an escape, since UTF-8 has no bytes for it."""
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return value.encode("utf-8", "backslashreplace").decode()
+            return value
+        case dict():
+            return {encodable(key): encodable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [encodable(item) for item in value]
+        case _:
+            return value
+
 
 log = logging.getLogger("docyard")
 
+
 Progress = Callable[[float, float | None, str | None], None]
+
+
 """What long work calls as it goes on: how much is done, of how much, and a few words."""
+
 
 _REPORT_INTERVAL = 0.1  # seconds between two reports to the client
 

@@ -1,32 +1,54 @@
-"""Documents and sections as resources of the protocol: listed by pages, and read by their URIs."""
+"""Documents and sections as resources of the protocol: listed by pages, and read by their URIs.
+
+Prompts of the protocol: a text for the model, and the source that it speaks of beside it.
+
+Completions of the protocol: for the URIs of resources, and for the arguments of prompts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.context import ServerRequestContext
 from mcp_types import (
     Annotations,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    ContentBlock,
+    EmbeddedResource,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    PromptReference,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
+    TextContent,
     TextResourceContents,
 )
 
-from docyard.mcp_server.answers import encodable
+from docyard.mcp_server.calls import encodable
+from docyard.mcp_server.notifications import Watching
 from docyard.mcp_server.requests import Requests
-from docyard.mcp_server.watching import Watching
 from tools.resources import MIME_TYPE
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from tools.completion import Candidates
+    from tools.prompts.prompt import Completer, Written
+    from tools.prompts.prompt import Prompt as Choice
     from tools.resources.contents import Source
     from tools.resources.list import Page
+    from tools.tool import Context
 
 Request = ServerRequestContext[Any, Any]
 
@@ -116,3 +138,124 @@ def _source(uri: str, context: Context) -> Source:
     from tools.resources.contents import read_resource
 
     return read_resource(context, uri)
+
+
+class Prompts:
+    """The handlers of one server."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
+        """Answer `prompts/list`."""
+        found = await self._requests.answer(_offered)
+        return ListPromptsResult(
+            prompts=[
+                Prompt(
+                    name=prompt.name,
+                    title=prompt.title,
+                    description=prompt.description,
+                    arguments=[
+                        PromptArgument(
+                            name=argument.name,
+                            title=argument.title,
+                            description=argument.description,
+                            required=argument.required,
+                        )
+                        for argument in prompt.arguments
+                    ],
+                )
+                for prompt in found
+            ]
+        )
+
+    async def get(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
+        """Answer `prompts/get`."""
+        prompt, written = await self._requests.answer(partial(_written, params.name, params.arguments or {}))
+        contents: list[ContentBlock] = [TextContent(type="text", text=encodable(written.text))]
+        if written.source is not None:
+            contents += [
+                EmbeddedResource(resource=found) for found in contents_of(written.source, written.uri)
+            ]
+        return GetPromptResult(
+            description=prompt.description,
+            messages=[PromptMessage(role="user", content=content) for content in contents],
+        )
+
+
+def _offered(context: Context) -> tuple[Choice, ...]:
+    from tools.prompts import prompts_for
+
+    return tuple(prompts_for(context).values())
+
+
+def _written(name: str, given: Mapping[str, str], context: Context) -> tuple[Choice, Written]:
+    from tools.prompts import prompts_for
+    from tools.prompts.prompt import choose
+
+    prompt = choose(prompts_for(context), name)
+    return prompt, prompt.write(context, prompt.read(given))
+
+
+class Completions:
+    """The handler of one server."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    async def complete(self, request: Request, params: CompleteRequestParams) -> CompleteResult:
+        """Answer `completion/complete`."""
+        given = (params.context.arguments if params.context else None) or {}
+        is_prompt = isinstance(params.ref, PromptReference)
+        of = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
+        argument = params.argument
+        found = await self._requests.answer(
+            partial(_candidates, is_prompt, of, argument.name, argument.value, given)
+        )
+        return CompleteResult(
+            completion=Completion(
+                values=[encodable(value) for value in found.values],
+                total=found.total,
+                has_more=found.total > len(found.values),
+            )
+        )
+
+
+def _candidates(
+    is_prompt: bool, of: str, name: str, typed: str, given: Mapping[str, str], context: Context
+) -> Candidates:
+    from tools.completion import NONE
+
+    complete = _of_prompt(context, of, name) if is_prompt else _of_template(of, name)
+    return complete(context, typed, given) if complete else NONE
+
+
+def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
+    """What completes an argument of a prompt; None where anything may stand. Raises for what there is not."""
+    from tools.prompts import prompts_for
+    from tools.prompts.prompt import choose, unknown_argument
+
+    prompt = choose(prompts_for(context), of)
+    argument = prompt.argument(name)
+    if argument is None:
+        raise unknown_argument(name, [argument.name for argument in prompt.arguments])
+    return argument.complete
+
+
+def _of_template(of: str, name: str) -> Completer:
+    """What completes a variable of a template. Raises InvalidUri, InvalidArguments."""
+    from tools.completion import complete_path, complete_ref, complete_section
+    from tools.prompts.prompt import unknown_argument
+    from tools.resources.contents import InvalidUri
+    from tools.resources.list import TEMPLATES
+
+    known = [template.uri for template in TEMPLATES]
+    if of not in known:
+        raise InvalidUri(
+            "no template of resources has this form", fix=f"Use {' or '.join(known)}.", nearest=known
+        )
+    variables = {"path": complete_path, "ref": complete_ref, "section": complete_section}
+    variables = {variable: complete for variable, complete in variables.items() if variable in of}
+    if name not in variables:
+        raise unknown_argument(name, list(variables))
+    return variables[name]

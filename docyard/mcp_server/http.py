@@ -20,12 +20,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard.mcp_server.arrays import wrap_array
-from docyard.mcp_server.calls import Calls, Progress
-from docyard.mcp_server.notifications import Announcer
+from docyard.mcp_server.calls import Calls, Progress, Workers
+from docyard.mcp_server.notifications import Announcer, Watching
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.server import build_server
-from docyard.mcp_server.watching import Watching
-from docyard.mcp_server.workers import Workers
 from tools.registry import Toolbox
 
 LIMIT = 4 * 1024 * 1024

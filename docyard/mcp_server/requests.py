@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from docyard.mcp_server.answers import encodable
-from docyard.mcp_server.workers import NotBegun, Workers
-from tools.context import Context
+from docyard.mcp_server.calls import NotBegun, Workers, encodable
 from tools.errors import visible
 from tools.registry import Toolbox
+from tools.tool import Context
 from workspace.errors import WorkspaceError
 
 log = logging.getLogger("docyard")

@@ -26,24 +26,19 @@ from mcp_types import (
     Tool,
 )
 
-from docyard.mcp_server.answers import encodable
 from docyard.mcp_server.arrays import unwrap_array
-from docyard.mcp_server.calls import Calls, Progress
-from docyard.mcp_server.completing import Completions
-from docyard.mcp_server.handlers import Resources
+from docyard.mcp_server.calls import Calls, Progress, Workers, encodable
+from docyard.mcp_server.handlers import Completions, Prompts, Resources
 from docyard.mcp_server.instructions import instructions
-from docyard.mcp_server.notifications import Announcer
-from docyard.mcp_server.prompts import Prompts
+from docyard.mcp_server.notifications import Announcer, Watching
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import Connection, OpenRequests, stdio
-from docyard.mcp_server.watching import Watching
-from docyard.mcp_server.workers import Workers
 from tools.registry import Toolbox, UnknownTool
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
-    from workspace.policy.person import Person
+    from workspace.policy.tokens import Person
 
 log = logging.getLogger("docyard")
 

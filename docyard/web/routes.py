@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.assets import static_file
+from docyard.web.templates import static_file
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def routes(site: Site) -> list[BaseRoute]:
     """The routes of all pages."""
     from docyard.web.documents.routes import document_routes
-    from docyard.web.library.routes import library_routes
+    from docyard.web.library.library import library_routes
     from docyard.web.proposals.routes import proposal_routes
 
     return [

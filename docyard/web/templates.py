@@ -1,4 +1,9 @@
-"""The one door to Jinja2: templates of this package, in which every value is escaped."""
+"""The one door to Jinja2: templates of this package, in which every value is escaped.
+
+The files that pages are dressed with: their addresses change with them, so browsers keep them for long.
+
+What the first page would wait for, done while nobody asks: modules are imported, templates compiled.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,23 @@ import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
+from starlette.responses import FileResponse, PlainTextResponse, Response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 _HERE = Path(__file__).parent
+
+
 STATIC = _HERE / "static"
+
+
 _LATEST = 253_402_300_799  # the last second of the year 9999
 
 
@@ -82,3 +96,45 @@ def _at(seconds: float) -> datetime:
 def counted(number: int, one: str, many: str = "") -> str:
     """A number with its noun: "1 task", "3 tasks"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@cache
+def _names() -> frozenset[str]:
+    """What there is: a name is looked up, and never joined to a path as it came."""
+    return frozenset(path.name for path in STATIC.iterdir() if path.is_file())
+
+
+async def static_file(request: Request) -> Response:
+    """A file of `static/`."""
+    name = request.path_params["name"]
+    path = STATIC / name
+    if name not in _names() or path.suffix not in _KINDS:
+        return PlainTextResponse("not found\n", 404)
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return FileResponse(path, media_type=_KINDS[path.suffix], headers=headers)
+
+
+_MODULES = (
+    "docyard.web.documents.document",
+    "docyard.web.library.library",
+    "docyard.web.library.search",
+    "workspace.history",
+    "workspace.rendering",
+)
+
+
+_FIRST = ("library.html", "document.html", "search.html", "error.html")
+
+
+"""What pages are made of that people begin with; for each other one it takes a moment at first."""
+
+
+def warm_pages() -> None:
+    """Import what these pages are made with, and compile their templates."""
+    for module in _MODULES:
+        import_module(module)
+    for name in _FIRST:
+        compiled(name)

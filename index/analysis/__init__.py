@@ -14,10 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from index.analysis.expansion import MAX_TOKEN, is_name, terms_of_raw, terms_of_token
-from index.analysis.markup import readable
-from index.analysis.stops import STOP_WORDS
-from index.analysis.tokens import BREAK, raw_tokens
-from index.analysis.words import TOKEN, normalised
+from index.analysis.words import BREAK, STOP_WORDS, TOKEN, normalised, raw_tokens, readable
 
 if TYPE_CHECKING:
     from index.page import Page

@@ -2,47 +2,91 @@
 
 A *token* is a word, or words that are joined into a name: `don't`, `node.js`, `kebab-case`, `std::vector`,
 `/v1/search`, `user@example.org`, `--dry-run`. Everything else only separates.
+
+Text as bytes becomes raw tokens: what stands between spaces, once ASCII punctuation is out of the way.
+
+No letter is looked at here, which makes it quick. The bytes that join words into names stay, and all bytes
+of other scripts: a raw token holds one token, or some, or none (`index.analysis.expansion` tells), and a text
+has the same tokens whether it is cut into raw tokens first or not.
+
+What Markdown shows to programs and not to readers, and so is not searched.
+
+Stems: "retries", "retrying" and "retry" are one word.
+
+Words that are in almost every text, and so say nothing about any.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
 
 # Python's `\w` leaves out the marks that many scripts write vowels with: pointed Hebrew and Arabic,
 # the scripts of India, Tibetan.
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+
+
 _ACCENTS = "\u0300-\u036f"
+
+
 _VOWELS = "\u0900-\u0963\u0966-\u0dff\u0f71-\u0f84\u0f90-\u0fbc"
+
+
 _SOUTHEAST = (
     "\u0e01-\u0e3e\u0e40-\u0e4e\u0e50-\u0e59\u0e80-\u0eff"  # Thai, Lao
     "\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17d7\u17dc-\u17e9"  # Burmese, Khmer
 )
+
+
 _EAST = (
     "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3100-\u312f"  # Kana, Bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"  # Han, Hangul
 )
+
+
 _SPACELESS = _SOUTHEAST + _EAST
+
+
 # A large class takes milliseconds to compile, each time it is written: here is what `\w` lacks of these.
 _VOICED = "\u3099\u309a"
+
+
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
+
 
 # What repeats keeps what it took (`++`): the search stays linear, and keeps no trail to go back on. Groups do
 # not: possessive ones are not right in every Python 3.11 (CPython's issue 106052).
 _WORD = rf"{_LETTERS}(?:[.'\u2019-]{_LETTERS})*(?:\+\+|\#(?!\w))?"
 
+
 WORD = re.compile(_WORD)
+
+
 """A word of a token, such as `v1`, `C++` or `example.org`."""
 
+
 TOKEN = re.compile(rf"(?:(?<![\w-])--(?=[A-Za-z]))?{_WORD}(?:(?:[/@]|::){_WORD})*")
+
+
 """A token of normalised text; the dashes of `--flag` are part of it."""
 
+
 MARKS = re.compile(rf"[{_ACCENTS}{_POINTS}\u0640]++")
+
+
 """Marks on letters that people leave out when they ask, once the text is decomposed."""
+
 
 # Soft hyphens and joiners show nothing; a zero-width space shows where a word ends.
 _INVISIBLE = {0x00AD: None, 0x200B: " ", 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
+
 
 # Unicode sorts the marks on a letter, in time that grows with their square (UAX #15 §13 has this limit).
 _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
@@ -74,3 +118,116 @@ def folded(word: str) -> str:
         return plain
     bare = MARKS.sub("", unicodedata.normalize("NFD", plain.replace("\u2019", "'")))
     return unicodedata.normalize("NFC", bare)
+
+
+BREAK = b"\0"
+
+
+"""The raw token between two texts, which no text holds."""
+
+
+_JOINERS = b"_-'./@+#:"
+
+
+def spaced(kept: bytes = b"") -> bytes:
+    """Give the table that makes a space of each byte that is in no token, but for those to be kept."""
+    kept += _JOINERS
+    return bytes(byte if byte >= 0x80 or chr(byte).isalnum() or byte in kept else 0x20 for byte in range(256))
+
+
+_SPACED = spaced(BREAK)
+
+
+def raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
+    """Cut texts into raw tokens, in order, with BREAK between each text and the next."""
+    joined = b" \0 ".join(texts)
+    if joined.count(BREAK) >= len(texts):
+        joined = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
+    # Most words with a full stop after them end a sentence: without it they are not a word of their own.
+    return joined.translate(_SPACED).replace(b". ", b"  ").split()
+
+
+# An unclosed comment runs to the end, and what may repeat keeps what it took (`++`) or ends at what begins
+# the next: all of these stay linear on hostile text.
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+_TAG = re.compile(rb"</?(?:a|img)\b[^<>]*>|<#[^\s<>]+>")
+
+
+_TARGET = re.compile(
+    rb"""\]\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)"""
+)
+
+
+_DEFINITION = re.compile(rb"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
+
+
+_ANCHOR = re.compile(rb"\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}")
+
+
+_ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+
+
+def readable(text: bytes) -> bytes:
+    """Give Markdown without comments, addresses of links, anchors and entities.
+
+    Most texts hold none of them: an expression is tried only where the bytes that it begins with occur. One
+    byte is looked for first, because that is many times quicker than two.
+    """
+    if b"<" in text:
+        if b"<!--" in text:
+            text = _COMMENT.sub(b" ", text)
+        text = _TAG.sub(b" ", text)
+    if b"]" in text:
+        if b"](" in text:
+            text = _TARGET.sub(b" ", text)
+        if b"]:" in text:
+            text = _DEFINITION.sub(b" ", text)
+    if b"{" in text and b"#" in text:
+        text = _ANCHOR.sub(b" ", text)
+    if b"&" in text:
+        text = _ENTITY.sub(b" ", text)
+    return text
+
+
+# One PyStemmer object must not be used by two threads at once.
+_stemming = threading.Lock()
+
+
+def stem(word: str) -> str:
+    """Give the Snowball stem of a folded English word; other words mostly stay as they are."""
+    with _stemming:
+        return str(_stemmer().stemWord(word))
+
+
+def stems(words: Sequence[str]) -> list[str]:
+    """Give the stems of many words at once, which is quicker."""
+    with _stemming:
+        found: list[str] = _stemmer().stemWords(words)
+    return found
+
+
+@cache
+def _stemmer() -> Stemmer:
+    from Stemmer import Stemmer
+
+    return Stemmer("english", 0)
+
+
+_STOP_WORDS = """
+    a about above after again against all also am an and any are aren't as at be because been before being
+    below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down
+    during each either else etc ever every few for from further get gets getting got had hadn't has hasn't
+    have haven't having he her here here's hers herself him himself his how how's however i i'd i'll i'm
+    i've if in into is isn't it it's its itself just let let's like may me might more most must mustn't my
+    myself neither no nor not now of off often on once only or other ought our ours ourselves out over own
+    per please same shall shan't she should shouldn't since so some such than that that's the their theirs
+    them themselves then there there's these they they'd they'll they're they've this those though through
+    thus to too under until up upon us very via want was wasn't we we'd we'll we're we've were weren't
+    what what's when when's where where's whether which while who who's whom whose why why's will with
+    within without won't would wouldn't yet you you'd you'll you're you've your yours yourself yourselves
+"""
+
+
+STOP_WORDS = frozenset(_STOP_WORDS.split())

@@ -7,20 +7,26 @@
 What a build that fails has written, it removes; what one that is killed leaves belongs to nobody, and the
 next one removes it.
 The files of the artifact before stay until then, for readers that are just opening it.
+
+The folder that an artifact is built in: it is the builder's alone, and holds nothing of anybody else's.
+
+The settings of an artifact: those of its source and the builder's own, as one `docyard.toml`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from index.artifacts import manifest as manifests
 from index.artifacts.artifact import open_parts
-from index.artifacts.claiming import claimed, sweep, undone, unwritable
 from index.artifacts.contents import Contents, compose
 from index.artifacts.manifest import (
     INDEX,
@@ -29,26 +35,197 @@ from index.artifacts.manifest import (
     FileSum,
     NotAnArtifact,
     UnsupportedArtifact,
+    manifest_name,
+    read_file,
 )
-from index.artifacts.objects import store
-from index.artifacts.settings import effective
-from index.building.changing import built_anew, changed
-from index.difference import difference
+from index.artifacts.objects import PACKS, store
+from index.building.build import built_anew, changed
 from index.port import Progress, State
 from index.segments.generation import Generation, Part, counted
 from index.segments.segment import file_name
 from index.segments.store import write_pages
-from index.source import GitSource, pages
-from index.storage.describing import corpus_description, describe
-from index.storage.files import write_atomically
+from index.source import GitSource, difference, pages
+from index.storage.files import IndexUnwritable, remove, write_atomically
 from index.storage.location import METADATA, SCHEMA
+from index.storage.locking import IndexBusy, locked
 from index.storage.manifest import IndexDamaged
-from index.storage.metadata import MAX_VALUES, Metadata
-from workspace.config.config import CONFIG_PATH, WorkspaceConfig
-from workspace.config.manifests import read_manifest
+from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, describe
+from workspace.config.config import CONFIG_PATH, Limits, WorkspaceConfig
+from workspace.config.taxonomy import read_manifest
+from workspace.errors import WorkspaceError
 from workspace.git.objects import blob_id
 from workspace.git.pack_reader import PackedReader
 from workspace.snapshot.snapshot import Snapshot
+
+LOCK = "lock"
+
+
+_FOLDERS = ("", INDEX, "objects", PACKS)
+
+
+_FILES = re.compile(
+    r"(?:metadata\.json|[0-9a-f]{16}\.manifest|moves-[0-9a-f]{16}\.json)(?:-[0-9a-f]{8}\.draft)?"
+    r"|index/MAIN_[0-9a-f]{16}\.flat"
+    r"|objects/pack/(?:pack-[0-9a-f]{40}\.(?:pack|idx)|[0-9a-f]{16}(?:\.idx)?\.draft)"
+)
+
+
+class BuildBusy(WorkspaceError):
+    """Another process is building into this folder."""
+
+    code: ClassVar[str] = "BUILD_BUSY"
+
+
+class OutOccupied(WorkspaceError):
+    """The folder to build into holds something else, and nothing of that is touched."""
+
+    code: ClassVar[str] = "OUT_OCCUPIED"
+
+
+class ArtifactUnwritable(WorkspaceError):
+    """The folder to build into cannot be written: the disk is full, or permissions forbid it."""
+
+    code: ClassVar[str] = "ARTIFACT_UNWRITABLE"
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[None]:
+    """Be the only builder of a folder, which is made. Raises BuildBusy, OutOccupied, ArtifactUnwritable."""
+    with ExitStack() as stack:
+        with unwritable():
+            check_free(out)
+            out.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(locked(out / LOCK, patience=0))
+            except IndexBusy:
+                raise BuildBusy(
+                    "another process is building into this folder",
+                    fix="Wait until it is done, or build into another folder.",
+                ) from None
+        # While it is still held: who opens it meanwhile finds that it is gone, and makes another.
+        stack.callback(_unlock, out / LOCK)
+        yield
+
+
+@contextmanager
+def undone(out: Path) -> Iterator[None]:
+    """Remove what was written since, if the build is given up before the new artifact has taken its place.
+
+    One that runs out of room must not be what fills the disk.
+    """
+    before, standing = {*_names(out)}, _standing(out)
+    try:
+        yield
+    except BaseException:
+        if _standing(out) == standing:
+            remove(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in before)
+        raise
+
+
+@contextmanager
+def unwritable() -> Iterator[None]:
+    """Turn the system's refusals to write into ArtifactUnwritable."""
+    try:
+        yield
+    except (OSError, IndexUnwritable) as error:
+        cause = error.__cause__ if isinstance(error, IndexUnwritable) else error
+        reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__
+        raise ArtifactUnwritable(
+            f"the artifact cannot be written: {reason}",
+            fix="Make room or mend the folder's permissions; the artifact that stood there is whole.",
+        ) from error
+
+
+def check_free(out: Path) -> None:
+    """Raises OutOccupied unless the folder is empty, missing, or holds an artifact or what a build left."""
+    fix = "Name an empty folder, a new one, or that of an earlier build with --out."
+    if os.path.lexists(out) and not out.is_dir():
+        raise OutOccupied("an artifact is a folder, and something else stands there", fix=fix)
+    for folder in (out, *Path(os.path.realpath(out)).parents):
+        if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
+            raise OutOccupied("this folder is a part of Git's own, where nothing else is put", fix=fix)
+    if not out.is_dir() or _standing(out) is not None:
+        return
+    others = [name for name in _names(out) if name not in (*_FOLDERS, LOCK) and not _FILES.fullmatch(name)]
+    if others:
+        raise OutOccupied("the folder holds something that is no artifact", fix=fix, entries=others[:5])
+
+
+def sweep(out: Path, kept: Sequence[tuple[str, ArtifactManifest]]) -> None:
+    """Remove the files of builds that are of none of these manifests, each with its file's name."""
+    files = {
+        METADATA,
+        *(name for name, _ in kept),
+        *(name for _, manifest in kept for name in manifest.files),
+    }
+    remove(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in files)
+
+
+def _names(out: Path) -> list[str]:
+    """What stands in the folder, and in those that builds make in it; sorted."""
+    places = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
+    return sorted(
+        f"{folder}/{entry.name}".lstrip("/") for folder, place in places for entry in place.iterdir()
+    )
+
+
+def _standing(out: Path) -> tuple[bytes, bytes] | None:
+    """The metadata and the manifest of the artifact that the folder holds now; None if it holds none."""
+    with suppress(OSError):
+        told = read_file(out / METADATA)
+        return told, read_file(out / manifest_name(told))
+    return None
+
+
+def _unlock(lock: Path) -> None:
+    with suppress(OSError):
+        lock.unlink()
+
+
+def effective(
+    config: WorkspaceConfig, name: str, description: str | None, taxonomy: Mapping[str, str | None]
+) -> tuple[WorkspaceConfig, bytes]:
+    """Give the settings by which an artifact is read, and their file.
+
+    `name` describes the corpus where nothing else does; `taxonomy` has the keys that the builder declares,
+    and describes. What decides which files are documents has done so already, and is left out. Raises
+    InvalidConfig, whose field is `corpus.description` or begins with `taxonomy`.
+    """
+    keys = {key: declared.description for key, declared in config.taxonomy.items()}
+    keys |= {key: text for key, text in taxonomy.items() if text is not None or key not in keys}
+    values: dict[str, Mapping[str, object]] = {
+        "corpus": {"description": description or config.corpus.description or corpus_description(None, name)},
+        "limits": _limits(config),
+        **{f"taxonomy.{_quoted(key)}": {"description": text} for key, text in keys.items()},
+    }
+    data = "".join(_lines({"root": config.root}, values)).encode("utf-8", "replace")
+    return WorkspaceConfig.read(data), data
+
+
+def _limits(config: WorkspaceConfig) -> Mapping[str, object]:
+    """Return the limits; earlier versions of docyard do not know `text_tokens` and would refuse it."""
+    own = config.limits.model_dump()
+    return own if config.limits.text_tokens != Limits().text_tokens else {**own, "text_tokens": None}
+
+
+def _lines(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    yield f"# {CONFIG_PATH} as `docyard build` found it, with its own options\n"
+    for name, value in top.items():
+        yield f"{name} = {_value(value)}\n"
+    for table, values in tables.items():
+        yield f"\n[{table}]\n"
+        for name, value in values.items():
+            if value is not None:
+                yield f"{name} = {_value(value)}\n"
+
+
+def _value(value: object) -> str:
+    return _quoted(value) if isinstance(value, str) else str(value)
+
+
+def _quoted(text: str) -> str:
+    """Write a basic string, which is one of JSON's but for one character (TOML 1.0, "String")."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 class Built(NamedTuple):

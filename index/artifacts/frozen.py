@@ -21,9 +21,8 @@ from index.artifacts.manifest import INDEX, ArtifactDamaged
 from index.cursors import StaleCursor
 from index.live import LiveIndex
 from index.service import SearchIndex, SearchPage
-from index.storage.describing import facet
 from index.storage.files import remove
-from index.storage.metadata import Metadata, one_line
+from index.storage.metadata import Metadata, facet, one_line
 from workspace.archive import Archive
 
 if TYPE_CHECKING:

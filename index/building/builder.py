@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from index.building.inversion import Inversion
 from index.page import Page, Unreadable
-from index.segments.segment import Segment
-from index.segments.tables import Tables
+from index.segments.segment import Segment, Tables
 
 POSTINGS = 6_000_000
 """A segment is finished when this many postings are held."""

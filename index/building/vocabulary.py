@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.analysis import BREAK, STOP_WORDS
-from index.analysis.bulk import terms_of_raws
-from index.segments.strings import encoded, ranges
-from index.segments.terms import TEXT, term_name
+from index.analysis.expansion import terms_of_raws
+from index.segments.arrays import encoded, ranges
+from index.segments.segment import TEXT, term_name
 
 LIMIT = 64_000_000
 """Bytes, as estimated, at which a vocabulary is full."""

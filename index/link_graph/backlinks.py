@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.link_graph.records import Record, Reference, reference
-from index.link_graph.spelled import naming
+from index.link_graph.records import Record, Reference, naming, reference
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.reader import links_of
 from workspace.links.resolver import Resolved, Status, World, resolve

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from index.link_graph.standing import Standing
+from index.link_graph.store import Standing
 from index.port import BaseMoved, Progress
 from index.storage.files import IndexUnwritable
 from index.storage.locking import IndexBusy
@@ -27,11 +27,10 @@ from workspace.links.inbound import ScannedInbound, scan
 from workspace.snapshot.snapshot import changed_documents
 
 if TYPE_CHECKING:
-    from index.link_graph.likely import LongRecords
     from index.link_graph.location import Place
-    from index.link_graph.records import Record
+    from index.link_graph.records import LongRecords, Record
     from index.link_graph.store import Found, LinkStore, Row
-    from index.storage.home import Home
+    from index.storage.location import Home
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -64,7 +63,7 @@ class LinkGraph:
 
     @cached_property
     def _long(self) -> LongRecords:
-        from index.link_graph.likely import LongRecords
+        from index.link_graph.records import LongRecords
 
         return LongRecords()
 
@@ -129,7 +128,7 @@ class LinkGraph:
         first, as `follow` does. Raises IndexBusy.
         """
         from index.link_graph.build import Reading
-        from index.link_graph.spelled import keys_of_path
+        from index.link_graph.records import keys_of_path
 
         rules = Standing.of(snapshot).rules
         known = self._known(snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long)
@@ -182,7 +181,7 @@ class LinkGraph:
 
         None where it knows nothing, or nothing that could be compared with the snapshot.
         """
-        from index.link_graph.spelled import keys_of_path
+        from index.link_graph.records import keys_of_path
 
         keys = {key for path in paths for key in keys_of_path(path)}
 

@@ -8,23 +8,101 @@ One transaction moves the rows together with the commit that they stand for, fro
 saw; another writer's change in between is BaseMoved. Nothing is forced to the disk: what a power loss tears
 is found like any other damage when the file is opened, by SQLite's own check of its pages and by sums over
 every row. A file that is damaged while it is open may answer wrongly until it is opened again.
+
+SQLite as the link graph uses it: the one door to `sqlite3`, opened so that nothing in a file is run.
+
+What the link graph stands for, and what it would have to stand for to know a snapshot.
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from index.link_graph.sqlite import connect, noticing
-from index.link_graph.standing import Standing
 from index.port import BaseMoved
+from index.storage.files import IndexUnwritable
+from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
+
+if TYPE_CHECKING:
+    from workspace.snapshot.snapshot import Snapshot
+
+_PATIENCE = 5.0
+
+
+"""Seconds to wait for another process's transaction."""
+
+
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+_UNWRITABLE = frozenset(
+    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+    | {sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM}
+)
+
+
+def connect(file: Path | None) -> sqlite3.Connection:
+    """Open a file, made if need be, or memory. Each statement outside a transaction is one by itself."""
+    with noticing():
+        connection = sqlite3.connect(
+            ":memory:" if file is None else file,
+            timeout=_PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            for pragma in ("trusted_schema=OFF", "journal_mode=WAL", "synchronous=OFF", "mmap_size=0"):
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def noticing() -> Iterator[None]:
+    """Turn SQLite's errors into IndexBusy, IndexUnwritable and IndexDamaged."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code in _BUSY:
+            raise IndexBusy(
+                "the link graph is being brought up to date", fix="Try again in a moment."
+            ) from error
+        if code in _UNWRITABLE:
+            raise IndexUnwritable.because(OSError(0, error.sqlite_errorname)) from error
+        if isinstance(error, sqlite3.ProgrammingError):
+            raise
+        raise IndexDamaged.because(type(error).__name__) from error
+
+
+class Standing(NamedTuple):
+    """What the graph stands for: a commit (None: of a tree without one), its tree, and how links are read."""
+
+    commit: str | None
+    tree: str | None
+    rules: str
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Standing:
+        """What the graph of a snapshot stands for."""
+        config = snapshot.config
+        rules = f"{config.limits.document_bytes} {config.links.model_dump_json()}"
+        return cls(snapshot.commit, snapshot.tree, rules)
+
+    def is_same(self, other: Standing | None) -> bool:
+        """Whether another stands for the same documents: two commits may have one tree."""
+        return other is not None and self[1:] == other[1:]
+
 
 _TABLES = """
     BEGIN IMMEDIATE;
@@ -37,11 +115,15 @@ _TABLES = """
     CREATE TEMP TABLE coming AS SELECT * FROM documents WHERE 0;
     CREATE TEMP TABLE pairs AS SELECT * FROM inbound WHERE 0;
 """
+
+
 _PAIRS = """
     SELECT count(*), ifnull(sum(key >> 31), 0), ifnull(sum(key & 2147483647), 0),
         ifnull(sum((key & 65535) * document), 0)
     FROM inbound
 """
+
+
 _COLUMNS = "id, path, blob, record, keys, crc"
 
 

@@ -2,34 +2,51 @@
 
 Each process that builds an index leaves a large part, and many small commits leave some small ones: to score
 each by itself would take longer than its postings are worth.
+
+What scores need to know of all live sections: how many there are, how long, and how many hold a term.
+
+Which sections of a block may answer at all: those that live, and that the query leaves in.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.ranking.bm25 import BONUS_SHARE
+from index.ranking.bm25 import BONUS_SHARE, average
 from index.ranking.cache import ArrayCache
-from index.ranking.evaluation import WHOLE, Found, Mask
-from index.ranking.postings import Postings, postings, ready
+from index.ranking.evaluation import WHOLE, Found, Mask, Postings, postings, ready
+from index.segments.segment import TEXT, term_key
+from workspace.globs import Glob
+from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
+    from index.page import Record
+    from index.port import Query
     from index.segments.generation import Part
     from index.segments.segment import Segment
 
 JOINED = 1 << 20
+
+
 """Up to this number of sections parts are scored together that last."""
 
+
 LASTING = 1 << 12
+
+
 """A part with more sections was built or merged, and most commits leave it as it is."""
 
+
 Ranked = tuple[int, int, int, int]
+
+
 """A section in a list: its score below zero, the place of its part, its number there, the number of its page.
 
 In their own order the best comes first, and of equal ones in the same part the first by address.
@@ -148,3 +165,120 @@ def _pages(segments: Sequence[Segment], first_page: int) -> NDArray[np.uint32]:
 
 def _starts(sizes: Iterable[int]) -> NDArray[np.int64]:
     return np.array(list(accumulate(sizes, initial=0))[:-1], np.int64)
+
+
+_WORDS = 20_000
+
+
+_RECORDS = 4_096
+
+
+class Word(NamedTuple):
+    """A term of the text: how many live sections hold it, and the places of the blocks that have it."""
+
+    df: int
+    places: tuple[int, ...]
+
+
+class Statistics:
+    """The figures of one generation, exact: what is dead counts nowhere. Safe to use from threads.
+
+    `number` counts the live sections, `length` is the sum of their lengths, `average` the quotient as the
+    formula has it. `blocks` are the `parts` as they are scored; a block is named by its place among them.
+    """
+
+    def __init__(self, parts: Iterable[Part], cache: ArrayCache | None = None) -> None:
+        """Count the sections of these parts; lists come from `cache`, which outlives a generation."""
+        self.cache = ArrayCache() if cache is None else cache
+        self.blocks = blocks_of(self.cache, parts)
+        self.parts = tuple(part for block in self.blocks for part in block.parts)
+        owners = {name for block in self.blocks for name in (block.name, *block.segments)}
+        # Arrays are views of mapped files, and a file stays open as long as there is one.
+        self.cache.retain(lambda name: cast("tuple[str, ...]", name)[0] in owners)
+        self.number = sum(part.size for part in self.parts)
+        self.length = sum(part.total for part in self.parts)
+        self.average = average(self.length, self.number)
+        self._words: LRUCache[str, Word] = LRUCache(_WORDS)
+        self._records: LRUCache[tuple[int, int], Record] = LRUCache(_RECORDS)
+
+    @cached_property
+    def alive(self) -> tuple[Mask | None, ...]:
+        """A flag for each section of each of the parts; None for a part in which nothing is dead."""
+        return tuple(map(alive, self.parts))
+
+    def word(self, term: str) -> Word:
+        """Say how many live sections hold a term, and in which blocks its lists are."""
+        return self._words.get(term, self._count, term)
+
+    def postings(self, place: int, term: str) -> Postings | None:
+        """Give the list of a term in a block, dead sections included."""
+        return self.blocks[place].postings(term, self.average)
+
+    def address(self, place: int, number: int) -> tuple[str, str]:
+        """Give the path and the key of a section by the place of its part and its number there."""
+        return self.parts[place].segment.address(number)
+
+    def record(self, place: int, number: int) -> Record:
+        """Give what lists need of a section by the place of its part and its number there."""
+        return self._records.get((place, number), self.parts[place].segment.record, number)
+
+    def _count(self, term: str) -> Word:
+        df = 0
+        places = []
+        for place, block in enumerate(self.blocks):
+            if (found := self.postings(place, term)) is not None:
+                places.append(place)
+                mask = block.alive
+                df += len(found.ids) if mask is None else int(np.count_nonzero(mask[found.ids]))
+        return Word(df, tuple(places))
+
+
+_GLOB = frozenset("*?[")
+
+
+def allowed(block: Block, query: Query, cache: ArrayCache) -> Mask | None:
+    """Give a flag for each section of a block; None means that all of them may answer."""
+    path = query.path.strip("/") if query.path else ""
+    if not (query.excluded or query.filters or path):
+        return block.alive
+    masks = [_left_in(part.segment, query, path, cache) for part in block.parts]
+    mask = np.concatenate(masks) if len(masks) > 1 else masks[0]
+    return mask if block.alive is None else mask & block.alive
+
+
+def _left_in(segment: Segment, query: Query, path: str, cache: ArrayCache) -> Mask:
+    """The sections that the query leaves in, dead ones included."""
+    mask = _at(segment, path, cache) if path else np.ones(segment.size, np.bool_)
+    for field, value in query.filters.items():
+        mask &= _flags(segment.size, segment.postings(term_key(field, value))[0])
+    for term in query.excluded:
+        mask[segment.postings(term_key(TEXT, term))[0]] = False
+    return mask
+
+
+def _flags(size: int, ids: NDArray[np.uint32]) -> Mask:
+    flags = np.zeros(size, np.bool_)
+    flags[ids] = True
+    return flags
+
+
+def _at(segment: Segment, path: str, cache: ArrayCache) -> Mask:
+    """The sections of the document of this path, of the folder, and of what the glob matches."""
+    flags = np.zeros(segment.size, np.bool_)
+    pages = range(segment.pages)
+    # The paths in a folder stand together, between "folder/" and "folder0", which has the next character.
+    first, last = (bisect_left(pages, path + end, key=segment.path) for end in "/0")
+    if first < last:
+        flags[segment.sections_of(first).start : segment.sections_of(last - 1).stop] = True
+    if (page := segment.find(path)) is not None:
+        own = segment.sections_of(page)
+        flags[own.start : own.stop] = True
+    if not _GLOB.isdisjoint(path):
+        flags |= cache.get((segment.id, "glob", path), _matching, segment, path)[segment.page_of]
+    return flags
+
+
+def _matching(segment: Segment, pattern: str) -> Mask:
+    """A flag for each page that a glob stands for; case counts."""
+    matches = Glob.compile(pattern).matches
+    return np.fromiter(map(matches, map(segment.path, range(segment.pages))), np.bool_, segment.pages)

@@ -14,11 +14,9 @@ from operator import eq, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.port import Scored
-from index.ranking.allowed import allowed
-from index.ranking.blocks import Ranked
+from index.ranking.blocks import Ranked, Statistics, allowed
 from index.ranking.bm25 import BONUS_DEPTH, BONUS_SHARE, SCALE, weight
 from index.ranking.evaluation import Weighted, evaluate, holding, score, topmost
-from index.ranking.statistics import Statistics
 
 if TYPE_CHECKING:
     from index.page import Record

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.port import State
+from index.segments.arrays import ranges
 from index.segments.segment import Segment
-from index.segments.strings import ranges
 
 
 @dataclass(frozen=True, eq=False)

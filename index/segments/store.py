@@ -63,7 +63,7 @@ class Store:
         if self.folder is None:
             self._held = Generation(number, state, tuple(parts))
             return self._held
-        from index.whoosh_engine.toc import (  # Whoosh takes long to import, and is not needed to read
+        from index.whoosh_engine.codec import (  # Whoosh takes long to import, and is not needed to read
             write_toc,
         )
 

@@ -1,4 +1,7 @@
-"""The user's own key: 32 random bytes outside every repository, with which cursors and indexes are sealed."""
+"""The user's own key: 32 random bytes outside every repository, with which cursors and indexes are sealed.
+
+The key that builder and readers of an artifact share: 32 bytes in a file that only its owner can read.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import secrets
 import stat
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
+
+from workspace.errors import WorkspaceError
 
 KEY_BYTES = 32
 
@@ -65,3 +71,30 @@ def _create(file: Path) -> None:
             return
     finally:
         draft.unlink(missing_ok=True)
+
+
+class InvalidKeyFile(WorkspaceError):
+    """A key file that cannot be used: it is missing, of another length, or others may read it."""
+
+    code: ClassVar[str] = "INVALID_KEY_FILE"
+
+
+def read_key(file: Path) -> bytes:
+    """Read the key in a file. Raises InvalidKeyFile."""
+    try:
+        # The user names this file, and secrets are often mounted as links.
+        key = private_key(Path(os.path.realpath(file)))
+    except FileNotFoundError:
+        raise InvalidKeyFile(
+            "the key file does not exist", fix="Make one with `docyard build --key FILE`, and copy that."
+        ) from None
+    except OSError as error:
+        raise InvalidKeyFile(
+            f"the key file cannot be read: {error.strerror}", fix="Name a file that this user can read."
+        ) from error
+    if key is None:
+        raise InvalidKeyFile(
+            f"the key file must hold exactly {KEY_BYTES} bytes, and only its owner may be able to read it",
+            fix="Run `chmod 600` on it, or make a new one with `head -c 32 /dev/urandom > FILE`.",
+        )
+    return key

@@ -2,6 +2,8 @@
 
 The format is the documentation index contract, version 1: semver, a taxonomy whose values become enums in the
 schema of `search_docs`, corpus statistics, and the embedding used (none here).
+
+What `metadata.json` says of an index: its figures, and the values by which it can be filtered.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import json
 import re
 import zlib
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
@@ -29,26 +32,45 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from index.storage.files import write_atomically
-from workspace.config.taxonomy import RESERVED
+from workspace.config.taxonomy import BUILT_IN, RESERVED
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.port import State
 
 VERSION = "1.1.0"
+
+
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
+
+
 MAX_DESCRIPTION = 500
+
+
 """Characters of a corpus's description that a host is shown."""
 
+
 _SUM = ".sum"
+
+
 _SOURCE_COMMIT = "stats.source_commit"
+
+
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
+
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
 _SHOWN = 64  # characters of a wrong key that the name of its field repeats
+
+
 # Letters and marks that leave no trace on a screen, though Unicode counts them as printable.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+
+
 _JOINERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
 
 
@@ -98,6 +120,8 @@ def _commit(value: str) -> str:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+
+
 Value = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_VALUE_LENGTH)]
 
 
@@ -270,3 +294,57 @@ def _problem(error: ErrorDetails) -> Problem:
     reason = reason.replace("String should", "must").replace("valid dictionary", "object")
     field = ".".join(one_line(part[:_SHOWN]) for part in parts)
     return Problem(field or "metadata.json", reason[0].lower() + reason[1:])
+
+
+def describe(
+    state: State,
+    values: Mapping[str, Collection[str]],
+    corpus_description: str,
+    descriptions: Mapping[str, str | None],
+) -> Metadata:
+    """Tell of an index by its state and the values found of each taxonomy key.
+
+    `descriptions` names the keys, in their order, with what is said of each; of more than 64 the first count.
+    A built-in key of which nothing is said or found is left out.
+    """
+    told = [key for key, text in descriptions.items() if key not in BUILT_IN or text or values.get(key)]
+    taxonomy = {key: facet(values.get(key, ()), descriptions[key]) for key in told[:MAX_KEYS]}
+    return Metadata(
+        metadata_version=VERSION,
+        corpus_description=corpus_description,
+        taxonomy=taxonomy,
+        stats=Stats(
+            total_chunks=state.chunks,
+            total_files=state.files,
+            indexed_at=state.indexed_at,
+            source_commit=state.commit,
+        ),
+    )
+
+
+def facet(values: Iterable[str], description: str | None = None) -> Facet:
+    """Make a facet of the values found; it lists none where there are so many that they cannot be an enum.
+
+    Values that are too long, or hold characters that cannot be seen, stay searchable but are not listed.
+    """
+    found = frozenset(values)
+    return _facet(found, description) if len(found) <= MAX_VALUES else _facet_of_many(found, description)
+
+
+def _facet_of_many(values: Iterable[str], description: str | None) -> Facet:
+    listed: set[str] = set()
+    for value in values:
+        if is_listable(trimmed := value.strip()):
+            listed.add(trimmed)
+            if len(listed) > MAX_VALUES:
+                return Facet(description=description, values=())
+    return Facet(description=description, values=tuple(listed))
+
+
+# A commit changes the values of few keys, and tens of thousands of others need not be looked at again.
+_facet = lru_cache(maxsize=2 * MAX_KEYS)(_facet_of_many)
+
+
+def corpus_description(configured: str | None, name: str) -> str:
+    """Return one line about the documents: the settings' own, else "documentation of NAME"."""
+    return one_line(configured or "") or one_line(f"documentation of {name}")

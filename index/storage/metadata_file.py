@@ -1,32 +1,75 @@
 """What `metadata.json` tells of an index that follows its branch: written after it, from it, and read again.
 
 Threads and processes that follow at the same time end with what the index holds then, whoever was slower.
+
+Work that an answer does not wait for: done a moment later, once however often it was asked for.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from index.storage.describing import corpus_description, describe
 from index.storage.files import IndexUnwritable
-from index.storage.later import Later
 from index.storage.locking import IndexBusy, locked
 from index.storage.manifest import Stamp
-from index.storage.metadata import Metadata, read_metadata, write_metadata
+from index.storage.metadata import Metadata, corpus_description, describe, read_metadata, write_metadata
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.port import State
-    from index.storage.home import Home
+    from index.storage.location import Home
     from workspace.workspace import Workspace
 
+DELAY = 0.5
+
+
+"""Seconds from the first time that something is asked for until it is done."""
+
+
+class Later:
+    """One piece of work, done in a thread of its own; `flush` and the end of the process do it at once."""
+
+    def __init__(self, work: Callable[[], None], delay: float = DELAY) -> None:
+        """Nothing is done before `ask`. Nobody hears of what `work` raises, so it is to raise nothing."""
+        self._work = work
+        self._delay = delay
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._working = threading.Lock()
+
+    def ask(self) -> None:
+        """See to it that the work is done after this moment."""
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(self._delay, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+                atexit.register(self.flush)
+
+    def flush(self) -> None:
+        """Do now what was asked for, if it is not done yet; when this returns, it is."""
+        with self._working:
+            with self._lock:
+                timer, self._timer = self._timer, None
+            if timer is not None:
+                timer.cancel()
+                atexit.unregister(self.flush)
+                self._work()
+
+
 _TRIES = 5
+
+
 """How often it is told anew what an index holds that others change meanwhile."""
 
+
 METADATA_PATIENCE_S = 1.0
+
+
 """Seconds to wait for another writer of `metadata.json`, which holds its lock for two small files only."""
 
 

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from index.port import BaseMoved, Progress
 from index.storage.files import IndexUnwritable
-from index.storage.home import Home
-from index.storage.location import Location
+from index.storage.location import Home, Location
 from index.storage.locking import IndexBusy, locked
 
 PATIENCE = 5.0

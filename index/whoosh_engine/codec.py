@@ -2,25 +2,72 @@
 
 Whoosh's own searcher opens the folder of an index and finds in it what our evaluation finds. Sections are its
 documents, and a section has one text field, whose length is the section's. Nothing is written through it.
+
+What Whoosh is told of our fields, and how our terms are named there.
+
+Whoosh's table of contents: the schema, and the segments with what in them is dead.
+
+It is written for Whoosh's own searcher. What we read stands in the manifest, so nothing of ours is unpickled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from whoosh import fields, formats
 from whoosh.codec import base
-from whoosh.filedb.filestore import FileStorage
+from whoosh.filedb.filestore import FileStorage, RamStorage
+from whoosh.index import TOC
 from whoosh.matching import ListMatcher
 from whoosh.reading import TermInfo, TermNotFound
 
+from index.segments import segment
 from index.segments.arrays import map_flat
 from index.segments.generation import Part
 from index.segments.segment import Segment, file_name
-from index.whoosh_engine.schema import KEY, NAME, PATH, TEXT, key_of, term_of
+
+NAME = "MAIN"
+
+
+"""What Whoosh calls an index that was given no name."""
+
+
+TEXT, PATH, KEY = "text", "path", "key"
+
+
+_FACET = "facet_"
+
+
+@cache
+def schema() -> fields.Schema:
+    """Give the fields of an index: its words, any facets, and what is stored of a section.
+
+    Existence keeps nothing beside a posting's weight; the analysis is ours, so no field has an analyzer.
+    """
+    found = fields.Schema(**{PATH: fields.STORED(), KEY: fields.STORED()})
+    found.add(TEXT, fields.FieldType(formats.Existence(), None, scorable=True))
+    found.add(f"{_FACET}*", fields.FieldType(formats.Existence(), None), glob=True)
+    return found
+
+
+def key_of(name: str, text: bytes) -> bytes | None:
+    """Give the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
+    field = segment.TEXT if name == TEXT else name.removeprefix(_FACET) if name.startswith(_FACET) else None
+    return None if field is None else segment.term_key(field, "") + text
+
+
+def term_of(key: bytes) -> tuple[str, bytes]:
+    """Give Whoosh's name of a key's field, and the term."""
+    field, text = segment.parted(key)
+    return (TEXT if field == segment.TEXT else _FACET + field), text
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]
@@ -160,3 +207,30 @@ class Documents(base.PerDocumentReader):  # type: ignore[misc]
 
 def _opened(storage: FileStorage, segment: FlatSegment) -> Segment:
     return Segment(segment.segid, map_flat(Path(storage.folder) / file_name(segment.segid)))
+
+
+def write_toc(number: int, parts: Sequence[Part]) -> bytes:
+    """Give the bytes of a generation's table."""
+    segments = [
+        FlatSegment(
+            part.segment.id,
+            part.segment.size,
+            len(part.dead),
+            array("I", sorted(part.dead_pages)).tobytes(),
+        )
+        for part in parts
+    ]
+    return _head() + _tail(number, segments)
+
+
+@cache
+def _head() -> bytes:
+    """Give what comes before the number in every table: making it takes longer than all the rest."""
+    storage = RamStorage()
+    TOC(schema(), [], 0).write(storage, NAME)
+    (table,) = storage.files.values()
+    return bytes(table).removesuffix(_tail(0, []))
+
+
+def _tail(number: int, segments: list[FlatSegment]) -> bytes:
+    return struct.pack("!ii", number, 0) + pickle.dumps(segments, -1)

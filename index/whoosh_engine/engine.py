@@ -3,19 +3,26 @@
 Whoever writes holds the lock of the index's home. A change adds a small segment and marks what it replaces as
 dead; a rebuild goes into a new folder beside the old one. Either is seen in one step, the replacing of the
 manifest or of the pointer to the folder, and what was open before stays readable.
+
+An index that was read, and what is made of one generation of it when it is asked for.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.page import Page, Record, Unreadable
 from index.port import (
     BaseMoved,
+    GenerationGone,
     NotIndexed,
     Progress,
     Query,
@@ -23,19 +30,97 @@ from index.port import (
     Source,
     State,
 )
+from index.query import required_terms, verifier
+from index.ranking.blocks import Statistics
 from index.ranking.cache import ArrayCache
-from index.segments.generation import Generation, Part
+from index.ranking.results import best
+from index.segments.generation import Generation, Part, counted
 from index.segments.store import Store
 from index.status import Status, leftovers, status_of
 from index.storage.files import remove
-from index.storage.home import Home
-from index.storage.location import Location
+from index.storage.location import SCHEMA, Home, Location
 from index.storage.manifest import IndexDamaged
 from index.storage.write_lock import Turns
-from index.whoosh_engine.opened import Opened
 
 if TYPE_CHECKING:
-    from index.building.changing import Change
+    from index.building.build import Change
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """One generation of a store. `cache` outlives it. Safe to use from threads."""
+
+    store: Store
+    generation: Generation
+    cache: ArrayCache
+    _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the index is; None if it is in memory."""
+        return self.store.folder
+
+    @property
+    def state(self) -> State:
+        return self.generation.state
+
+    @cached_property
+    def edition(self) -> str:
+        """What decides the lists: how they are made, the commit, and which of its documents were left out."""
+        edition = f"{SCHEMA}:{self.state.commit or ''}"
+        left_out = self.state.unreadable
+        if not left_out:
+            return edition
+        return f"{edition}:{hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]}"
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        return Statistics(self.generation.parts, self.cache)
+
+    def search(
+        self,
+        query: Query,
+        read: Callable[[Record], bytes],
+        *,
+        offset: int = 0,
+        limit: int = 10,
+        generation: str | None = None,
+    ) -> Results:
+        """Give the hits [offset, offset + limit) of a query; `read` gives the text of a section as Markdown.
+
+        Raises GenerationGone if that is another generation than this one.
+        """
+        self._check(generation)
+        stretch = best(
+            self.statistics,
+            query,
+            offset=offset,
+            limit=limit,
+            required=[term for phrase in query.phrases for term in required_terms(phrase)],
+            verify=verifier(query.phrases, read) if query.phrases else None,
+        )
+        return Results(stretch.hits, stretch.more, self.edition, self.state, stretch.partial)
+
+    def values(self, key: str) -> Mapping[str, int]:
+        """Count the live sections that have each value of a taxonomy key."""
+        if key not in self._values:
+            self._values[key] = counted(self.generation.parts, key)
+        return self._values[key]
+
+    def similar(self, word: str, most: int) -> tuple[str, ...]:
+        """Give at most so many terms that a misspelt word may stand for."""
+        from index.spelling import similar
+
+        return similar(self.statistics, word, most)
+
+    def _check(self, generation: str | None) -> None:
+        if generation is not None and generation != self.edition:
+            raise GenerationGone(
+                "the documents have changed since the first page of the list",
+                fix="Begin again with the first page.",
+                generation=self.edition,
+                commit=self.state.commit,
+            )
 
 
 class WhooshEngine:
@@ -104,7 +189,7 @@ class WhooshEngine:
                 return state
             if (state.commit if state else None) != base:
                 raise _moved(state)
-            from index.building.changing import begun, changed
+            from index.building.build import begun, changed
 
             if opened is None:
                 return self._fill(location, lambda _: begun(commit, upserts))
@@ -123,7 +208,7 @@ class WhooshEngine:
         """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
 
         def collect(folder: Path | None) -> Change:
-            from index.building.changing import built_anew
+            from index.building.build import built_anew
 
             return built_anew(source, folder, self._processes, progress, durable=self._durable)
 

@@ -12,7 +12,7 @@ from tests.acceptance.gate_attempts import ATTEMPTS
 from tests.acceptance.gate_world import LAX, NONE, PEOPLE, RULES, STRICT, World
 from tests.repositories import NAME
 from workspace.errors import WorkspaceError
-from workspace.policy.person import Person
+from workspace.policy.tokens import Person
 from workspace.proposals import Author, KnownBy, Verdict
 from workspace.proposals.actions import Actor
 from workspace.proposals.event_log import EventLog

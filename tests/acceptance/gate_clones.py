@@ -24,14 +24,14 @@ from tools.toolsets import TOOLSETS
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Access
 from workspace.merge.conflict import Choice, Resolution, UnitId
-from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
 from workspace.proposals import Author, KnownBy, Proposal, State, Verdict
 from workspace.proposals.actions import Actor
 from workspace.snapshot.snapshot import Snapshot
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'

@@ -19,7 +19,7 @@ from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.proposals import Proposal, State
 from workspace.workspace import Workspace
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 RULES = """overwrite = "any"
 [[protect]]

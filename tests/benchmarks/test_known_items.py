@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.corpus import Corpus, Text, TooSmall
 from benchmarks.known_items import draw_identifiers, draw_reminders, identifiers, run
-from docyard.eval.reading import read_cases
+from docyard.eval.cases import read_cases
 from tests.loops import loop_over
 
 WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]

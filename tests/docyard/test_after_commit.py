@@ -12,8 +12,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.mcp_server import calls
-from docyard.mcp_server.calls import Calls
-from docyard.mcp_server.workers import Workers
+from docyard.mcp_server.calls import Calls, Workers
 from docyard.web.proposals import actions
 from docyard.web.request import Asked
 from index.service import SearchIndex

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from docyard.mcp_server.answers import compact, result_of
+from docyard.mcp_server.calls import compact, result_of
 from tests.examples import examples
 from tests.loops import loop_over
 from tools.errors import Answer

@@ -10,8 +10,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from docyard.mcp_server.calls import Calls
-from docyard.mcp_server.workers import Workers
+from docyard.mcp_server.calls import Calls, Workers
 from tools.errors import Answer
 from tools.registry import Toolbox
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.demo import person
+from docyard.demo import story
 from docyard.demo.story import DOCUMENT, STORY, PersonCommits
 from tests import warm
 from tests.docyard.conftest import Git
@@ -36,14 +36,14 @@ def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -
         [step for step in STORY if not isinstance(step, PersonCommits)]
     )
     assert "✗" not in done.stdout
-    assert person.MESSAGE in done.stdout
+    assert story.MESSAGE in done.stdout
     assert "All as expected" in done.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
     # Settings, create, batch, complete, tag, the person, the last task, and what took it back: one commit
     # each; then the proposal's, and its merge.
     assert git("rev-list", "--count", "HEAD", cwd=folder) == "10"
-    assert git("log", "--format=%an", f"--grep={person.MESSAGE}", cwd=folder) == person.NAME
+    assert git("log", "--format=%an", f"--grep={story.MESSAGE}", cwd=folder) == story.NAME
     assert "leaky bucket" in (folder / DOCUMENT).read_text()
 
 

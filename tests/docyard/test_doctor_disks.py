@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.doctor.disks import FULL, NEARLY_FULL, check_disks, room
 from docyard.doctor.finding import Severity
+from docyard.doctor.index import FULL, NEARLY_FULL, check_disks, room
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.process

@@ -9,8 +9,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.commands.doctor import check
 from tests.docyard.conftest import Git
-from workspace.policy.keeping import FILE
-from workspace.policy.tokens import Tokens
+from workspace.policy.tokens import FILE, Tokens
 
 
 def words(folder: Path) -> str:

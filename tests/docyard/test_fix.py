@@ -13,7 +13,7 @@ from docyard.cli.main import main
 from docyard.commands.fix import RULES
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from workspace.validation.fixes.fixers import MENDED
+from workspace.validation.fixes.fix import MENDED
 
 WRONG = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
 

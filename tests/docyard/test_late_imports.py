@@ -21,7 +21,7 @@ from docyard.serving import of_repository
 from workspace.workspace import Workspace
 served = of_repository(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
 assert served.toolbox.definitions()
-late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.texts", "index.whoosh_engine.engine"}}
+late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets", "index.whoosh_engine.engine"}}
 late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}
 late |= {{"workspace.edits", "workspace.writing.plan", "workspace.document.tasks", "index.port", "tomllib"}}
 assert not late & sys.modules.keys(), late & sys.modules.keys()

@@ -220,7 +220,7 @@ def test_a_text_is_piped_in_or_written_in_the_editor(
     )
     editor.chmod(0o755)
     monkeypatch.setenv("GIT_EDITOR", str(editor))
-    monkeypatch.setattr("docyard.cli.proposals.speaking.is_terminal", lambda stream: True)
+    monkeypatch.setattr("docyard.cli.proposals.actions.is_terminal", lambda stream: True)
     run("comment", proposed)
     texts = [thread["text"] for thread in data("show", proposed)["threads"]]
     assert texts == ["Two lines,\nthe second: ü.", "# Heading\n\nTyped."]

@@ -13,14 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docyard.cli.main import main
-from docyard.cli.proposals.conflicts import conflict_data, conflict_name
-from docyard.cli.proposals.deciding import check_versions, decided, read_decisions
+from docyard.cli.proposals.conflicts import (
+    check_versions,
+    conflict_data,
+    conflict_name,
+    decided,
+    read_decisions,
+)
 from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tools.errors import visible
 from workspace.merge.conflict import Choice, Conflict, Resolution, UnitId, UnitKind
-from workspace.merge.trees_package import FileConflict
+from workspace.merge.trees import FileConflict
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "proposals.md").read_text(encoding="utf-8")

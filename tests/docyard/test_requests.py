@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from mcp import MCPError
 
+from docyard.mcp_server.calls import Workers
 from docyard.mcp_server.requests import Requests
-from docyard.mcp_server.workers import Workers
 from index.service import SearchIndex
 from tools.arguments import InvalidArguments
-from tools.context import Context
 from tools.registry import Toolbox
+from tools.tool import Context
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -18,10 +18,10 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.registry import Toolbox
 from workspace.git.remotes.credentials import Access
-from workspace.sync.states import State
+from workspace.sync.branches import State
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from docyard.cli.processes import findings
+from docyard.cli.validate_sources import findings
 from docyard.commands.validate import FORMATS
 from tests import warm
 from tests.docyard.conftest import Git
 from workspace.config.config import WorkspaceConfig
-from workspace.validation.listing import of_folder
+from workspace.validation.files import of_folder
 from workspace.validation.rules import RULES
 from workspace.validation.run import Selection, Validator
 

@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from docyard.mcp_server.workers import NotBegun, Workers
+from docyard.mcp_server.calls import NotBegun, Workers
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
-from workspace.merge.committing import commit_merge
+from workspace.merge.commits import commit_merge
 from workspace.workspace import Workspace
 
 GUIDE = "# Guide\n\n## Install\n\nThe old words.\n\n## Use\n\nMore.\n"

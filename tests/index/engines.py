@@ -9,7 +9,7 @@ from pathlib import Path
 from index.page import Page, Record, Unreadable
 from index.port import Engine, Query, Results, State
 from index.query import parse
-from index.storage.home import Home
+from index.storage.location import Home
 from index.whoosh_engine.engine import WhooshEngine
 from tests.index.plain import PlainEngine
 

@@ -12,8 +12,7 @@ from index.page import Page
 from index.port import Query
 from index.segments.generation import Part
 from index.segments.merge import merge
-from index.segments.segment import Segment
-from index.segments.tables import Tables
+from index.segments.segment import Segment, Tables
 from workspace.config.taxonomy import BUILT_IN, Taxonomy
 from workspace.document.document import Document
 

@@ -14,9 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 from index.analysis import section_terms
-from index.analysis.stemming import stem
+from index.analysis.words import stem
 from index.page import Page, Record, Unreadable
-from index.phrases import Phrases, required_terms
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -28,6 +27,7 @@ from index.port import (
     Source,
     State,
 )
+from index.query import Phrases, required_terms
 from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
 from workspace.document.document import Section

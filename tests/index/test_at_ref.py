@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from index import difference, overlaying, overlays
+from index import overlays, source
 from index.artifacts.artifact import open_artifact
 from index.artifacts.frozen import FrozenIndex
 from index.cursors import InvalidCursor, StaleCursor
@@ -186,8 +186,8 @@ def test_old_commits_have_the_lists_of_a_fresh_index(
     kept: int,
 ) -> None:
     """Few and many parts, few and many overlays kept, the whole commit taken in or what differs."""
-    monkeypatch.setattr(overlaying, "SMALL", small)
-    monkeypatch.setattr(difference, "_FEW", few)
+    monkeypatch.setattr(overlays, "SMALL", small)
+    monkeypatch.setattr(source, "_FEW", few)
     monkeypatch.setattr(overlays, "KEPT", kept)
     compare(repo, afresh, seed, commits=60, at_once=1)
 
@@ -197,7 +197,7 @@ def test_old_commits_have_the_lists_of_a_fresh_index(
 def test_every_commit_has_the_lists_of_a_fresh_index(
     repo: Repo, afresh: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(overlaying, "SMALL", 20)
+    monkeypatch.setattr(overlays, "SMALL", 20)
     compare(repo, afresh, seed, commits=60, at_once=30)
 
 
@@ -324,7 +324,7 @@ def test_a_whole_commit_is_made_of_what_is_the_same(
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
     index.follow()
     assert told_totals(index, "errors", first) == []
-    monkeypatch.setattr(difference, "_FEW", 1)
+    monkeypatch.setattr(source, "_FEW", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
     index.follow()
     assert told_totals(index, "errors", "HEAD~1") == []

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from index.phrases import Phrases, words_of
-from index.query import MAX_CHARACTERS, EmptyQuery, QueryTooBroad, parse
+from index.query import MAX_CHARACTERS, EmptyQuery, Phrases, QueryTooBroad, parse, words_of
 from tests.index.bombs import BOMBS
 from tests.loops import loop_over
 

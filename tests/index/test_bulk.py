@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from index.analysis import MAX_TOKEN, STOP_WORDS, raw_tokens, terms_of_raw
-from index.analysis.bulk import terms_of_raws
+from index.analysis.expansion import terms_of_raws
 from tests.loops import loop_over
 
 NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)

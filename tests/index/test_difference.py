@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from index import difference as module
-from index.difference import Difference, difference
+from index import source as module
 from index.service import SearchIndex
+from index.source import Difference, difference
 from tests.repositories import Repo
 from workspace.git import GitReader
 from workspace.snapshot.snapshot import Snapshot

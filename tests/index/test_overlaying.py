@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from index import overlaying
-from index.overlaying import AtHand, added, take
+from index import overlays
+from index.overlays import AtHand, added, take
 from index.page import Page, Unreadable
 from index.segments.generation import Part
 from tests.index.pages import page, segment
@@ -58,7 +58,7 @@ def test_each_is_taken_once_and_never_from_the_dead() -> None:
 
 
 def test_a_little_of_a_large_segment_is_not_worth_keeping_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlaying, "SMALL", 10)
+    monkeypatch.setattr(overlays, "SMALL", 10)
     pages = [page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     part = Part.of(segment(pages))
     few = {one.path: one.blob for one in pages[:4]}
@@ -79,7 +79,7 @@ def test_small_parts_become_one_that_keeps_nothing_dead() -> None:
 
 
 def test_large_parts_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlaying, "SMALL", 2)
+    monkeypatch.setattr(overlays, "SMALL", 2)
     part = Part.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     parts, _ = added([part], [PAGES["b.md"]])
     assert parts[0] is part

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, terms_of_heading, terms_of_text
 from index.page import Record
-from index.phrases import Phrases, required_terms, verifier, words_of
+from index.query import Phrases, required_terms, verifier, words_of
 from tests.loops import loop_over
 
 

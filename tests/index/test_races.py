@@ -14,7 +14,7 @@ from index import search
 from index.live import LiveIndex
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.home import Home
+from index.storage.location import Home
 from index.storage.metadata import Metadata
 from index.storage.metadata_file import Telling
 from tests.repositories import Repo

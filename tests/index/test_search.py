@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index.cursors import InvalidCursor, StaleCursor, seal, search_digest, write_cursor
-from index.filters import UnknownFilter, UnknownFilterValue
 from index.query import EmptyQuery
+from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
 from index.storage.keys import user_key
 from index.storage.location import SCHEMA

@@ -333,7 +333,7 @@ def test_a_place_that_refused_is_tried_again_later(
     assert len(index.search("quagga").hits) == 1
     assert index.status().folder == elsewhere
 
-    monkeypatch.setattr("index.storage.home.REFUSED_FOR", 0.0)
+    monkeypatch.setattr("index.storage.location.REFUSED_FOR", 0.0)
     other = SearchIndex(Workspace.open(repo.path))
     (own / "lock").mkdir()
     assert len(other.search("quagga").hits) == 1

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from index.fences import Fence, Fences
 from index.matches import Matcher
 from index.query import parse
-from index.shown import Shown
-from index.snippets import LENGTH, snippet
+from index.snippets import LENGTH, Shown, snippet
 from tests.examples import examples
 from tests.loops import loop_over
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis.stemming import stem
+from index.analysis.words import stem
 from index.spelling import distances, is_word, reach, stems_of_edits
 from tests.index.plain import edits_between
 

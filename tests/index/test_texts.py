@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from index.page import Record
-from index.texts import Texts
+from index.snippets import Texts
 from workspace.git import DamagedRepository
 
 

@@ -16,7 +16,7 @@ from tests.repositories import Repo, normal
 from tools.errors import Answer
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 
 API = """---
 type: api_spec
@@ -55,7 +55,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """All links are waited for, on a busy machine too."""
-    monkeypatch.setattr("tools.links._PATIENCE", 60.0)
+    monkeypatch.setattr("tools.outline._PATIENCE", 60.0)
 
 
 @pytest.fixture

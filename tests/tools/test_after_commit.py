@@ -18,7 +18,7 @@ from tools.errors import Answer
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
-from workspace.writing.sight import Sight
+from workspace.writing.read_before_write import Sight
 from workspace.writing.write import Written
 
 _SAMPLE = 9  # steps of each call that the quick tests strike at

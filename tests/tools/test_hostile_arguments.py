@@ -15,9 +15,9 @@ from index.service import SearchIndex
 from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask
+from tools.arguments import input_schema
 from tools.errors import Answer
 from tools.registry import Toolbox
-from tools.schema import input_schema
 from tools.tool import Tool
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace

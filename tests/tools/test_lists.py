@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.loops import loop_over
-from tools.lists import with_list
+from tools.errors import with_list
 from tools.toolsets import all_tools
 from workspace.errors import Among, Listed
 

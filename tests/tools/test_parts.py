@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.parts import lines_shown, part_of
+from tools.pages import lines_shown, part_of
 from workspace.texts.outline import Entry, outline_of
 from workspace.texts.text_file import Kind, TextFile
 from workspace.texts.tokens import count_tokens

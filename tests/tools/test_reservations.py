@@ -10,9 +10,9 @@ from index.service import SearchPage
 from index.storage.locking import locked
 from tests.loops import loop_over
 from tests.repositories import Repo
+from tools.caveats import reservations
 from tools.errors import Data
 from tools.registry import Toolbox
-from tools.reservations import reservations
 
 SEARCHES = ["search_docs", "search_documents"]
 ALL = {"query": "search", "limit": 50}

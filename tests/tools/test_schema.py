@@ -11,8 +11,8 @@ import pytest
 
 from tests.tools.conftest import Ask
 from tests.tools.snapshots import FOLDER, text_of
+from tools.arguments import input_schema
 from tools.registry import Toolbox
-from tools.schema import input_schema
 from tools.tool import Tool
 from tools.toolsets import all_tools
 

@@ -102,7 +102,7 @@ def test_the_first_of_many_are_shown(ask: Ask, repo: Repo) -> None:
 def test_where_nobody_knows_yet_who_links_there_the_answer_says_so(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.links._PATIENCE", 0.0)
+    monkeypatch.setattr("tools.outline._PATIENCE", 0.0)
     monkeypatch.setattr("index.link_graph.graph.LinkGraph.follow", lambda *_, **__: None)
     data = ask("view_document", file="api.md").data
     assert "backlinks" not in data["links"]

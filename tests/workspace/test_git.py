@@ -18,8 +18,7 @@ from tests import repositories
 from tests.loops import loop_over
 from workspace.branch import BranchNotFound
 from workspace.git import DamagedRepository, GitReader, GitStore, Head, IndexFile, Signature, SplitIndex
-from workspace.git.opening import NotARepository, UnsupportedRepository, refused, unsupported
-from workspace.git.repository import writing
+from workspace.git.repository import NotARepository, UnsupportedRepository, refused, unsupported, writing
 from workspace.workspace import Workspace
 
 WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)

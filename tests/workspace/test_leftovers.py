@@ -13,8 +13,8 @@ from tests import repositories
 from tests.loops import loop_over
 from workspace.git import GitStore
 from workspace.publishing import Batch, Recovered, publish, recover
-from workspace.publishing.leftovers import Leftovers, leftovers
 from workspace.publishing.locks import docyard_lock
+from workspace.publishing.recovery import Leftovers, leftovers
 
 # Publishes a change, and dies at the n-th call of one of the system's.
 DYING = """

@@ -14,7 +14,7 @@ from workspace.document.document import Document
 from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
 from workspace.edits.operation import Operation
 from workspace.git import GitReader
-from workspace.markdown import bounds
+from workspace.markdown import parser
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, plan
 
@@ -100,7 +100,7 @@ def test_a_text_of_too_many_lines_is_not_read(ending: str) -> None:
 
 
 def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MAX_TOKENS", 300)
+    monkeypatch.setattr(parser, "MAX_TOKENS", 300)
     assert len(Document.parse(b"# A\n" * 100).sections) == 100
     for bomb in (b"# A\n" * 101, b"- " * 40 + b"a\n" + (b"- " * 40 + b"a\n") * 3, b"-\n\n" * 200):
         with pytest.raises(LimitExceeded):

@@ -26,7 +26,7 @@ from workspace.frontmatter import (
     read,
     set_keys,
 )
-from workspace.frontmatter.writing import write_pair
+from workspace.frontmatter.editor import write_pair
 
 pytestmark = pytest.mark.smoke
 

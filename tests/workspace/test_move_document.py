@@ -18,8 +18,7 @@ from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, Plan, Status, plan
-from workspace.writing.read_before_write import Proof
-from workspace.writing.sight import Sight, digest
+from workspace.writing.read_before_write import Proof, Sight, digest
 
 pytestmark = pytest.mark.smoke
 

@@ -21,7 +21,7 @@ from workspace.config.tables import LinkRules
 from workspace.document.document import Document, Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
-from workspace.edits.section_place import InvalidMove, Place, find_place
+from workspace.edits.section_place import InvalidMove, SectionPlace, find_place
 from workspace.edits.transplant import Relocated, is_in_place, relocate
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
@@ -123,7 +123,7 @@ def tidy(draw: st.DrawFn) -> str:
     return text.rstrip("\n ") + draw(st.sampled_from(["\n", "\n", "", "\n\n"]))
 
 
-def move(source: Document, section: Section, target: Document, place: Place) -> Relocated | None:
+def move(source: Document, section: Section, target: Document, place: SectionPlace) -> Relocated | None:
     """The documents after a move; None where the section stands there already."""
     if is_in_place(source, section, target, place) and place.level == section.level:
         return None
@@ -134,7 +134,7 @@ def movable(document: Document) -> list[Section]:
     return [item for item in document.sections if not item.is_preamble]
 
 
-def any_place(draw: Callable[..., Any], target: Document, moved: Section | None) -> Place:
+def any_place(draw: Callable[..., Any], target: Document, moved: Section | None) -> SectionPlace:
     keys: list[str] = [item.key for item in movable(target)]
     kind = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
     key = draw(st.sampled_from(keys)) if keys else ""

@@ -26,9 +26,9 @@ from workspace.git.private_folder import make_private_folder, open_lock
 from workspace.git.sharing import shares_with_group
 from workspace.policy.tokens import Tokens
 from workspace.publishing import Batch, publish
-from workspace.publishing.leftovers import leftovers
 from workspace.publishing.locks import LOCK, AnotherWriter, docyard_lock
-from workspace.sync import turn as sync_lock
+from workspace.publishing.recovery import leftovers
+from workspace.sync import sync as sync_lock
 from workspace.workspace import Workspace
 
 README = "README.md"

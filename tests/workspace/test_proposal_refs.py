@@ -8,9 +8,8 @@ import pytest
 
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
-from workspace.proposal_refs import NoProposedCommit
 from workspace.proposals.events import Closed
-from workspace.revisions import RefNotFound, find_ref, ref_names
+from workspace.revisions import NoProposedCommit, RefNotFound, find_ref, ref_names
 
 ID = "k0000001"
 

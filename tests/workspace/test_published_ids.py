@@ -30,8 +30,7 @@ from workspace.git import GitReader
 from workspace.links.fragments import find_place, names_of
 from workspace.merge.documents import merge_documents
 from workspace.snapshot.snapshot import Snapshot
-from workspace.validation.fixes.fix import fixed
-from workspace.validation.fixes.kept import kept
+from workspace.validation.fixes.fix import fixed, kept
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, plan
 from workspace.writing.write import Written

@@ -27,9 +27,7 @@ from workspace.publishing import (
     WorktreeBusy,
     WorktreeConflict,
     checkout,
-    files,
     locks,
-    placing,
     prepared,
     publish,
     refs,
@@ -580,7 +578,7 @@ def test_bad_paths_change_nothing(repo: Repo) -> None:
 
 
 STEPS = [
-    (files.WorkFiles, "write", False),
+    (checkout.WorkFiles, "write", False),
     *(
         (owner, name, after)
         for owner, name in [
@@ -651,7 +649,7 @@ def test_what_a_person_writes_during_the_publication_stays(
 def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, saves = placing.exchange, iter(range(1, times + 1))
+    real, saves = prepared.exchange, iter(range(1, times + 1))
 
     def exchange(one: Path, two: Path) -> bool:
         number = next(saves, None)
@@ -660,7 +658,7 @@ def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
             os.rename(repo.path / ".saved", two)
         return real(one, two)
 
-    monkeypatch.setattr(placing, "exchange", exchange)
+    monkeypatch.setattr(prepared, "exchange", exchange)
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == b"saved %d\n" % times
@@ -683,7 +681,7 @@ def test_what_a_program_writes_into_a_file_that_it_has_open_stays(
 def test_files_are_replaced_where_two_cannot_change_places(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placing, "exchange", lambda one, two: False)
+    monkeypatch.setattr(prepared, "exchange", lambda one, two: False)
     commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == NEW
     check_clean(repo)

@@ -12,7 +12,7 @@ from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import ReplaceText
 from workspace.edits.content import InvalidContent
-from workspace.edits.replace_text import MatchCount
+from workspace.edits.text import MatchCount
 
 pytestmark = pytest.mark.smoke
 

@@ -13,7 +13,7 @@ from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection,
 from workspace.edits.operation import Operation
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.sight import Sight, digest
+from workspace.writing.read_before_write import Sight, digest
 from workspace.writing.write import Written
 
 pytestmark = pytest.mark.smoke

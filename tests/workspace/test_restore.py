@@ -14,7 +14,7 @@ from tests.workspace.interrupted import Interrupted
 from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, Step
-from workspace.writing.sight import Sight, digest
+from workspace.writing.read_before_write import Sight, digest
 
 pytestmark = pytest.mark.smoke
 

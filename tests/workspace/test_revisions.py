@@ -16,7 +16,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.config.config import InvalidConfig
 from workspace.errors import WorkspaceError
-from workspace.git.revisions import AmbiguousId
+from workspace.git.reader import AmbiguousId
 from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound, find_ref, ref_names
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace

@@ -13,7 +13,7 @@ from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import RewriteText
 from workspace.edits.content import InvalidContent, strip_blank_lines
-from workspace.edits.rewrite_text import editable_text
+from workspace.edits.text import editable_text
 
 pytestmark = pytest.mark.smoke
 

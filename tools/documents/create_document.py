@@ -15,8 +15,7 @@ from workspace.document.section_text import whole_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.arguments import asked_of, read
+from tools.arguments import asked_of, read, target
 from tools.documents import edit_operations
-from tools.documents.placeholders import PLACEHOLDERS, completed, with_words
+from tools.documents.edit_operations import PLACEHOLDERS, completed, with_words
 from tools.errors import Answer, NextStep, call
-from tools.targets import target
 from tools.task_progress import progress_after
 from tools.tool import Tool
 from tools.writer import WriteFields, Writer, arguments_of
@@ -19,9 +18,8 @@ from workspace.document.section_text import whole_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
     from tools.errors import Data
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot

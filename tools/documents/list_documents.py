@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Boolean, Integer, read
-from tools.cursors import read_place, write_place
 from tools.errors import Answer, Data, NextStep, call
 from tools.examples import proposed
 from tools.moved import found as found_now
 from tools.moved import told
 from tools.outline import cut_hint, sections_in_brief
-from tools.pages import page_after
+from tools.pages import page_after, read_place, write_place
 from tools.read_context import Pinned
 from tools.tool import Tool
 from tools.writer import arguments_of
@@ -25,8 +24,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.config.taxonomy import Values
     from workspace.document.document import Document
     from workspace.errors import WorkspaceError

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, asked_of, read
+from tools.arguments import InvalidArguments, asked_of, read, target
 from tools.errors import Answer, NextStep, call
 from tools.examples import with_removable
-from tools.targets import target
 from tools.tool import Tool
 from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.edits import Operation
     from workspace.writing.plan import Step
     from workspace.writing.write import Written

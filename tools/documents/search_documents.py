@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, read
+from tools.caveats import reservations
 from tools.errors import Answer, Data, NextStep, call, pinned
-from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
 
 MAX_LIMIT = 50
 

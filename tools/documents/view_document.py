@@ -16,16 +16,23 @@ from tools.arguments import (
     Objects,
     read,
     read_operations,
+    target,
     without_nulls,
 )
 from tools.errors import Answer, Data, NextStep, failure
 from tools.examples import with_sections, with_task
-from tools.links import links_data
 from tools.moved import found, told
-from tools.outline import MAX_SHOWN, cut_hint, first_with_text, sections_in_full, task_data, telling_titles
-from tools.parts import part_of
+from tools.outline import (
+    MAX_SHOWN,
+    cut_hint,
+    first_with_text,
+    links_data,
+    sections_in_full,
+    task_data,
+    telling_titles,
+)
+from tools.pages import part_of
 from tools.read_context import Pinned
-from tools.targets import target
 from tools.tool import Tool
 from tools.writer import arguments_of
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
@@ -34,8 +41,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.document.document import Document, Section
     from workspace.snapshot.snapshot import Snapshot
 

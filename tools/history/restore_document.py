@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, asked_of, read, without_nulls
+from tools.arguments import InvalidArguments, asked_of, read, target, without_nulls
 from tools.errors import Answer, Call, NextStep, call
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
-from tools.targets import target
 from tools.tool import Tool
 from tools.writer import WriteFields, Writer, arguments_of
 from workspace.diff.section_mapping import Conflict
@@ -20,8 +19,7 @@ from workspace.diff.section_mapping import Conflict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
@@ -94,9 +92,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operation:
-    from workspace.edits.edits_undo import Undo
-    from workspace.edits.restore import RestoreDocument
-    from workspace.edits.restore_section import RestoreSection
+    from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
     from workspace.revisions import find_ref
 
     asked = read(RestoreDocumentArguments, item)

@@ -11,7 +11,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.document.document import Document, Section
     from workspace.history import Change
 

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, without_nulls
-from tools.cursors import read_place, write_place
+from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, target, without_nulls
 from tools.errors import Answer, Data, NextStep, call
 from tools.examples import with_sections
 from tools.moved import found, told
+from tools.pages import read_place, write_place
 from tools.read_context import Pinned
-from tools.targets import target
 from tools.tool import Tool
 from tools.writer import arguments_of
 from workspace.document.addresses import read_fragment
@@ -21,9 +20,8 @@ from workspace.paths import check_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
     from tools.moved import Found
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.history import Change
 
 DEFAULT_LIMIT = 20
@@ -151,7 +149,7 @@ def _told(context: Context, changes: Sequence[Change], *, diff: bool) -> list[Da
 
 def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
     """A page of lines, with who wrote them."""
-    from tools.history.blaming import blame_data
+    from tools.history.descriptions import blame_data
 
     history = place.context.workspace.history()
     lines = history.blame(place.snapshot, there.file, there.slug, progress=place.context.progress)

@@ -14,8 +14,8 @@ from tools.prompts.write_spec import PROMPT as WRITE_SPEC
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
     from tools.prompts.prompt import Prompt
+    from tools.tool import Context
 
 FAMILY = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
 

@@ -9,7 +9,7 @@ from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from tools.tool import Context
 
 
 def _write(context: Context, given: Mapping[str, str]) -> Written:

@@ -12,8 +12,8 @@ from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
     from tools.completion import Candidates
-    from tools.context import Context
     from tools.resources.contents import Source
+    from tools.tool import Context
 
 _SHOWN = 80  # characters of a name that there is not
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tools.arguments import target
 from tools.completion import Candidates, complete_address, ranked
 from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
-from tools.resources.contents import read_resource
-from tools.resources.uris import write_uri
-from tools.targets import target
+from tools.resources.contents import read_resource, write_uri
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from tools.tool import Context
 
 _FOCUS = ("clarity", "completeness", "consistency", "correctness", "links", "open tasks", "structure")
 _READERS = ("view_document", "read_section", "get_doc")

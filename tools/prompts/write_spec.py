@@ -12,7 +12,7 @@ from workspace.paths import check_path
 from workspace.snapshot.document_types import document_type
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from tools.tool import Context
 
 
 def _write(context: Context, given: Mapping[str, str]) -> Written:

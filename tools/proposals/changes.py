@@ -1,10 +1,14 @@
-"""What a proposal changes, a page at a time: as Markdown and as data, which tell the same."""
+"""What a proposal changes, a page at a time: as Markdown and as data, which tell the same.
+
+The commits of a proposal, the newest first.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.errors import call
+from tools.history.descriptions import commit_data
 from tools.pages import cut
 from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
@@ -12,15 +16,21 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
     from tools.errors import Data
+    from tools.tool import Context
     from workspace.diff import DocumentChange
-    from workspace.proposals.review import Changes
+    from workspace.proposals import Proposal
+    from workspace.proposals.review import Changes, ProposedCommit
 
 ROOM = 40_000
+
+
 """Characters of Markdown, and of data as JSON, on a page of several documents."""
 
+
 _MOST = 1_000_000  # characters of one document's changes that can be paged through, behind an offset
+
+
 _FILES = 100
 
 
@@ -157,3 +167,18 @@ def _files(files: Sequence[str]) -> Data:
     from tools.write_target import listed
 
     return {"files": listed(files, _FILES)}
+
+
+_MAX_COMMITS = 30
+
+
+def commits_data(context: Context, proposal: Proposal) -> Data:
+    """The commits that a proposal brings, or brought; `more_commits` says that there are older ones."""
+    found = context.workspace.reviewing().commits(proposal)
+    more = {"more_commits": True} if len(found) > _MAX_COMMITS else {}
+    return {"commits": [_commit(one) for one in found[:_MAX_COMMITS]], **more}
+
+
+def _commit(one: ProposedCommit) -> Data:
+    refresh = {"refresh": True} if one.is_refresh else {}
+    return {"commit": one.told.commit, **commit_data(one.told), **refresh}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tools.errors import Data
-    from workspace.merge.trees_package import FileConflict
+    from workspace.merge.trees import FileConflict
 
 _VERSIONS = ("base", "ours", "theirs")
 _MOST = 100

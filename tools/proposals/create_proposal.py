@@ -8,8 +8,7 @@ from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read, without_nulls
 from tools.errors import Answer, Data, NextStep, call, visible
-from tools.proposals.announced import announced
-from tools.proposals.descriptions import commit_of, first_open
+from tools.proposals.descriptions import announced, commit_of, first_open
 from tools.tool import Tool
 from tools.write_target import actor_of, beginning, looking_back, overlaps_of
 from tools.writer import arguments_of
@@ -17,8 +16,7 @@ from tools.writer import arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.proposals import Proposal
 
 _SHOWN = 5

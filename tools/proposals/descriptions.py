@@ -1,22 +1,30 @@
-"""What is told of a proposal: who, since when, in which state, what is odd, and what its state allows."""
+"""What is told of a proposal: who, since when, in which state, what is odd, and what its state allows.
+
+What became of a proposal on a forge when it was submitted, as an answer tells it.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tools.errors import call, visible
 from tools.pages import cut
+from workspace.publishing.after_commit import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from tools.context import Context
     from tools.errors import Data
+    from tools.tool import Context
     from workspace.proposals import Author, Proposal
-    from workspace.proposals.told import Comment
+    from workspace.proposals.actions import Proposing
+    from workspace.proposals.proposal import Comment
 
 MAX_WORDS = 2_000
+
+
 """Characters of a comment or review that are shown."""
 
 
@@ -118,3 +126,30 @@ def first_open(proposals: Sequence[Proposal], most: int) -> list[Data]:
     """The open proposals that were opened last, by id and title."""
     found = [one for one in proposals if one.is_open]
     return [{"proposal": one.id, "title": visible(one.words.title)} for one in found[:most]]
+
+
+def announced(proposing: Proposing, proposal: Proposal) -> tuple[Data, list[str]]:
+    """`pull_request` with its `url`, `number` and whether it is `new`, and hints of what did not work.
+
+    Both are empty where no forge is asked for. A forge that fails undoes nothing.
+    """
+    found = attempt(
+        partial(proposing.announce, proposal),
+        None,
+        "its pull request was not opened or brought up to date; submit it again later",
+    )
+    if found is None:
+        return {}, []
+    if found.error is not None:
+        return {"pull_request": None}, [visible(f"{found.error.message}. {found.error.fix}")]
+    data: Data = {
+        "pull_request": {
+            "forge": found.forge,
+            "number": found.number,
+            "url": visible(found.url),
+            "new": found.is_new,
+        }
+    }
+    if found.unsent is None:
+        return data, []
+    return data, [visible(f"the words of the proposal wait here: {found.unsent.message}")]

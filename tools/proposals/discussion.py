@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.cursors import read_place, write_place
 from tools.errors import Answer, Call, NextStep, call, visible
-from tools.pages import cut
+from tools.pages import cut, read_place, write_place
 from tools.proposals.comments import (
     ROOM,
     comments_cursor,
@@ -23,11 +22,11 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.context import Context
     from tools.errors import Data
     from tools.proposals.comments import Place
+    from tools.tool import Context
     from workspace.proposals import Proposal
-    from workspace.proposals.told import Comment, Thread
+    from workspace.proposals.proposal import Comment, Thread
 
 _WHOLE = 10_000  # characters of one text on a page: three bytes each in some scripts, and they go out twice
 _REPLIES_ROOM = 15_000  # bytes of the answers beside it

@@ -14,8 +14,8 @@ from workspace.proposals.approvals import why_void
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
     from tools.errors import Data
+    from tools.tool import Context
     from workspace.proposals import Proposal
     from workspace.proposals.actions.merge_gate import Block, Demand
     from workspace.proposals.approvals import Void

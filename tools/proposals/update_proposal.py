@@ -1,38 +1,234 @@
-"""update_proposal: a proposal is submitted, spoken of, refreshed, reviewed, merged or closed."""
+"""update_proposal: a proposal is submitted, spoken of, refreshed, reviewed, merged or closed.
+
+What can be done with a proposal: each action's fields, and what it does, as data.
+
+The actions on a proposal, done: each by one call of `Proposing`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.arguments import Arguments, InvalidArguments, Objects, read, without_nulls
+from tools.arguments import Arguments, InvalidArguments, Objects, read, target, without_nulls
 from tools.errors import Answer, Data, NextStep, call, failure, visible
-from tools.following import follow
-from tools.proposals.acting import SEEN, act
-from tools.proposals.actions import ACTIONS, likely, meant
-from tools.proposals.announced import announced
-from tools.proposals.descriptions import commit_of, first_open, possible
+from tools.proposals.descriptions import announced, commit_of, first_open, possible
 from tools.tool import Tool
-from tools.write_target import overlaps_of
-from tools.writer import arguments_of
+from tools.write_target import actor_of, overlaps_of
+from tools.writer import arguments_of, follow
+from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import note_commit
+from workspace.writing.idempotency import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from tools.context import Context
-    from tools.proposals.actions import Action
-    from tools.tool import Given
-    from workspace.merge.committing import MergeConflict
+    from tools.tool import Context, Given
+    from workspace.merge.commits import MergeConflict
     from workspace.proposals import Proposal
     from workspace.proposals.actions import Acted, Proposing
     from workspace.snapshot.snapshot import Snapshot
 
+
+class Action(NamedTuple):
+    """An action: its fields beside `proposal`, `action` and `idempotency_key`, and what it does.
+
+    `decisive` are fields that no other action has, so that a call that gives one need not name the action.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    may_have: tuple[str, ...]
+    about: str
+    decisive: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> str:
+        """Its fields in brief: `text, file?, slug?`."""
+        return ", ".join((*self.needs, *(f"{name}?" for name in self.may_have)))
+
+
+_ALL = (
+    Action("submit", (), (), "asks for a review of what the proposal is now"),
+    Action(
+        "comment",
+        ("text",),
+        ("file", "slug", "quote", "reply_to"),
+        "says something of the proposal, of a document or section, of words quoted from it, or in answer to "
+        "another comment",
+        ("file", "slug", "quote", "reply_to"),
+    ),
+    Action(
+        "refresh",
+        (),
+        ("resolutions", "commit", "target_commit"),
+        "merges the target's tip into the proposal; conflicts are decided by resolutions: each a conflict as "
+        "it is shown, with choice: ours (the proposal's), theirs (the target's) or content, and content "
+        "then; with them the commit and the target_commit that they were shown with",
+        ("resolutions", "target_commit"),
+    ),
+    Action("approve", (), ("text", "commit"), "a person's consent to the proposal as it is at a commit"),
+    Action("request_changes", ("text",), ("commit",), "says what has to change before it can be merged"),
+    Action("merge", (), ("commit",), "merges it into its target, if its policy allows and nothing conflicts"),
+    Action("close", (), ("text",), "gives it up; its words and its branch stay"),
+    Action("reopen", (), ("text",), "takes it up again"),
+    Action("edit", (), ("title", "description"), "changes what it is called", ("title", "description")),
+)
+
+
+ACTIONS: Mapping[str, Action] = {action.name: action for action in _ALL}
+
+
+def meant(given: Mapping[str, object]) -> Action | None:
+    """The action that a call names, or that its fields decide; None if they leave it open.
+
+    Raises InvalidArguments for one that is not known, for a field of another one, and for a missing one.
+    """
+    name = given.get("action")
+    action = _named(name) if isinstance(name, str) and name else _decided(given)
+    if action is None:
+        return None
+    known = {"proposal", "action", "idempotency_key", *action.needs, *action.may_have}
+    for field in given:
+        if field not in known:
+            raise InvalidArguments(
+                f"'{field}' is no field of {action.name}",
+                fix=f"It takes {action.fields or 'no other field'}.",
+                field=field,
+            )
+    for field in action.needs:
+        if not given.get(field):
+            raise InvalidArguments(f"'{field}' is missing", fix=f"Give '{field}'.", field=field)
+    if action.name == "edit" and not {"title", "description"} & given.keys():
+        raise InvalidArguments(
+            "neither 'title' nor 'description' is given", fix="Give the one that changes.", field="title"
+        )
+    return action
+
+
+def likely(given: Mapping[str, object]) -> Action | None:
+    """The action that a wrong call most likely means."""
+    name = given.get("action")
+    if isinstance(name, str) and name:
+        near = nearest(name, ACTIONS)
+        return ACTIONS.get(name) or (ACTIONS[near[0]] if near else None)
+    return next((action for action in _ALL if set(action.decisive) & given.keys()), None)
+
+
+def _named(name: str) -> Action:
+    found = ACTIONS.get(name)
+    if found is None:
+        near = nearest(name, ACTIONS)
+        fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(ACTIONS)}."
+        raise InvalidArguments(f"no action '{name[:100]}'", fix=fix, field="action", nearest=near)
+    return found
+
+
+def _decided(given: Mapping[str, object]) -> Action | None:
+    found = [action for action in _ALL if set(action.decisive) & given.keys()]
+    if len(found) > 1:
+        names = " or ".join(action.name for action in found)
+        raise InvalidArguments(f"the fields fit {names}", fix="Give 'action'.", field="action")
+    return found[0] if found else None
+
+
+_TOOL = "update_proposal"
+
+
+SEEN = ("commit", "target_commit")
+
+
+"""What conflicts are shown with, and their resolutions sent with: the commits that they are of."""
+
+
+def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposalArguments) -> Acted:
+    """Does with a proposal what a call asks for. Raises what `Proposing` does, and InvalidArguments."""
+    from workspace.proposals import Verdict
+
+    proposing = context.workspace.proposing()
+    name, request = proposal.id, asked.idempotency_key
+    actor = actor_of(context, _TOOL)
+    text = asked.text or ""
+    acts: Mapping[str, Callable[[], Acted]] = {
+        "submit": partial(proposing.submit, name, actor, request=request),
+        "comment": partial(_comment, context, proposing, proposal, asked),
+        "refresh": partial(_refresh, context, proposing, proposal, asked),
+        "approve": partial(
+            proposing.review, name, actor, Verdict.APPROVE, text, commit=asked.commit, request=request
+        ),
+        "request_changes": partial(
+            proposing.review, name, actor, Verdict.REQUEST_CHANGES, text, commit=asked.commit, request=request
+        ),
+        "merge": partial(proposing.merge, name, actor, commit=asked.commit, request=request),
+        "close": partial(proposing.close, name, actor, text, request=request),
+        "reopen": partial(proposing.reopen, name, actor, text, request=request),
+        "edit": partial(
+            proposing.edit, name, actor, title=asked.title, description=asked.description, request=request
+        ),
+    }
+    return acts[action]()
+
+
+def _comment(
+    context: Context, proposing: Proposing, proposal: Proposal, asked: UpdateProposalArguments
+) -> Acted:
+    file, slug = asked.file, asked.slug
+    if file is not None:
+        at = proposal.landing.tip if proposal.landing is not None else proposal.tip
+        snapshot = context.workspace.snapshot(at) if at is not None else context.snapshot()
+        file, slug = target(snapshot, file, slug)
+    return proposing.comment(
+        proposal.id,
+        actor_of(context, _TOOL),
+        asked.text or "",
+        file=file,
+        slug=slug,
+        quote=asked.quote or "",
+        reply_to=asked.reply_to,
+        request=asked.idempotency_key,
+    )
+
+
+def _refresh(
+    context: Context, proposing: Proposing, proposal: Proposal, asked: UpdateProposalArguments
+) -> Acted:
+    from tools.proposals.conflicts import read_resolutions
+    from workspace.proposals.actions import Decisions
+
+    items = asked.resolutions or ()
+    seen = {
+        field: value.strip().lower() for field in SEEN if (value := getattr(asked, field)) and value.strip()
+    }
+    missing = next((field for field in SEEN if field not in seen), None)
+    if items and missing is not None:
+        raise InvalidArguments(
+            f"resolutions are given, and no '{missing}'",
+            fix="Give the 'commit' and the 'target_commit' that the conflicts were shown with.",
+            field=missing,
+        )
+    decisions = None
+    if items or seen:
+        decisions = Decisions(
+            lambda conflicts: read_resolutions(items, conflicts),
+            seen.get("commit"),
+            seen.get("target_commit"),
+            digest_of(_TOOL, {"resolutions": items, **seen}),
+        )
+    return proposing.refresh(proposal.id, actor_of(context, _TOOL), decisions, request=asked.idempotency_key)
+
+
 _ID = "k7m2q9xa"
+
+
 _WORDS = "…"
+
+
 _SHOWN = 5
+
+
 _BEYOND_CLIENTS = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
 
 
@@ -117,7 +313,7 @@ def _run(context: Context, given: Given) -> Answer:
     action = meant(fields)
     if action is None:
         return _possible(context, proposal)
-    from workspace.merge.committing import MergeConflict
+    from workspace.merge.commits import MergeConflict
 
     try:
         acted = act(context, proposal, action.name, asked)

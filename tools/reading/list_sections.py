@@ -11,16 +11,14 @@ from tools.arguments import REF, Arguments, Integer, read
 from tools.errors import Answer, Data, NextStep
 from tools.pages import shown_title
 from tools.read_context import Pinned
-from tools.reading.errors import marked_as_error, with_text
-from tools.reading.naming import name_of
+from tools.reading.texts import marked_as_error, name_of, with_text
 from tools.tool import Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.texts.outline import Entry
     from workspace.texts.text_file import TextFile
 
@@ -48,7 +46,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    from tools.cursors import read_place, write_place
+    from tools.pages import read_place, write_place
     from tools.reading.texts import open_text
     from workspace.texts.tokens import tokenizer
 

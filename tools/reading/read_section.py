@@ -10,18 +10,16 @@ from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
 from tools.errors import Answer, Data, NextStep
 from tools.pages import shown_title
 from tools.read_context import Pinned
-from tools.reading.errors import with_text, without_section
-from tools.reading.naming import name_of
+from tools.reading.texts import name_of, with_text, without_section
 from tools.tool import Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
-    from tools.parts import Part
+    from tools.pages import Part
     from tools.reading.texts import Opened
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.texts.outline import Entry
 
 _DEEPEST = 6
@@ -53,7 +51,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    from tools.parts import lines_shown, part_of
+    from tools.pages import lines_shown, part_of
     from tools.reading.texts import open_text
     from workspace.texts.tokens import count_tokens, tokenizer
 

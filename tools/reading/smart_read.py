@@ -21,17 +21,15 @@ from tools.arguments import (
 from tools.errors import Answer, Data, NextStep
 from tools.pages import shown_title
 from tools.read_context import Pinned
-from tools.reading.errors import marked_as_error, with_text
-from tools.reading.naming import MAX_ADDRESS, name_of
+from tools.reading.texts import MAX_ADDRESS, marked_as_error, name_of, with_text
 from tools.tool import Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
     from tools.reading.texts import Opened
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
     from workspace.texts.summaries.summary import Summary
@@ -122,7 +120,7 @@ def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data
 
     `tokens` are those of all of it.
     """
-    from tools.parts import part_of
+    from tools.pages import part_of
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened

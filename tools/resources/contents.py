@@ -1,21 +1,117 @@
-"""The source that a URI names: a document, or a section with all that stands below it."""
+"""The source that a URI names: a document, or a section with all that stands below it.
+
+Addresses as URIs: `doc:///guides/setup.md?ref=main#install`, and back.
+
+What other schemes take for a host stays empty: programs lower-case a host, and refuse spaces in it
+(WHATWG URL §3.5), so the first folder of a path cannot stand there. The query names a commit, the fragment a
+section. Letters beyond ASCII and what has a meaning in a URI are written in percent-encoding (RFC 3986 §2).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from tools.examples import proposed
 from tools.moved import found
-from tools.parts import part_of
-from tools.resources.uris import Target, read_uri, write_uri
-from workspace.document.addresses import resolve_section
+from tools.pages import part_of
+from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from collections.abc import Container
+
+    from tools.tool import Context
     from workspace.document.document import Document, Section
     from workspace.snapshot.snapshot import Snapshot
+
+SCHEME = "doc"
+
+
+MAX_URI = 16_000  # characters: a path of the greatest length, in percent-encoding, and a section
+
+
+_START = f"{SCHEME}://"
+
+
+_REF = "?ref="
+
+
+_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; the fragment (§3.5) holds `?` too
+
+
+_FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
+
+
+class InvalidUri(WorkspaceError):
+    """A text that is no URI of a document or section."""
+
+    code = "INVALID_URI"
+
+
+class Target(NamedTuple):
+    """What a URI names: a document's path, a section's address or all of it, a commit or the tip."""
+
+    path: str
+    section: str | None = None
+    ref: str | None = None
+
+
+def write_uri(path: str, section: str | None = None, ref: str | None = None) -> str:
+    """The URI of a document or of a section."""
+    query = f"{_REF}{quote(ref, safe='/:@!$()*,;')}" if ref else ""
+    fragment = f"#{quote(section, safe=_IN_PATH + '?')}" if section else ""
+    return f"{_START}/{quote(path, safe=_IN_PATH)}{query}{fragment}"
+
+
+def read_uri(uri: str, paths: Container[str]) -> Target:
+    """What a URI names; `paths` are the documents that there are. Raises InvalidUri.
+
+    A host that fills `{+path}` leaves `#` and `?` in a path as they are (RFC 6570 §3.2.3). Where that makes
+    the difference between a document and none, they are read as a part of the path. Two slashes do for three.
+    """
+    if len(uri) > MAX_URI:
+        raise InvalidUri(f"the URI is longer than {MAX_URI:,} characters", fix=_FIX)
+    if uri[: len(_START)].lower() != _START:
+        raise InvalidUri(f"this is no {SCHEME}: URI", fix=_FIX)
+    rest = uri[len(_START) :].removeprefix("/")
+    before, _, fragment = rest.partition("#")
+    path, _, query = before.partition("?")
+    target = Target(_decoded(path), _decoded(fragment) or None)
+    if target.path not in paths and (fragment or query) and (loose := _read_loosely(rest, paths)):
+        return loose
+    if not target.path:
+        raise InvalidUri("the URI names no document", fix=_FIX)
+    return target._replace(ref=_ref(query))
+
+
+def _read_loosely(rest: str, paths: Container[str]) -> Target | None:
+    """What a URI names whose path holds `#` or `?` as they are; None if that is no document."""
+    before, mark, after = rest.rpartition(_REF)
+    if mark and (path := _decoded(before)) in paths:
+        ref, _, fragment = after.partition("#")
+        return Target(path, _decoded(fragment) or None, _decoded(ref) or None)
+    path, section = split_address(_decoded(rest), paths)
+    return Target(path, section or None) if path in paths else None
+
+
+def _ref(query: str) -> str | None:
+    """The commit that a query names."""
+    if not query:
+        return None
+    name, _, value = query.partition("=")
+    if name != "ref" or "&" in value:
+        raise InvalidUri("the query of the URI holds something else than a ref", fix="Write ?ref=main.")
+    return _decoded(value) or None
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidUri("the percent-encoding of the URI is not UTF-8", fix=_FIX) from None
+
 
 _NAMED = 10
 

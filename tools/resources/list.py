@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.cursors import read_place, write_place
-from tools.pages import page_after, shown_title
-from tools.resources.uris import SCHEME, write_uri
+from tools.pages import page_after, read_place, shown_title, write_place
+from tools.resources.contents import SCHEME, write_uri
 from workspace.config.config import LimitExceeded
 from workspace.snapshot.snapshot import NotADocument
 
 if TYPE_CHECKING:
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
 PAGE = 100

@@ -7,14 +7,13 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.resources.contents import Place, locate
-from tools.resources.uris import InvalidUri, read_uri
+from tools.resources.contents import InvalidUri, Place, locate, read_uri
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tools.context import Context
+    from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_WATCHED = 1000

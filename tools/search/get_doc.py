@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from index.passages import Passage, PassageChunk
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.errors import WorkspaceError
 
 MAX_CONTEXT = 5

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
+from tools.caveats import reservations
 from tools.errors import Answer, Data, NextStep, call, pinned
-from tools.reservations import reservations
 from tools.tool import Tool
 from tools.writer import arguments_of
 from workspace.config.taxonomy import BUILT_IN, KEY
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from index.service import Hit, SearchPage
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
 
 MAX_LIMIT = 50
 _NOT_LISTED = "Not all values are listed: a wrong one is answered with the nearest."

@@ -16,8 +16,7 @@ from tools.writer import WriteFields, Writer, arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.edits import Operation
 
 

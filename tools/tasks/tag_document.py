@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read
+from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read, target
 from tools.errors import Answer, NextStep, call
 from tools.examples import with_document
 from tools.next_steps import list_call
-from tools.targets import target
 from tools.tool import Tool
 from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.context import Context
-    from tools.tool import Given
+    from tools.tool import Context, Given
     from workspace.edits import Operation
     from workspace.writing.plan import Step
     from workspace.writing.write import Written

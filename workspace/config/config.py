@@ -16,13 +16,17 @@ from pydantic import (
     field_validator,
 )
 
-from workspace.config.forge_settings import ForgeSettings
-from workspace.config.remotes_settings import RemoteSettings
-from workspace.config.settings import Protection, listed
-from workspace.config.tables import Folder, LinkRules
+from workspace.config.tables import (
+    Folder,
+    ForgeSettings,
+    LinkRules,
+    Protection,
+    RemoteSettings,
+    Validation,
+    listed,
+)
 from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
 from workspace.config.toml import InvalidToml, load_toml
-from workspace.config.validation_settings import Validation
 from workspace.errors import WorkspaceError
 from workspace.globs import Glob
 from workspace.markdown.anchors import AnchorForm

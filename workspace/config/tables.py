@@ -1,11 +1,36 @@
-"""How a workspace's links are to be read: the `[links]` table of `docyard.toml`."""
+"""How a workspace's links are to be read: the `[links]` table of `docyard.toml`.
+
+What may change only by review: the `[[protect]]` tables of `docyard.toml`.
+
+How a workspace speaks with its remote: the `[remote]` table of `docyard.toml`.
+
+Whether proposals become pull requests on a forge: the `[forge]` table of `docyard.toml`.
+
+Which rules hold where: the `[validate]` table of `docyard.toml`.
+
+[validate.rules]                    for every document
+missing-anchor = "warning"
+
+[[validate.override]]               others where a glob matches; the last that matches counts
+match = "archive"
+rules = { broken-link = "off" }
+"""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from workspace.globs import Glob, problem
 
@@ -34,6 +59,8 @@ def _glob(value: str) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_inside)]
+
+
 """A folder of the repository: relative to its root, which is "", with no slash at either end."""
 
 
@@ -59,3 +86,296 @@ class LinkRules(BaseModel):
     def ignores(self, destination: str) -> bool:
         """Whether something else serves a destination, which comes without its query and fragment."""
         return any(Glob.compile(glob).matches(destination) for glob in self.ignore)
+
+
+Check = Literal["links", "anchors", "types", "tasks"]
+
+
+"""What can be asked of the result of a merge: that it makes none of this worse than it is."""
+
+
+ALL_CHECKS: tuple[Check, ...] = ("links", "anchors", "types", "tasks")
+
+
+MAX_RULES = 500
+
+
+MAX_NAMES = 100
+
+
+"""How many globs, types or names one list of a rule holds at most."""
+
+
+TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
+
+
+"""What a token is called. Lower case alone, so that no two differ only in case."""
+
+
+_SHOWN = 100
+
+
+def _visible(text: str) -> str:
+    shown = text[:_SHOWN]
+    return shown if shown.isprintable() else ascii(shown)[1:-1]
+
+
+def _protection_glob(value: str) -> str:
+    reason = problem(value) or _unreachable(value)
+    if reason:
+        raise ValueError(f"'{_visible(value)}' {reason}")
+    return value
+
+
+def _unreachable(value: str) -> str | None:
+    # Such a rule would protect nothing, and say nothing of it.
+    folders = value.rstrip("/").split("/")
+    return "has a folder that is empty or `.`, as no path has" if {"", "."} & {*folders} else None
+
+
+def _type(value: str) -> str:
+    if not value.strip() or value != " ".join(value.split()):
+        raise ValueError(f"'{_visible(value)}' is no name of a type")
+    return value
+
+
+def _token(value: str) -> str:
+    if not TOKEN_NAME.fullmatch(value):
+        raise ValueError(f"'{_visible(value)}' is no token's name: lower-case letters, digits, '.' and '-'")
+    return value
+
+
+def _once(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+Names = Annotated[tuple[Annotated[str, AfterValidator(_token)], ...], AfterValidator(_once)]
+
+
+"""Names of tokens, each once. Whether there are such tokens is not known here."""
+
+
+class Protection(BaseModel):
+    """A rule: what it governs changes only by a proposal, and what that needs before it is merged.
+
+    It governs the documents that `paths` (globs) match and that have one of `types`, before the change or
+    after it; an empty list stands for all. `approvals` counts people, of `approvers` if any are named, and
+    never the proposal's own authors; of `merge`, if any are named, one must merge it. `checks` must pass.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    paths: tuple[Annotated[str, AfterValidator(_protection_glob)], ...] = Field(
+        default=(), max_length=MAX_NAMES
+    )
+    types: tuple[Annotated[str, AfterValidator(_type)], ...] = Field(default=(), max_length=MAX_NAMES)
+    # Before `approvals`, which is held against it.
+    approvers: Names = Field(default=(), max_length=MAX_NAMES)
+    approvals: int = Field(default=1, ge=0, le=20, strict=True)
+    merge: Names = Field(default=(), max_length=MAX_NAMES)
+    checks: tuple[Check, ...] = ALL_CHECKS
+
+    @field_validator("approvals")
+    @classmethod
+    def _attainable(cls, value: int, info: ValidationInfo) -> int:
+        approvers = info.data.get("approvers", ())
+        if approvers and value > len(approvers):
+            raise ValueError(f"must be at most {len(approvers)}, the number of approvers")
+        return value
+
+
+def listed(value: object) -> object:
+    """The tables as they are read. Raises ValueError for what is no list of them, or is too long."""
+    if not isinstance(value, (list, tuple)):
+        raise ValueError("must be a list of tables: write each rule below [[protect]]")
+    if len(value) > MAX_RULES:
+        raise ValueError(f"must have at most {MAX_RULES} rules, and has {len(value)}")
+    return value
+
+
+_SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials")
+
+
+_PLACES = ("url", "push_url", "pushurl", "host")
+
+
+_EVERY = re.compile("([0-9]{1,6})(s|m|h|d)?")
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+_SHORTEST = 5
+
+
+_LONGEST = 86_400 * 7
+
+
+class RemoteSettings(BaseModel):
+    """Which remote is meant, when a server exchanges with it unasked, and how long and how much that takes.
+
+    `name` is a remote of the repository's own Git settings: no document says where anything is sent, and none
+    holds a secret. `every` is the time between two exchanges, in seconds, or such as "30s", "5m", "1h"; with
+    `push = "commit"` each commit is pushed when its call was answered. Neither is done unless asked for.
+    `answer_seconds` is how long the remote may stay silent, `seconds` how long one exchange may take in all,
+    `fetch_bytes` how much one fetch may bring.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    every: int | None = None
+    push: Literal["commit"] | None = None
+    answer_seconds: int = Field(default=30, ge=1, le=600)
+    seconds: int = Field(default=600, ge=1, le=86_400)
+    fetch_bytes: int = Field(default=2_000_000_000, ge=1_000, le=100_000_000_000)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether a server exchanges with the remote without being asked."""
+        return self.every is not None or self.push is not None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holds_no_secret(cls, value: Any) -> Any:
+        given = value if isinstance(value, dict) else {}
+        names = {name.lower() for name in given if isinstance(name, str)}
+        if not names.isdisjoint(_SECRETS):
+            raise ValueError(
+                "must hold no secret, because everyone who reads the repository reads it; put tokens into "
+                "DOCYARD_REMOTE_TOKEN or the credential file (docs/remotes.md)"
+            )
+        if not names.isdisjoint(_PLACES):
+            raise ValueError(
+                "must not say where anything is sent; git remote add does, and `name` names that remote"
+            )
+        return value
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, value: str | None) -> str | None:
+        if value is not None and not value.isprintable():
+            raise ValueError("must hold visible characters only")
+        if value is not None and ("://" in value or "@" in value):
+            raise ValueError("must be the name of a remote, not its URL")
+        return value
+
+    @field_validator("every", mode="before")
+    @classmethod
+    def _in_seconds(cls, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError('must be a number of seconds, or such as "5m"')
+        found = _EVERY.fullmatch(str(value))
+        if found is None:
+            raise ValueError('must be a number of seconds, or such as "30s", "5m", "1h"')
+        seconds = int(found[1]) * _SECONDS[found[2] or "s"]
+        if not _SHORTEST <= seconds <= _LONGEST:
+            raise ValueError(f"must be between {_SHORTEST} seconds and 7 days")
+        return seconds
+
+
+_FORGE_SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials", "webhook_secret")
+
+
+_FORGE_PLACES = ("url", "api", "api_url", "host", "base", "repository", "owner")
+
+
+class ForgeSettings(BaseModel):
+    """Where it stands, even empty, a proposal that is submitted becomes a pull request.
+
+    The forge is the one on which the remote is. `kind` is needed for a host that is not known: no document
+    says where a token is sent, and none holds a secret.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    kind: Literal["github", "gitlab", "gitea"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holds_neither_secret_nor_place(cls, value: Any) -> Any:
+        given = value if isinstance(value, dict) else {}
+        names = {name.lower() for name in given if isinstance(name, str)}
+        if not names.isdisjoint(_FORGE_SECRETS):
+            raise ValueError(
+                "must hold no secret, because everyone who reads the repository reads it; put the token into "
+                "DOCYARD_FORGE_TOKEN (docs/forges.md)"
+            )
+        if not names.isdisjoint(_FORGE_PLACES):
+            raise ValueError(
+                "must not say where anything is sent; the forge is the one of Git's remote, or that of "
+                "DOCYARD_FORGE_URL"
+            )
+        return value
+
+
+NAMES = (
+    "broken-link",
+    "broken-fragment",
+    "broken-image",
+    "duplicate-anchor",
+    "derived-anchor",
+    "missing-anchor",
+    "skipped-level",
+    "several-h1",
+    "malformed-task",
+    "malformed-front-matter",
+    "unknown-type",
+    "type-structure",
+    "taxonomy-limit",
+    "malformed-manifest",
+    "invisible-character",
+    "bidirectional-control",
+    "trailing-space",
+    "encoding",
+    "lost-character",
+    "mixed-line-endings",
+    "unreadable-document",
+)
+
+
+"""The names of all rules. They stand here because settings are read where no rule is needed."""
+
+
+MAX_OVERRIDES = 64
+
+
+Level = Literal["error", "warning", "note", "off"]
+
+
+def _rule(name: str) -> str:
+    if name not in NAMES:
+        raise ValueError(f"there is no such rule; the rules are {', '.join(NAMES)}")
+    return name
+
+
+def _validation_glob(text: str) -> str:
+    if reason := problem(text):
+        raise ValueError(f"the glob {reason}")
+    return text
+
+
+Levels = dict[Annotated[str, AfterValidator(_rule)], Level]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Override(_Settings):
+    """Levels for the documents that a glob matches, by their paths in the repository."""
+
+    match: Annotated[str, AfterValidator(_validation_glob)]
+    rules: Levels
+
+
+class Validation(_Settings):
+    """The level of each rule that is not to have its own."""
+
+    rules: Levels = {}
+    override: Annotated[tuple[Override, ...], Field(max_length=MAX_OVERRIDES)] = ()
+
+    def levels(self, path: str) -> dict[str, Level]:
+        """The levels that are set for a document."""
+        matching = (one.rules for one in reversed(self.override) if Glob.compile(one.match).matches(path))
+        return {**self.rules, **next(matching, {})}

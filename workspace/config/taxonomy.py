@@ -2,35 +2,73 @@
 
 A value comes from the front matter; else from the nearest manifest above the document, there from the last
 override that matches, else from its defaults (`workspace.manifests`).
+
+Manifests: `.taxonomy.toml`, which says what holds for the documents of a folder and all below it.
+
+    [metadata]                      values of keys, for documents that have none of their own
+    language = "go"
+
+    [[override]]                    other values where a glob matches; the last that matches counts
+    match = "guides/*"              relative to the manifest's folder
+    metadata = { scope = "guide" }
+
+A key of the override is taken before the same key of the defaults.
 """
 
 from __future__ import annotations
 
+import difflib
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn
 
+from workspace import globs
+from workspace.config.toml import InvalidToml, bytes_of, load_toml, text_of
+from workspace.errors import WorkspaceError
 from workspace.frontmatter import as_text
+from workspace.git import DamagedRepository
+from workspace.globs import Glob
 
 if TYPE_CHECKING:
-    from workspace.config.manifests import Manifest
+    from workspace.git import GitReader
 
 MANIFEST = ".taxonomy.toml"
+
+
 BUILT_IN = ("type", "tags")
+
+
 """The keys of every workspace."""
 
+
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+
 """What hosts take as the name of a property."""
 
+
 RESERVED = ("query", "limit", "cursor", "ref", "path")
+
+
 """What a key cannot be called: a search has parameters of these names."""
 
+
 MAX_KEYS = 64
+
+
 MAX_VALUES = 64
+
+
 """Values of one key that one document has at most; further ones are left out."""
 
+
 Values = Mapping[str, tuple[str, ...]]
+
+
 """The values of each key that has any."""
 
 
@@ -81,3 +119,209 @@ def _text(value: object) -> str | None:
             return None
         case _:
             return as_text(value)
+
+
+MAX_OVERRIDES = 64
+
+
+log = logging.getLogger(__name__)
+
+
+_SHOWN = 100
+
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
+
+
+class InvalidManifest(WorkspaceError):
+    """A manifest cannot be read, or says what has no effect. `path`, `line` (from 1) and `key` say where."""
+
+    code: ClassVar[str] = "INVALID_MANIFEST"
+
+
+class Override(NamedTuple):
+    """Values for the documents that a glob matches."""
+
+    glob: Glob
+    metadata: Values
+
+
+class Manifest(NamedTuple):
+    """What was read of a manifest; an empty one says nothing, and keeps those above it from doing so."""
+
+    defaults: Values = MappingProxyType({})
+    overrides: tuple[Override, ...] = ()
+
+    def values(self, inside: str) -> Values:
+        """The values for a document, by its path below the manifest's folder."""
+        matching = (one.metadata for one in reversed(self.overrides) if one.glob.matches(inside))
+        return {**self.defaults, **next(matching, {})}
+
+
+class Manifests:
+    """The manifests of a commit, each read when it is first asked for.
+
+    `blob_of` gives the blob of the manifest at a path; None if none counts there.
+    """
+
+    def __init__(self, git: GitReader, keys: tuple[str, ...], blob_of: Callable[[str], str | None]) -> None:
+        self._git = git
+        self._keys = keys
+        self._blob_of = blob_of
+        self._known: dict[str, Manifest | None] = {}
+
+    def within(self, folder: str) -> Manifest | None:
+        """The manifest that stands in a folder; one that cannot be used says nothing, and is logged."""
+        if folder not in self._known:
+            self._known[folder] = self._found(f"{folder}/{MANIFEST}" if folder else MANIFEST)
+        return self._known[folder]
+
+    def _found(self, path: str) -> Manifest | None:
+        blob = self._blob_of(path)
+        try:
+            return _read(self._git, self._keys, path, blob) if blob else None
+        except InvalidManifest as error:
+            _warn(error.message)
+            return Manifest()
+
+
+def problems(git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]) -> list[InvalidManifest]:
+    """What is wrong with each manifest that cannot be used, of some blobs by path, in their order."""
+    found = []
+    for path, blob in manifests.items():
+        try:
+            _read(git, keys, path, blob)
+        except InvalidManifest as error:
+            found.append(error)
+    return found
+
+
+def _read(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> Manifest:
+    try:
+        data = bytes_of(git, blob)
+    except DamagedRepository as error:
+        raise InvalidManifest(
+            f"{path} cannot be read: its object is missing or damaged",
+            fix="Fetch it from another clone, then run `docyard index rebuild`.",
+            path=path,
+            line=1,
+            key="",
+        ) from error
+    return read_manifest(data, path, keys)
+
+
+@lru_cache(maxsize=256)
+def _warn(message: str) -> None:
+    """Tells of a manifest that cannot be used; once, though each commit meets it again."""
+    log.warning("%s; what it says is left out until it is mended", message)
+
+
+@lru_cache(maxsize=256)
+def read_manifest(data: bytes, path: str, keys: tuple[str, ...]) -> Manifest:
+    """Read a manifest whose values may be of these keys. Raises InvalidManifest."""
+    try:
+        table = load_toml(data)
+    except InvalidToml as error:
+        where = f", line {error.line}" if error.line else ""
+        raise InvalidManifest(
+            f"{path}{where} {error.reason}", fix=error.fix, path=path, line=error.line or 1, key=""
+        ) from error
+    return _Reading(data, path, keys).manifest(table)
+
+
+class _Reading(NamedTuple):
+    """The file that is read, for what has to be said of it."""
+
+    data: bytes
+    path: str
+    keys: tuple[str, ...]
+
+    def manifest(self, table: Mapping[str, object]) -> Manifest:
+        self._check_names(table, ("metadata", "override"), None)
+        overrides = table.get("override", [])
+        if not isinstance(overrides, list):
+            self._refuse("override", None, "is no list of tables", "Write each override below [[override]].")
+        if len(overrides) > MAX_OVERRIDES:
+            self._refuse(
+                "override",
+                MAX_OVERRIDES,
+                f"stands {len(overrides)} times; at most {MAX_OVERRIDES} are allowed",
+                "Join some of them, or put manifests into the folders themselves.",
+            )
+        return Manifest(
+            self._metadata(table, None),
+            tuple(self._override(number, one) for number, one in enumerate(overrides)),
+        )
+
+    def _override(self, number: int, table: object) -> Override:
+        if not isinstance(table, dict):
+            self._refuse("override", number, "is no table", "Write each override below [[override]].")
+        self._check_names(table, ("match", "metadata"), number)
+        for name in ("match", "metadata"):
+            if name not in table:
+                self._refuse(
+                    "override", number, f"has no '{name}'", "An override needs a glob to match, and metadata."
+                )
+        match = table["match"]
+        reason = globs.problem(match) if isinstance(match, str) else "is no text"
+        if reason is not None:
+            self._refuse("match", number, reason, 'Write a glob relative to this folder, such as "guides/*".')
+        return Override(Glob.compile(match), self._metadata(table, number))
+
+    def _metadata(self, table: Mapping[str, object], number: int | None) -> Values:
+        metadata = table.get("metadata", {})
+        if not isinstance(metadata, dict):
+            self._refuse("metadata", number, "is no table", 'Write key = "value" below [metadata].')
+        found = {}
+        for key, value in metadata.items():
+            if key not in self.keys:
+                near = _nearest(key, self.keys)
+                self._refuse(
+                    key,
+                    number,
+                    "is no key of the taxonomy",
+                    f"{near}Declare it as [taxonomy.{key[:_SHOWN]}] in docyard.toml, or take it out.",
+                )
+            texts = value if isinstance(value, list) else [value]
+            if not all(isinstance(text, str) for text in texts):
+                self._refuse(key, number, "is neither text nor a list of texts", "Put its value in quotes.")
+            found[key] = read_values(key, value)
+        return {key: values for key, values in found.items() if values}
+
+    def _check_names(self, table: Mapping[str, object], known: tuple[str, ...], number: int | None) -> None:
+        for key in table:
+            if key not in known:
+                near = _nearest(key, known)
+                self._refuse(key, number, "is unknown here", f"{near}There are {' and '.join(known)}.")
+
+    def _refuse(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:
+        line = line_of(text_of(self.data), key, number)
+        shown = key if len(key) <= _SHOWN else key[:_SHOWN] + "…"
+        message = f"{self.path}, line {line}: {shown!r} {reason}"
+        raise InvalidManifest(message, fix=fix, path=self.path, line=line, key=shown)
+
+
+def line_of(text: str, key: str, number: int | None) -> int:
+    """The line, from 1, on which a key stands: in the override of this number, or outside of all (None).
+
+    Where it is written so that it is not found there, it is the line of the table's header, or another on
+    which such a key stands, or the first.
+    """
+    name = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
+    overrides, place, header, elsewhere = 0, None, 0, 0
+    for line, content in enumerate(text.split("\n"), 1):
+        if found := _HEADER.fullmatch(content):
+            is_override = found[2].partition(".")[0].strip(" \t\"'") == "override"
+            overrides += is_override and found[1] == "[["
+            place = overrides - 1 if is_override else None
+            header = header or (line if place == number else 0)
+        if name.search(content):
+            if place == number:
+                return line
+            elsewhere = elsewhere or line
+    return header or elsewhere or 1
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(key[:_SHOWN], list(known), n=1)
+    return f"Did you mean '{close[0]}'? " if close else ""

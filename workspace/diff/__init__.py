@@ -7,13 +7,10 @@ told apart was removed and added.
 
 from workspace.diff.changes import DocumentChange, DocumentKind, Kind, Place, SectionChange
 from workspace.diff.descriptions import Segment
-from workspace.diff.differing_sections import section_changes
-from workspace.diff.formats import as_data
-from workspace.diff.text import edits
-from workspace.diff.to_lines import as_lines, plain_line
-from workspace.diff.to_markdown import as_markdown
+from workspace.diff.documents import section_changes
+from workspace.diff.formats import as_data, as_lines, as_markdown, plain_line
+from workspace.diff.text import Edit, edits
 from workspace.diff.trees import document_change, tree_changes
-from workspace.diff.words import Edit
 
 __all__ = [
     "DocumentChange",

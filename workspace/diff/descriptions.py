@@ -2,33 +2,47 @@
 
 Styles are names of what a segment is; who shows it decides how that looks. Characters that are not to be
 seen, or that would change how a line is shown (controls, bidirectional marks), are shown as U+FFFD.
+
+What fits into a number of characters, and how many changes do not.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from workspace.diff.changes import DocumentKind, Kind
-from workspace.diff.text import steps
-from workspace.diff.texts import BLANKS, spaced
-from workspace.diff.widening import widened
+from workspace.diff.text import BLANKS, spaced, steps, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from workspace.diff.changes import DocumentChange, Place, SectionChange
     from workspace.diff.text import Step
 
 Style = Literal["plain", "title", "address", "removed", "added"]
 
+
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
 _OTHER_SPACE = re.compile(r"[^ \t\r\n]")
+
+
 _WORD = re.compile(r"\w")
+
+
 _SHORT = 120  # characters of a title
+
+
 _LINE = 500  # characters of a line
+
+
 _ROWS = 40  # of a change
+
+
 _AROUND = 60  # characters shown on each side of words that differ
+
 
 _DONE = {
     Kind.TASK_ADDED: "Task added: ",
@@ -255,3 +269,26 @@ def _around(text: str, is_first: bool, is_last: bool) -> str:
     elif len(words) > 2 * _AROUND + 3:
         words = words[:_AROUND].rpartition(" ")[0] + " … " + words[-_AROUND:].partition(" ")[2]
     return shown(words)
+
+
+Block = TypeVar("Block")
+
+
+def rationed(
+    blocks: Iterable[tuple[Callable[[], Block], int]], most: int, size_of: Callable[[Block], int]
+) -> tuple[list[Block], int]:
+    """The first blocks that together have at most `most` characters, and how many changes the others tell.
+
+    A block is made when it is called for, comes with the number of changes that it tells, and is not cut.
+    """
+    kept: list[Block] = []
+    size = more = 0
+    for make, count in blocks:
+        if size <= most:
+            block = make()
+            size += size_of(block)
+            if size <= most:
+                kept.append(block)
+                continue
+        more += count
+    return kept, more

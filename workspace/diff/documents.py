@@ -1,4 +1,7 @@
-"""Two versions of a document, their sections paired: what stayed, what came, what went, and what moved."""
+"""Two versions of a document, their sections paired: what stayed, what came, what went, and what moved.
+
+What happened between two versions of one document.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workspace.diff import tasks
-from workspace.diff.changes import Kind, Place, SectionChange
-from workspace.diff.metadata import metadata_changes
+from workspace.diff.changes import Kind, Place, SectionChange, metadata_changes
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.diff.sequences import displaced
-from workspace.diff.texts import raw_heading, raw_text, readable, source, spaced
+from workspace.diff.text import raw_heading, raw_text, readable, source, spaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from workspace.diff.changes import SectionChange
     from workspace.document.document import Document, Section
 
 
@@ -180,3 +183,15 @@ def _heading_change(
 def _text(document: Document, section: Section, listed: Iterable[tasks.Listed] = ()) -> str:
     """What a section says, without some tasks."""
     return readable(raw_text(document, section, tasks.spans(listed)))
+
+
+def section_changes(old: Document | None, new: Document | None) -> tuple[SectionChange, ...]:
+    """What happened between two versions of a document, section by section; None is one that is not there.
+
+    In the order of the new version, what is gone behind what stood before it. Of a document that came or
+    went, each section is told, and no task or key. Blank lines around a section, line ends, and bytes that
+    are no text are no change. Linear in the texts: words are compared by who shows them.
+    """
+    if old is not None and new is not None and old.data == new.data:
+        return ()
+    return tuple(Comparison(old, new).changes({}, {}))

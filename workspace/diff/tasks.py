@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff import sequences
 from workspace.diff.changes import Kind, Place, SectionChange
-from workspace.diff.texts import readable, without
-from workspace.diff.words import words_of
+from workspace.diff.text import readable, without, words_of
 from workspace.document.addresses import task_address
 from workspace.document.tasks import TASK_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workspace.diff.texts import Span
+    from workspace.diff.text import Span
     from workspace.document.document import Document, Section, Task
 
 _BOX = re.compile(rb"\[[ xX]\]")

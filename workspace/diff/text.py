@@ -1,17 +1,276 @@
-"""How one text became another: unit by unit, and word by word within a paragraph that stayed."""
+"""How one text became another: unit by unit, and word by word within a paragraph that stayed.
+
+Which words of a paragraph differ from those of another version of it.
+
+Words, spaces and marks are compared one by one, a code span as a whole, and letters that are written without
+spaces (Chinese, Japanese) each by itself.
+
+Words that differ, widened to the white space around them, so that marks beside them are read.
+
+The units in which a text is compared: paragraphs, list items, rows of tables, lines of code.
+
+This reads lines as people see them, and need not know all of CommonMark: whatever it takes for a unit, the
+units joined are the text.
+
+Texts as they are compared and shown: LF line ends, no blank lines around them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sequences import longest_common_subsequence, match_similar, pair_lines
-from workspace.diff.units import Unit, units
-from workspace.diff.words import Edit, word_edits, words_of
+from workspace.markdown.lines import BLANK, LIST_MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workspace.document.document import Document, Section
+
+_ALONE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+
+
+_TOKEN = re.compile(rf"`[^`\n]{{1,200}}`|[{_ALONE}]|[^\W{_ALONE}]+|[^\S\n]+|.", re.DOTALL)
+
+
+_WORD = re.compile(r"\w")
+
+
+_MOST = 4000  # tokens of two paragraphs; of more, only what both begin and end with is looked for
+
+
+_MIN_SHARED = 1 / 3  # of the longer one's words; where less is kept, they are different texts
+
+
+Run = tuple[int, int, int, int]
+
+
+"""Tokens [first, last) of one text, and [start, end) of another."""
+
+
+class Edit(NamedTuple):
+    """The characters [start, end) of an old text became [new_start, new_end) of the new one."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+    def moved(self, by: int, new_by: int) -> Edit:
+        """The same in texts of which these are parts."""
+        return Edit(self.start + by, self.end + by, self.new_start + new_by, self.new_end + new_by)
+
+
+def tokens(text: str) -> list[str]:
+    """A text in words, spaces and marks, which together are the text."""
+    return _TOKEN.findall(text)
+
+
+def words_of(text: str) -> list[str]:
+    """The words and code spans of a text."""
+    return [token for token in tokens(text) if _WORD.search(token)]
+
+
+def word_edits(old: str, new: str) -> tuple[Edit, ...]:
+    """What turns one text into another, in order; one edit of everything where they share too little."""
+    if old == new:
+        return ()
+    had, has = tokens(old), tokens(new)
+    pairs = _pairs(had, has)
+    kept = sum(_weight(had[one]) for one, _ in pairs)
+    starts, news = _starts(had), _starts(has)
+    runs = _joined(had, list(_runs(pairs, len(had), len(has))))
+    if kept < _MIN_SHARED * max(sum(map(_weight, had)), sum(map(_weight, has))):
+        runs = [(0, len(had), 0, len(has))]
+    runs = [_trimmed(had, has, run) for run in runs]
+    return tuple(Edit(starts[a], starts[b], news[c], news[d]) for a, b, c, d in runs)
+
+
+def _pairs(had: Sequence[str], has: Sequence[str]) -> list[tuple[int, int]]:
+    if len(had) + len(has) <= _MOST:
+        return pair_lines([token.encode() for token in had], [token.encode() for token in has])
+    size = min(len(had), len(has))
+    lead = next((at for at in range(size) if had[at] != has[at]), size)
+    rest = size - lead
+    tail = next((at for at in range(rest) if had[-1 - at] != has[-1 - at]), rest)
+    pairs = [(at, at) for at in range(lead)]
+    return pairs + [(len(had) - at, len(has) - at) for at in range(tail, 0, -1)]
+
+
+def _runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterator[Run]:
+    """The stretches of tokens between those that are paired."""
+    row = column = 0
+    for one, other in [*pairs, (size, new_size)]:
+        if one > row or other > column:
+            yield row, one, column, other
+        row, column = one + 1, other + 1
+
+
+def _joined(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
+    """The stretches, of which those with no word between them are one: `a b` became `c d`."""
+    joined: list[Run] = []
+    for run in runs:
+        if joined and not any(map(_WORD.search, had[joined[-1][1] : run[0]])):
+            joined[-1] = joined[-1][0], run[1], joined[-1][2], run[3]
+        else:
+            joined.append(run)
+    return joined
+
+
+def _trimmed(had: Sequence[str], has: Sequence[str], run: Run) -> Run:
+    """A stretch without the tokens with which both sides of it begin, or end."""
+    first, last, start, end = run
+    while first < last and start < end and had[first] == has[start]:
+        first, start = first + 1, start + 1
+    while first < last and start < end and had[last - 1] == has[end - 1]:
+        last, end = last - 1, end - 1
+    return first, last, start, end
+
+
+def _weight(token: str) -> int:
+    return len(token) if _WORD.search(token) else 0
+
+
+def _starts(parts: Sequence[str]) -> list[int]:
+    starts = [0]
+    for part in parts:
+        starts.append(starts[-1] + len(part))
+    return starts
+
+
+Span = tuple[int, int]
+
+
+BLANKS = " \t\r\n"
+
+
+"""What a blank line is made of (CommonMark 0.31 §2.1); a no-break space, say, is text that somebody wrote."""
+
+
+_BLANKS = re.compile(r"[ \t\r\n]+")
+
+
+def spaced(text: str) -> str:
+    """A text with one space for each run of blanks, and none around it."""
+    return _BLANKS.sub(" ", text).strip(BLANKS)
+
+
+def readable(data: bytes) -> str:
+    """Bytes as text with LF line ends and one at the end, without blank lines around; "" if nothing is left.
+
+    Bytes that are not UTF-8 become U+FFFD.
+    """
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.rstrip(" \t\n").split("\n")
+    first = next((place for place, line in enumerate(lines) if line.strip(" \t")), len(lines))
+    kept = "\n".join(lines[first:])
+    return kept + "\n" if kept else ""
+
+
+def source(document: Document, section: Section) -> str:
+    """A section's own text with its heading."""
+    return readable(document.source(section))
+
+
+def raw_heading(document: Document, section: Section) -> bytes:
+    """A section's heading with the anchors above it; a preamble's without the text above it."""
+    start = section.heading_start if section.is_preamble else section.start
+    return document.data[start : section.body]
+
+
+def raw_text(document: Document, section: Section, holes: Iterable[Span] = ()) -> bytes:
+    """A section's own bytes without its heading, some spans in order, and the blank lines around them.
+
+    What stands above a document's title belongs to its preamble.
+    """
+    if not section.is_preamble:
+        return _unpadded(without(document.data, section.body, section.end, holes))
+    spans = sorted([*holes, (section.heading_start, section.body)])
+    return _unpadded(without(document.data, section.start, section.end, spans))
+
+
+def _unpadded(data: bytes) -> bytes:
+    """Bytes without blank lines around; the first line keeps its indent, which can make it code."""
+    lead = len(data) - len(data.lstrip(BLANK))
+    first = max(data.rfind(b"\n", 0, lead), data.rfind(b"\r", 0, lead)) + 1
+    return data[first:].rstrip(BLANK)
+
+
+def without(data: bytes, start: int, end: int, holes: Iterable[Span]) -> bytes:
+    """The bytes [start, end) without those of some spans, which are in order and do not overlap."""
+    return b"".join(data[one:other] for one, other in _between(start, end, holes))
+
+
+def _between(start: int, end: int, holes: Iterable[Span]) -> Iterator[Span]:
+    for one, other in holes:
+        yield start, max(start, one)
+        start = max(start, other)
+    yield start, max(start, end)
+
+
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+
+
+_ITEM = re.compile(rf"[ \t]*{LIST_MARKER}[ \t]")
+
+
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
+
+
+class Unit(NamedTuple):
+    """The characters [start, end) of a text. `is_whole`: a line of code or a row, never told word by word."""
+
+    start: int
+    end: int
+    is_whole: bool
+    is_blank: bool = False
+
+
+def units(text: str) -> list[Unit]:
+    """The units of a text, in order, which together are the text."""
+    found: list[Unit] = []
+    fence = ""
+    is_open = False  # whether the next line of words goes on with the unit before it
+    at = 0
+    for line in _lines(text):
+        end = at + len(line)
+        opening = _FENCE.match(line)
+        if fence:
+            found.append(Unit(at, end, True))
+            if opening and opening[1].startswith(fence) and not opening[2].strip(BLANKS):
+                fence = ""
+            is_open = False
+        elif opening and ("`" not in opening[2] or opening[1][0] == "~"):
+            fence = opening[1]
+            found.append(Unit(at, end, True))
+            is_open = False
+        elif not line.strip(BLANKS):
+            found.append(Unit(at, end, True, True))
+            is_open = False
+        elif line.lstrip(" \t").startswith("|"):
+            found.append(Unit(at, end, True))
+            is_open = False
+        elif _HEADING.match(line):
+            found.append(Unit(at, end, False))
+            is_open = False
+        elif is_open and not _ITEM.match(line):
+            found[-1] = found[-1]._replace(end=end)
+        else:
+            found.append(Unit(at, end, False))
+            is_open = True
+        at = end
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, which end in LF alone."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [line + "\n" for line in lines] + ([last] if last else [])
+
 
 _LEAST = 1 / 4  # of the words of the longer of two paragraphs, to be versions of one
 
@@ -91,3 +350,43 @@ def _at(parts: Sequence[Unit], place: int) -> int:
     if place < len(parts):
         return parts[place].start
     return parts[-1].end if parts else 0
+
+
+_FAR = 40  # characters that an edit is widened at most
+
+
+def widened(before: str, after: str, step: Step) -> list[Edit]:
+    """The edits of a paragraph, each as far as the white space around it; those that meet are one."""
+    found: list[Edit] = []
+    floor = step.start
+    for number, edit in enumerate(step.words):
+        ceiling = step.words[number + 1].start if number + 1 < len(step.words) else step.end
+        lead = _lead(before, after, edit, floor)
+        tail = _tail(before, after, edit, ceiling)
+        wide = Edit(edit.start - lead, edit.end + tail, edit.new_start - lead, edit.new_end + tail)
+        if found and wide.start <= found[-1].end:
+            found[-1] = Edit(found[-1].start, wide.end, found[-1].new_start, wide.new_end)
+        else:
+            found.append(wide)
+        floor = edit.end
+    return found
+
+
+def _lead(before: str, after: str, edit: Edit, floor: int) -> int:
+    old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
+    if all(text[:1].isspace() for text in (old, new) if text):
+        return 0
+    at = edit.start
+    while at > max(floor, edit.start - _FAR) and not before[at - 1].isspace():
+        at -= 1
+    return edit.start - at
+
+
+def _tail(before: str, after: str, edit: Edit, ceiling: int) -> int:
+    old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
+    if all(text[-1:].isspace() for text in (old, new) if text):
+        return 0
+    at = edit.end
+    while at < min(ceiling, edit.end + _FAR) and not before[at].isspace():
+        at += 1
+    return at - edit.end

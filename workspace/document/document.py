@@ -22,7 +22,7 @@ from workspace.markdown.lines import Lines, line_ending
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from workspace.document.layout import Layout
+    from workspace.document.headings import Layout
     from workspace.markdown import Outline
     from workspace.markdown.anchors import AnchorForm
 
@@ -54,7 +54,7 @@ class Document:
         Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
         """
         # Imported here because a server answers its first questions without reading a document.
-        from workspace.document.layout import scanned_layout
+        from workspace.document.headings import scanned_layout
 
         if len(data) > markdown.MAX_LINES:  # a line has at least the byte that ends it
             markdown.check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
@@ -68,7 +68,7 @@ class Document:
     @classmethod
     def by_parser(cls, data: bytes, path: str = "") -> Document:
         """Reads a document as `parse` does, without the scanner."""
-        from workspace.document.layout import parsed_layout
+        from workspace.document.headings import parsed_layout
 
         lines = Lines(data)
         outline = _outline(lines)

@@ -20,7 +20,7 @@ from workspace.markdown.lines import BLANK
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from workspace.document.layout import Layout
+    from workspace.document.headings import Layout
     from workspace.markdown.anchors import AnchorForm
 
 

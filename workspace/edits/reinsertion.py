@@ -2,26 +2,50 @@
 
 Only its bytes go in. Headings get the levels of the place, lines end as those of the document do, and an
 anchor is written only where the section would have another address than it has (or had) without it.
+
+Where a document or a section stood at another commit, followed over the trees in between.
+
+Versions of documents: what stood at a path of another commit, read by the settings of the tip.
+
+What restoring and undoing need: old versions, what became of them, and how they go back in.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
+from workspace.document.document import Document
 from workspace.document.heading_text import heading_splices
-from workspace.document.spacing import blank_line, end_of_text, insert_block
-from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
+from workspace.document.splices import (
+    Edit,
+    Splice,
+    StructureChanged,
+    apply_edit,
+    blank_line,
+    end_of_text,
+    insert_block,
+)
 from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names, with_newlines
-from workspace.edits.landing import landing
-from workspace.edits.moving_transplant import cut, ended, put_in, transplanted
 from workspace.edits.section_place import find_place
+from workspace.edits.transplant import cut, ended, landing, put_in, transplanted
 from workspace.errors import WorkspaceError
+from workspace.git.ancestry import Graph, first_parents
+from workspace.history.moves import MOST, Following
+from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document, Section
-    from workspace.edits.section_place import Place
+    from workspace.edits.section_place import SectionPlace
+    from workspace.git import GitReader
+    from workspace.git.ancestry import Node
+    from workspace.history.moves import Place
     from workspace.markdown.anchors import AnchorForm
+    from workspace.snapshot.snapshot import Snapshot
 
 _ROUNDS = 3
 
@@ -86,7 +110,7 @@ def replanted(
     raise _misread(then)
 
 
-def place_of(document: Document, old: Document, then: Section) -> Place:
+def place_of(document: Document, old: Document, then: Section) -> SectionPlace:
     """Where a section goes that is gone: after the nearest sibling before it that is still there.
 
     Else before the nearest one after it, else at the end of its parent. Raises ParentGone.
@@ -115,7 +139,7 @@ def place_of(document: Document, old: Document, then: Section) -> Place:
 def _splice(
     document: Document,
     now: Section | None,
-    place: Place | None,
+    place: SectionPlace | None,
     old: Document,
     then: Section,
     inner: list[Splice],
@@ -182,3 +206,95 @@ def _misread(section: Section) -> StructureChanged:
         fix="Restore the whole document, or close every code fence (```) and comment (<!-- -->) before it.",
         section=section.key,
     )
+
+
+_READ = 30_000_000  # bytes of versions that one answer may read
+
+
+def states_between(git: GitReader, newer: str, older: str) -> Sequence[Node]:
+    """Return the first-parent history from one commit back to another, both included.
+
+    Only these two where the older one is not on that way, or too far back.
+    """
+    graph = Graph(git)
+    found: list[Node] = []
+    for node in first_parents(graph.node, git.boundary, newer, most=MOST):
+        found.append(node)
+        if node.id == older:
+            return found
+    return [found[0], graph.node(older)]
+
+
+class Tracing:
+    """Places and versions of one workspace, whose settings say what a document is; versions are read once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._following = Following(snapshot.git, snapshot.config.is_document, _READ)
+        self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
+
+    def follow(self, way: Sequence[Node], place: Place) -> Place | None:
+        """What a place of the first state is in the last; None where it is gone, or cannot be told."""
+        for old, new in pairwise(state.tree for state in way):
+            later = place if old == new else self._following.step(place, old, new)
+            if later is None:
+                return None
+            place = later
+        return place
+
+    def changed_since(self, way: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
+        """The commits of a way, newest first, that changed a document, or the section of a key in it.
+
+        They are told for the path that the document has in the first state. Ask one object for one way only.
+        """
+        if path not in self._changes:
+            blobs = [self._following.blob(state.tree, path) for state in way]
+            self._changes[path] = [
+                (state.id, now, then)
+                for state, (now, then) in zip(way, pairwise(blobs), strict=False)
+                if now is not None and now != then
+            ]
+        return [
+            commit
+            for commit, now, then in self._changes[path]
+            if key is None or self._text(path, now, key) != self._text(path, then, key)
+        ]
+
+    def _text(self, path: str, blob: str | None, key: str) -> bytes | None:
+        """The own text of a section in a version of a document, where it is there."""
+        document = self._following.document(path, blob) if blob else None
+        section = document.section_by_key(key) if document else None
+        return document.source(section).rstrip() if document and section else None
+
+
+SHORT = 7
+
+
+"""Characters of a commit's id where people read it."""
+
+
+class NotAtRef(WorkspaceError):
+    """The document or section was not there at the commit that is to be gone back to. `ref` is its id."""
+
+    code = "NOT_AT_REF"
+
+
+def version_of(then: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
+    """The document at a path of a commit, whatever was a document there; None if nothing stood there.
+
+    `config` has the limits. Raises NotAtRef for what is no file, NotADocument for a pointer of Git LFS,
+    LimitExceeded.
+    """
+    entry = then.entry(path)
+    if entry is None:
+        return None
+    if not entry.is_blob:
+        kind = "a folder" if entry.is_tree else "a link or a submodule"
+        raise NotAtRef(
+            f"'{path}' was {kind} at {str(then.commit)[:SHORT]}, and only documents are restored",
+            fix="Choose a commit in which it was a document.",
+            ref=then.commit,
+        )
+    config.limits.check_document(path, then.git.blob_size(entry.id))
+    data = then.git.blob(entry.id)
+    check_pointer(path, data)
+    return Document.parse(data, path)

@@ -1,23 +1,35 @@
-"""restore_document: a whole document as it was at another commit, byte for byte."""
+"""restore_document: a whole document as it was at another commit, byte for byte.
+
+restore_section: a section with its subsections, as it was at another commit.
+
+undo: what one commit did to documents taken back, where others may have written since.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.edits.operation import Operation, Outcome
-from workspace.errors import Among, Listed
+from workspace.diff.section_mapping import Conflict
+from workspace.document.addresses import SectionNotFound, nearest, resolve_section
+from workspace.edits.operation import DocumentOperation, Operation, Outcome
+from workspace.errors import Among, Listed, WorkspaceError
 from workspace.links.survival import Survival
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.sight import digest
+from workspace.writing.read_before_write import digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document.document import Document
+    from workspace.document.document import Document, Section
     from workspace.document.splices import Style
     from workspace.edits.operation import Taken
+    from workspace.edits.undo import Undoing
+    from workspace.edits.undo_text import Staying
+    from workspace.git.ancestry import Node
+    from workspace.git.objects import Commit
+    from workspace.history.moves import Place
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -43,7 +55,7 @@ class RestoreDocument(Operation):
         PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
-        from workspace.edits.versions import SHORT
+        from workspace.edits.reinsertion import SHORT
 
         path = check_path(self.file)
         now = overlay.find(path)
@@ -78,9 +90,8 @@ class RestoreDocument(Operation):
 
     def _old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
         """The document as it was, at the path that it had."""
-        from workspace.edits.tracing import Tracing, states_between
-        from workspace.edits.versions import SHORT, NotAtRef, version_of
-        from workspace.history.following import Place
+        from workspace.edits.reinsertion import SHORT, NotAtRef, Tracing, states_between, version_of
+        from workspace.history.moves import Place
         from workspace.snapshot.overlay import PathExists
         from workspace.snapshot.snapshot import Snapshot
 
@@ -137,3 +148,262 @@ def _survival(now: Document | None, restored: Document) -> Survival:
         if section.has_heading and len(twins) == 1 and len(now.sections_by_address(section.address)) == 1:
             renamed[path, section.heading_start] = path, twins[0].heading_start
     return Survival((), renamed, {path: path})
+
+
+class _Found(NamedTuple):
+    """The document, the section in it (None if it was removed), and the section as it was."""
+
+    document: Document
+    now: Section | None
+    old: Document
+    then: Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreSection(DocumentOperation):
+    """Puts a section back as it was at `commit` (a full id): its own text and all below it.
+
+    The section is followed back through renames and moves. One that was removed goes where it stood.
+    """
+
+    name: ClassVar[str] = "restore_section"
+    addresses: ClassVar[tuple[str, ...]] = ("slug",)
+
+    file: str
+    slug: str
+    commit: str
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Lays the changed document over the snapshot; nothing where the section is as it was.
+
+        Raises DocumentNotFound, SectionNotFound for one that stands elsewhere now, AmbiguousAddress,
+        NotAtRef, NotADocument, ParentGone, LevelConflict, StructureChanged, LimitExceeded.
+        """
+        # Imported here because a server answers its first questions without restoring anything.
+        from workspace.edits.reinsertion import SHORT, replanted
+        from workspace.links.survival import Survival, same_headings
+
+        document, now, old, then = self._found(overlay)
+        put = replanted(document, now, old, then, document.form or style.form)
+        path, slug = document.path, put.section.key
+        answer: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
+        if (old.path, then.key) != (path, slug):
+            answer["was"] = {"file": old.path, "slug": then.key}
+        summary = f"Restore {slug} of {path} from {self.commit[:SHORT]}"
+        if put.document.data == document.data:
+            hint = f"'{slug}' is as it was at {self.commit[:SHORT]}"
+            return Outcome(path, answer, summary, False, (hint,))
+        below = [item.key for item in put.document.descendants(put.section)]
+        if below and not put.section.is_preamble:
+            answer["subsections"] = below
+        overlay.put(put.document)
+        renamed = same_headings(document, put.document, put.splices)
+        survival = Survival.of_splices(document, put.splices, renamed=renamed)
+        return Outcome(path, answer, summary, True, survival=survival)
+
+    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+        """The section and all below it, less the texts that come back."""
+        document, now, old, then = self._found(overlay)
+        if now is None:
+            return ()
+        kept = {digest(old, item) for item in _tree(old, then)}
+        gone = [item for item in _tree(document, now) if digest(document, item) not in kept]
+        return [(document, gone)] if gone else ()
+
+    def _found(self, overlay: Overlay) -> _Found:
+        from workspace.edits.reinsertion import Tracing, states_between
+        from workspace.history.moves import Place
+        from workspace.snapshot.snapshot import Snapshot
+
+        tip = overlay.snapshot
+        document = overlay.document(check_path(self.file))
+        then = Snapshot(tip.git, self.commit)
+        way = states_between(tip.git, str(tip.commit), self.commit)
+        try:
+            now = resolve_section(document, self.slug)
+        except SectionNotFound as error:
+            old, section = self._at_ref(then, tip, way, document.path)
+            later = Tracing(tip).follow([*reversed(way)], Place(old.path, old, section))
+            if later is not None and later.section is not None:
+                raise error  # it was renamed or moved, and has an address of its own now
+            return _Found(document, None, old, section)
+        origin = self._origin(overlay, way, document, now)
+        if origin is None or origin.document is None or origin.section is None:
+            return _Found(document, now, *self._at_ref(then, tip, way, document.path))
+        return _Found(document, now, origin.document, origin.section)
+
+    def _origin(
+        self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
+    ) -> Place | None:
+        """Where a section stood at the commit; None where that cannot be told."""
+        from workspace.diff.sections import Evidence, SectionMatch
+        from workspace.edits.reinsertion import Tracing
+        from workspace.history.moves import Place
+
+        tip, path = overlay.snapshot, document.path
+        if now.is_preamble or tip.entry(path) is None:
+            return None
+        committed = tip.document(path)
+        section: Section | None = now
+        if overlay.is_laid(path):
+            section = SectionMatch(document, committed, Evidence.TEXT).successor(now)
+        return Tracing(tip).follow(way, Place(path, committed, section)) if section else None
+
+    def _at_ref(
+        self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
+    ) -> tuple[Document, Section]:
+        """The document as it was, and the section of the same address in it. Raises NotAtRef."""
+        from workspace.edits.reinsertion import SHORT, NotAtRef, Tracing, version_of
+        from workspace.history.moves import Place
+
+        place = Tracing(tip).follow(way, Place(path)) if tip.entry(path) else None
+        path = place.path if place else path
+        old = version_of(then, path, tip.config)
+        known = [item.key for item in old.sections] if old else []
+        try:
+            if old is not None:
+                return old, resolve_section(old, self.slug)
+        except SectionNotFound:
+            pass
+        what = f"the section '{self.slug[:200]}' of {path}" if old is not None else f"'{path}'"
+        raise NotAtRef(
+            f"{what} was not there at {self.commit[:SHORT]}",
+            fix="Choose a commit in which it was.",
+            among=Among(Listed.COMMITS, path, self.slug),
+            ref=self.commit,
+            candidates=nearest(self.slug, known) or known[:5],
+        )
+
+
+def _tree(document: Document, section: Section) -> tuple[Section, ...]:
+    return (section,) if section.is_preamble else (section, *document.descendants(section))
+
+
+_ROUNDS = 5  # what is held back may hold back more
+
+
+_NAMED = 3
+
+
+class NotInHistory(WorkspaceError):
+    """The commit is not among the ancestors of the branch's tip, or the one before it is not here."""
+
+    code = "NOT_IN_HISTORY"
+
+
+class MergeCommit(WorkspaceError):
+    """The commit joins several lines of history, so it cannot be told what it did. `parents` are its own."""
+
+    code = "MERGE_COMMIT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo(Operation):
+    """Takes back what a commit (a full id) did, section by section.
+
+    Sections that it did not change stay as they are. One that it changed and that was changed since is a
+    conflict, and nothing is taken back; if it `is_partial`, everything else is.
+
+    It takes away no words but those that the commit wrote, so its caller needs not have seen them.
+    """
+
+    name: ClassVar[str] = "undo"
+
+    commit: str
+    is_partial: bool = False
+
+    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        """Lays the documents as they would be over the snapshot; nothing where all is taken back already.
+
+        Raises NotInHistory, MergeCommit, Conflict.
+        """
+        from workspace.edits.reinsertion import SHORT
+        from workspace.edits.undo import Undoing
+
+        commit = self._commit(overlay.snapshot)
+        held = self._held(overlay, commit)
+        undoing = Undoing(overlay, commit, held)
+        undoing.run()
+        short = self.commit[:SHORT]
+        is_settled = undoing.unmoved <= held
+        if undoing.clashes and (not self.is_partial or not undoing.done or not is_settled):
+            raise self._conflict(short, undoing)
+        subject = commit.message.strip().partition("\n")[0]
+        summary = f"Undo {short}: {subject}"
+        answer: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_TOLD]}
+        if len(undoing.done) > _TOLD:
+            answer["undone_total"] = len(undoing.done)
+        if undoing.clashes:
+            answer["conflicts"] = undoing.told(_TOLD)
+        if undoing.left_alone:
+            answer["left_alone"] = undoing.left_alone[:_TOLD]
+        hints = _hints(undoing, short)
+        if not undoing.done:
+            return Outcome("", answer, summary, False, hints)
+        path = str(undoing.done[0]["file"])
+        return Outcome(path, answer, summary, True, hints, undoing.survival())
+
+    def _held(self, overlay: Overlay, commit: Commit) -> Staying:
+        """Lines that stay where they are: what was moved is taken back on both sides, or on none."""
+        from workspace.edits.undo import Undoing
+        from workspace.edits.undo_text import NOTHING
+
+        held = NOTHING
+        for _ in range(_ROUNDS if self.is_partial else 0):
+            tried = Undoing(overlay.copy(), commit, held)
+            tried.run()
+            if tried.unmoved <= held:
+                break
+            held |= tried.unmoved
+        return held
+
+    def _commit(self, tip: Snapshot) -> Commit:
+        """The commit. Raises NotInHistory, MergeCommit."""
+        from workspace.edits.reinsertion import SHORT
+
+        short = self.commit[:SHORT]
+        if tip.commit is None or not tip.git.descends(tip.commit, self.commit):
+            raise NotInHistory(
+                f"the commit {short} is not in the history of this branch, so there is nothing to take back",
+                fix="Choose a commit of this branch.",
+                ref=self.commit,
+            )
+        commit = tip.git.commit(self.commit)
+        if len(commit.parents) > 1:
+            raise MergeCommit(
+                f"{short} is a merge of {len(commit.parents)} lines of history, and cannot be undone as one",
+                fix="Undo the commits that it brought, one by one, the newest first.",
+                ref=self.commit,
+                parents=list(commit.parents),
+            )
+        if commit.parents and not tip.git.has(commit.parents[0]):
+            raise NotInHistory(
+                f"the history of this clone ends at {short}, so what it changed cannot be told",
+                fix="Fetch the rest with git fetch --unshallow.",
+                ref=self.commit,
+            )
+        return commit
+
+    def _conflict(self, short: str, undoing: Undoing) -> Conflict:
+        clashes = undoing.clashes
+        named = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        return Conflict(
+            f"what {short} did cannot all be taken back, because other commits have changed it since: "
+            f"{', '.join(named[:_NAMED])}{more}; nothing was changed",
+            fix="Undo the commits that 'conflicts' names first, or "
+            + ("restore what you need." if self.is_partial else 'send mode "each" to take back the rest.'),
+            ref=self.commit,
+            conflicts=undoing.told(_TOLD),
+        )
+
+
+def _hints(undoing: Undoing, short: str) -> tuple[str, ...]:
+    hints: list[str] = []
+    if not undoing.done:
+        hints.append(f"nothing of {short} is left to take back")
+    if undoing.clashes:
+        hints.append("changed since and left as it is: see 'conflicts'")
+    if undoing.left_alone:
+        hints.append("files that are no documents were left alone: see 'left_alone'")
+    return tuple(hints)

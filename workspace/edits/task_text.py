@@ -1,6 +1,13 @@
 """Where a task goes: after the last one of a section, below another task, or before one.
 
 It takes the indentation and the marker of the tasks that it comes to stand beside.
+
+The lines of a task with all that stands below it: taken out, and set to another indentation.
+
+The sub-items of a task: written below it, and taken out again.
+
+A line takes the line ending before it along rather than the one behind it, so that a file without a final
+newline keeps having none.
 """
 
 from __future__ import annotations
@@ -15,18 +22,75 @@ from workspace.document.addresses import (
     resolve_task,
     task_address,
 )
-from workspace.document.spacing import insert_block
-from workspace.document.splices import Splice
-from workspace.edits.task_fields import with_lines
-from workspace.markdown.lines import LIST_MARKER_BYTES, with_ending
+from workspace.document.splices import (
+    Edit,
+    Splice,
+    StructureChanged,
+    blank_line,
+    end_of_text,
+    insert_block,
+    start_of_text,
+)
+from workspace.edits.content import InvalidContent, InvalidTitle, checked_text, checked_title
+from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES, before_ending, with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workspace.document.document import Document, Section, Task
 
+_CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
+
+
+def task_title(title: str) -> str:
+    """A task's title on one line, without a box before it. Raises InvalidTitle, InvalidContent."""
+    text = _CHECKBOX.sub("", checked_title(title))
+    if not text.strip():
+        raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
+    return text
+
+
+def field_value(name: str, value: str) -> str:
+    """What a sub-item says, on one line; empty for one that says nothing. Raises InvalidContent."""
+    return " ".join(checked_text(value, name.lower()).split())
+
+
+def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
+    """Further sub-items of a task, after those it has."""
+    return with_lines(
+        document, task, "\n".join(f"{task.field_prefix.decode()}{name}: {value}" for name, value in fields)
+    )
+
+
+def with_lines(document: Document, task: Task, lines: str) -> Splice:
+    """Further lines below a task, after the sub-items it has; they bring their own indentation."""
+    place = before_ending(document.data, task.fields_at)
+    text = document.ending + with_ending(lines, document.ending)
+    return Splice(place, place, text + blank_line(document, "- x", place, task.fields_at))
+
+
+def without_fields(document: Document, task: Task, name: str) -> list[Splice]:
+    """Every sub-item of this name taken out."""
+    return [
+        Splice(before_ending(document.data, item.start), before_ending(document.data, item.end), b"")
+        for item in task.fields
+        if item.name == name
+    ]
+
+
+def replaced_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
+    """The value of the last sub-item of this name replaced, which is the one that counts."""
+    item = next(item for item in reversed(task.fields) if item.name == name)
+    if item.value == value:
+        return []
+    space = b"" if document.data[item.value_start - 1 : item.value_start] in (b" ", b"\t") else b" "
+    return [Splice(item.value_start, item.value_end, space + value.encode())]
+
+
 # CommonMark §5.2: the number of a list item has at most nine digits.
 _LAST_NUMBER = 999_999_999
+
+
 _MARKER = re.compile(rb"[ \t]*(?P<marker>%b)[ \t]+\[" % LIST_MARKER_BYTES)
 
 
@@ -142,3 +206,96 @@ def _marks(document: Document, beside: Task, *, following: bool) -> tuple[bytes,
         # The fields stand below the text, and a number of one more digit moves that.
         prefix = re.sub(rb"[^\t]", b" ", marker) + b"- "
     return marker, prefix
+
+
+# CommonMark 0.31 §2.2: tabs stand at every fourth column where they make up a block's structure.
+_TAB = 4
+
+
+_OWN_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % LIST_MARKER_BYTES)
+
+
+def check_own_lines(document: Document, section: Section, task: Task) -> None:
+    """Raises InvalidAddress for a task whose first line is not its own: `- - [ ] a` begins two items."""
+    if _OWN_LINE.match(document.data, task.start, task.box) is None:
+        raise InvalidAddress(
+            f"the task '{task_address(section, task)}' shares its line with another list item",
+            fix="Rewrite its list with update_content.",
+        )
+
+
+def without_task(document: Document, task: Task) -> Splice:
+    """Takes a task's lines out, and the blank lines before it if more follow after it."""
+    data = document.data
+    place = end_of_text(data, 0, task.start)
+    if not data[:place].removeprefix(BOM):
+        return Splice(task.start, start_of_text(data, task.end, len(data)), b"")
+    following = data[task.end : document.lines.offset(document.lines.line_at(task.end) + 1)]
+    if task.end < len(data) and following.strip(BLANK):
+        return Splice(task.start, task.end, b"")
+    return Splice(place, before_ending(data, task.end), b"")
+
+
+def own_marker(document: Document, task: Task) -> bytes:
+    """A task's marker with the space behind it, without its indentation."""
+    found = _OWN_LINE.match(document.data, task.start, task.box)
+    return found["marker"] + found["gap"] if found else b"- "
+
+
+def task_text(document: Document, task: Task, marker: bytes) -> str:
+    """A task's lines with LF line ends, as they read behind another marker and its indentation.
+
+    Raises InvalidContent where they are not UTF-8.
+    """
+    lines = LINE_END_BYTES.split(document.data[task.start : before_ending(document.data, task.end)])
+    box = task.box - 1 - task.start
+    was, now = _columns(lines[0][:box]), _columns(marker)
+    same = was == now and b"\t" not in lines[0][:box] + marker
+    rest = lines[1:] if same else [_shifted(line, was, now) for line in lines[1:]]
+    try:
+        return b"\n".join([marker + lines[0][box:], *rest]).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidContent("the task is not UTF-8", fix="Save the file as UTF-8.") from error
+
+
+def _shifted(line: bytes, was: int, now: int) -> bytes:
+    """A line at another indentation; one that had too little, as a paragraph's may, has just enough."""
+    words = line.lstrip(b" \t")
+    columns = max(0, _columns(line[: len(line) - len(words)]) - was)
+    return b" " * (now + columns if words or columns else 0) + words
+
+
+def _columns(text: bytes) -> int:
+    return len(text.expandtabs(_TAB))
+
+
+def check_tasks(old: Document, taken: Task | None, new: Document, edit: Edit) -> None:
+    """Compares the tasks that an edit did not take out or put in, and what it put in with what it wrote.
+
+    Raises StructureChanged.
+    """
+    name = edit.answer.get("task")
+    put = resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.answer else None
+    before, gone = _parted(old, taken)
+    after, there = _parted(new, put)
+    written = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
+    if (
+        before != after
+        or (taken and put and gone != there)
+        or (put and new.data[put.start : put.end].strip(BLANK) != written)
+    ):
+        raise StructureChanged(
+            f"this edit would also change other tasks of {old.path}",
+            fix="Close every code fence and comment in the list, or rewrite it with update_content.",
+        )
+
+
+def _parted(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
+    """What all tasks say but one and those below it; and what that one and those below it say."""
+    inside: list[object] = []
+    outside: list[object] = []
+    for item in document.all_tasks:
+        is_inside = task is not None and task.start <= item.start < task.end
+        words = (item.title, item.is_done, [(field.name, field.value) for field in item.fields])
+        (inside if is_inside else outside).append(words)
+    return outside, inside

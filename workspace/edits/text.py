@@ -1,14 +1,44 @@
-"""update_content: a section's own text replaced, its subsections left alone unless they are meant too."""
+"""update_content: a section's own text replaced, its subsections left alone unless they are meant too.
+
+append_content: text added at the end of a section's own text, before its first subsection.
+
+replace_text: words exchanged for others, exactly and only as often as the caller said.
+
+The caller quotes the words, so they were seen. Line ends are not told apart: a quotation comes with LF, and
+matches whatever its document has there.
+
+rewrite_text: a text as a person edited it; lines that they left alone keep their bytes and line ends.
+
+It carries its own proof: the text that was edited comes with it, and must still stand there.
+"""
 
 from __future__ import annotations
 
+import difflib
+import re
+from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from workspace.diff.section_mapping import Conflict
 from workspace.document.addresses import PREAMBLE, read_fragment, resolve_section
-from workspace.document.spacing import blank_line, end_of_text, insert_block, start_of_text
-from workspace.document.splices import Edit, Splice, Style
+from workspace.document.document import Document
+from workspace.document.splices import (
+    Edit,
+    Splice,
+    StructureChanged,
+    Style,
+    apply_edit,
+    blank_line,
+    check_same_sections,
+    end_of_text,
+    insert_block,
+    spliced,
+    start_of_text,
+)
 from workspace.edits.content import (
+    InvalidContent,
     checked_text,
     own_heading_dropped,
     prepare_content,
@@ -16,7 +46,8 @@ from workspace.edits.content import (
     with_newlines,
 )
 from workspace.edits.operation import DocumentOperation
-from workspace.markdown.lines import with_ending
+from workspace.errors import WorkspaceError
+from workspace.markdown.lines import BOM, before_ending, with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,3 +124,376 @@ def write_first_preamble(document: Document, text: str, style: Style, file: str)
         answer["subsections"] = list(content.addresses)
     splices = (insert_block(document, offset, content.text),) if content.text else ()
     return Edit(splices, answer, f"Write the introduction of {file}", content.hints)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendContent(DocumentOperation):
+    """Adds text after a section's own text; a further list item or table row joins the list or table."""
+
+    name: ClassVar[str] = "append_content"
+    implied_by: ClassVar[frozenset[str]] = frozenset()
+
+    file: str
+    slug: str
+    content: str
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
+        text = strip_blank_lines(checked_text(self.content, "content"))
+        if not text:
+            raise InvalidContent("'content' is empty", fix="Give the text that is to be added.")
+        if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
+            return write_first_preamble(document, text, style, self.file)
+        section = resolve_section(document, self.slug)
+        content = prepare_content(
+            document,
+            text,
+            below=section,
+            level=section.level or PREAMBLE_LEVEL,
+            address=None if section.is_preamble else section.address,
+            form=document.form or style.form,
+        )
+        answer: dict[str, object] = {"slug": section.key}
+        if content.addresses:
+            answer["subsections"] = list(content.addresses)
+        splice = insert_block(document, section.end, content.text)
+        return Edit((splice,), answer, f"Append to {section.key} of {self.file}", content.hints)
+
+
+_SHOWN = 50
+
+
+_NAMED = 5
+
+
+# Comparing spellings takes time that grows with both.
+_COMPARED_LINES = 2000
+
+
+_COMPARED_LENGTH = 200
+
+
+class MatchCount(WorkspaceError):
+    """The text stands there more or fewer times than the caller said.
+
+    `matches` is how often, `lines` the first 50 lines (from 1) on which it begins; where there are none,
+    `near` names lines that may be meant.
+    """
+
+    code = "MATCH_COUNT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceText(DocumentOperation):
+    """Replaces exact text that stands there `count` times (1 unless given), below the front matter.
+
+    With `slug` only the section's own text is meant, without its subsections. Sections stay as they are: a
+    heading may change its words if it keeps its address, and none may come or go.
+    """
+
+    name: ClassVar[str] = "replace_text"
+    implied_by: ClassVar[frozenset[str]] = frozenset({"old", "new"})
+
+    file: str
+    old: str
+    new: str
+    slug: str | None = None
+    count: int = 1
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit; none where the new text is the old. Raises MatchCount, InvalidContent."""
+        old, new = checked_text(self.old, "old"), checked_text(self.new, "new")
+        if not old:
+            raise InvalidContent(
+                "'old' is empty", fix="Quote the text that is to be replaced; append_content adds text."
+            )
+        section = resolve_section(document, self.slug) if self.slug else None
+        start, end = (section.start, section.end) if section else (document.front_matter_end, None)
+        text = _Text(document, start, len(document.data) if end is None else end)
+        matches = text.find(old.encode())
+        if len(matches) != self.count or self.count < 1:
+            raise self._refusal(document, text, old, matches)
+        lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches]
+        answer: dict[str, object] = {"replaced": len(matches), "lines": lines[:_SHOWN]}
+        places = [text.offset(place) for place in matches]
+        named = section or document.section_at(places[0])
+        if named is not None:
+            answer["slug"] = named.key
+        summary = f"Replace text in {f'{named.key} of ' if named else ''}{self.file}"
+        if old == new:
+            return Edit((), answer, summary)
+        before, after = _common_ends(old, new)
+        written = with_ending(new[before : len(new) - after], document.ending)
+        first, last = len(old[:before].encode()), len(old[: len(old) - after].encode())
+        splices = tuple(
+            Splice(text.offset(place + first), text.offset(place + last), written) for place in matches
+        )
+        return Edit(splices, answer, summary)
+
+    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        edit = self.edit(document, style)
+        if not edit.splices:
+            return document, edit
+        changed = Document.parse(spliced(document.data, edit.splices), document.path)
+        try:
+            check_same_sections(document, changed, edit.splices)
+        except StructureChanged as error:
+            raise StructureChanged(
+                f"replacing this text would change the sections of {document.path}: {error.message}",
+                fix="Retitle with rename_section, which keeps the address; add with add_section, and take "
+                "out with remove_document.",
+                section=error.details.get("section"),
+            ) from error
+        return changed, edit
+
+    def _refusal(self, document: Document, text: _Text, old: str, matches: Sequence[int]) -> MatchCount:
+        """The error for a text that does not stand there as often as was said."""
+        lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches[:_SHOWN]]
+        where = f"'{self.slug}' of {document.path}" if self.slug else document.path
+        details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
+        if self.count < 1:
+            return MatchCount("'count' is below 1", fix="Leave it out, or give a number from 1.", **details)
+        if not matches:
+            fix, near = _advice(document, text, old, self.slug)
+            return MatchCount(f"'old' does not stand in {where}", fix=fix, **details, near=near)
+        times, wanted = _times(len(matches)), _times(self.count)
+        named = ", ".join(str(line) for line in lines[:_NAMED]) + (", …" if len(matches) > _NAMED else "")
+        wider = "Quote more of the text around it, name the section in 'slug', or set count"
+        return MatchCount(
+            f"'old' stands {times} in {where}, not {wanted}: line{'s' * (len(matches) > 1)} {named}",
+            fix=f"{wider if len(matches) > self.count else 'Set count'} to {len(matches)}.",
+            **details,
+        )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+class _Text:
+    """A part of a document with LF line ends, and where each of its bytes stands in the document."""
+
+    def __init__(self, document: Document, start: int, end: int) -> None:
+        data = document.data[start:end]
+        self._start = start
+        self._starts: Sequence[int] | None = None
+        if b"\r" in data:
+            lines = document.lines
+            self._first = bisect_right(lines.starts, start) - 1
+            kept = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            self._starts = [0, *(found.end() for found in re.finditer(b"\n", kept))]
+            self._lines = lines
+            data = kept
+        self.data = data
+
+    def find(self, wanted: bytes) -> list[int]:
+        """The places of a text, none of which overlap, from the left."""
+        places: list[int] = []
+        place = self.data.find(wanted)
+        while place >= 0:
+            places.append(place)
+            place = self.data.find(wanted, place + len(wanted))
+        return places
+
+    def offset(self, place: int) -> int:
+        """The byte of the document that stands at a place."""
+        if self._starts is None:
+            return self._start + place
+        line = bisect_right(self._starts, place) - 1
+        begin = max(self._start, self._lines.offset(self._first + line))
+        return begin + place - self._starts[line]
+
+
+def _common_ends(old: str, new: str) -> tuple[int, int]:
+    """How many characters two texts share at their beginning, and how many at their end."""
+    shortest = min(len(old), len(new))
+    before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    rest = shortest - before
+    after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    return before, after
+
+
+def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tuple[str, list[int]]:
+    """What to send instead of a text that does not stand there, and the lines that may be meant."""
+    if slug:
+        whole = _Text(document, document.front_matter_end, len(document.data))
+        places = [whole.offset(place) for place in whole.find(old.encode())]
+        if places:
+            lines = [document.lines.line_at(place) + 1 for place in places[:_SHOWN]]
+            found = document.section_at(places[0])
+            named = f"'{found.key}'" if found else "the document"
+            return f"It stands in {named}, on line {lines[0]}: name that section, or leave 'slug' out.", lines
+    front = with_newlines(document.text(0, document.front_matter_end))
+    if old in front:
+        return "It stands in the front matter: use set_metadata.", []
+    line = _folded(document, text, old)
+    if line is not None:
+        fix = f"It stands on line {line} with other white space or in other case: quote it exactly."
+        return fix, [line]
+    line = _alike(document, text, old)
+    if line is not None:
+        return f"Line {line} is most like it: view the section again and quote it exactly.", [line]
+    return "View the document again and quote the text exactly.", []
+
+
+def _folded(document: Document, text: _Text, old: str) -> int | None:
+    """The line on which the text stands if white space and case do not count."""
+    words = [(found.start(), found.group()) for found in re.finditer(rb"\S+", text.data)]
+    folded = [word.decode("utf-8", "replace").casefold() for _, word in words]
+    wanted = " ".join(old.split()).casefold()
+    place = " ".join(folded).find(wanted) if wanted else -1
+    if place < 0:
+        return None
+    starts = list(accumulate((len(word) + 1 for word in folded), initial=0))
+    word = words[bisect_right(starts, place) - 1][0]
+    return document.lines.line_at(text.offset(word)) + 1
+
+
+def _alike(document: Document, text: _Text, old: str) -> int | None:
+    """The line that is spelled most like the first one of a text."""
+    wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")
+    lines = text.data.split(b"\n", _COMPARED_LINES)[:_COMPARED_LINES]
+    known = [line[: 4 * _COMPARED_LENGTH].decode("utf-8", "replace").strip() for line in lines]
+    close = difflib.get_close_matches(
+        wanted[:_COMPARED_LENGTH], [line[:_COMPARED_LENGTH] for line in known if line], n=1, cutoff=0.75
+    )
+    if not close:
+        return None
+    at = next(place for place, line in enumerate(known) if line[:_COMPARED_LENGTH] == close[0])
+    return document.lines.line_at(text.offset(sum(len(line) + 1 for line in lines[:at]))) + 1
+
+
+class _Span(NamedTuple):
+    """The bytes [start, stop) of a text without the blank lines around it, within [floor, end)."""
+
+    floor: int
+    start: int
+    stop: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteText(DocumentOperation):
+    """Replaces what a section says below its heading, without its subsections; without `slug`, all text.
+
+    `seen` is the text before as `editable_text` gave it, `text` the one after. Headings may come and go
+    within it, and are left as they were written.
+    """
+
+    name: ClassVar[str] = "rewrite_text"
+
+    file: str
+    seen: str
+    text: str
+    slug: str | None = None
+
+    def edit(self, document: Document, style: Style) -> Edit:
+        """The edit; none where the text stays. Raises Conflict, InvalidContent, SectionNotFound."""
+        return self._edit(document, is_whole=False)
+
+    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        edit = self._edit(document, is_whole=False)
+        if not edit.splices:
+            return document, edit
+        try:
+            return apply_edit(document, edit), edit
+        except StructureChanged:
+            # A line that stays may become a heading, or be none any more, as where a fence was taken out.
+            edit = self._edit(document, is_whole=True)
+            return apply_edit(document, edit), edit
+
+    def _edit(self, document: Document, *, is_whole: bool) -> Edit:
+        text = strip_blank_lines(checked_text(self.text, "text"))
+        section = resolve_section(document, self.slug) if self.slug else None
+        theirs = editable_text(document, section)
+        where = f"{section.key} of {self.file}" if section else self.file
+        answer: dict[str, object] = {"slug": section.key} if section else {}
+        if theirs != strip_blank_lines(with_newlines(self.seen)):
+            raise Conflict(
+                "the text was changed since it was opened for editing",
+                fix="Look at both versions, and put into yours what is to stay of the other.",
+                theirs=theirs,
+                base=self.seen,
+                ours=text,
+            )
+        if text == theirs:
+            return Edit((), answer, f"Edit {where}")
+        if not text and section is None:
+            raise InvalidContent("nothing is left of the document", fix="Remove the document instead.")
+        splice = _splice(document, section, text, is_whole=is_whole)
+        return Edit((splice,), answer, f"Edit {where}", is_front_matter=section is None)
+
+
+def editable_text(document: Document, section: Section | None) -> str:
+    """What a section says below its heading, or all that stands in a file: LF, no blank lines around it.
+
+    Bytes that are not UTF-8, and NUL, which no form can carry, are U+FFFD.
+    """
+    span = _span(document, section)
+    return strip_blank_lines(_shown(document.data[span.floor : span.end]))
+
+
+def _span(document: Document, section: Section | None) -> _Span:
+    data = document.data
+    floor, end = (section.body, section.end) if section else (0, len(data))
+    if floor == 0 and data.startswith(BOM):
+        floor = len(BOM)
+    return _Span(floor, start_of_text(data, floor, end), end_of_text(data, floor, end), end)
+
+
+def _splice(document: Document, section: Section | None, text: str, *, is_whole: bool) -> Splice:
+    floor, start, stop, end = _span(document, section)
+    if start >= stop:
+        return insert_block(document, end, text) if section else Splice(floor, end, text.encode())
+    if not text:
+        head = end_of_text(document.data, section.start, section.body) if section else floor
+        return Splice(head, stop, b"")
+    old = document.data[start:stop]
+    new = _rewritten(old, text, document.ending) + blank_line(document, text, stop, end)
+    if is_whole:
+        return Splice(start, stop, new)
+    before, after = _common_lines(old, new)
+    return Splice(start + before, stop - after, new[before : len(new) - after])
+
+
+def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
+    """The new text; each line that the old one has, too, as it stands there, with its own ending."""
+    from workspace.diff.sequences import pair_lines
+    from workspace.history.blame import split_lines
+
+    lines, wanted = split_lines(old), text.split("\n")
+    cuts = [before_ending(line, len(line)) for line in lines]
+    known = [_shown(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
+    twins = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
+    # A line that moved, or that the comparison left out, has no twin: what it shows tells its bytes.
+    alike: dict[bytes, set[bytes]] = {}
+    for shown, line, cut in zip(known, lines, cuts, strict=True):
+        alike.setdefault(shown, set()).add(line[:cut])
+    parts: list[bytes] = []
+    for number, text_line in enumerate(wanted):
+        place = twins.get(number)
+        if place is None:
+            data = text_line.encode()
+            same = alike.get(data, set())
+            parts += (*same, ending) if len(same) == 1 else (data, ending)
+        else:
+            parts += (lines[place][: cuts[place]], lines[place][cuts[place] :] or ending)
+    return b"".join(parts[:-1])
+
+
+def _common_lines(old: bytes, new: bytes) -> tuple[int, int]:
+    """How many bytes of whole lines two texts share at their beginning, and how many at their end."""
+    from workspace.history.blame import split_lines
+
+    olds, news = split_lines(old), split_lines(new)
+    most = min(len(olds), len(news))
+    before = next((at for at in range(most) if olds[at] != news[at]), most)
+    most -= before
+    after = next((at for at in range(most) if olds[-1 - at] != news[-1 - at]), most)
+    return sum(map(len, olds[:before])), sum(map(len, olds[len(olds) - after :]))
+
+
+def _shown(data: bytes) -> str:
+    return with_newlines(data.decode("utf-8", "replace")).replace("\0", "\ufffd")

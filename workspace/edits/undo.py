@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.diff.renames import Renames
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
-from workspace.edits.staying import NOTHING, Staying
-from workspace.edits.tracing import Tracing, states_between
-from workspace.edits.undo_text import UndoneText, undone_text
+from workspace.edits.reinsertion import Tracing, states_between
+from workspace.edits.undo_text import NOTHING, Staying, UndoneText, undone_text
 from workspace.errors import WorkspaceError
 from workspace.git import trees
-from workspace.history.following import Place
+from workspace.history.moves import Place
 from workspace.links.survival import Piece, Survival
 from workspace.snapshot.snapshot import check_pointer
 

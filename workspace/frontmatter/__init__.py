@@ -17,10 +17,11 @@ from workspace.frontmatter.reader import (
     MAX_NESTING,
     MAX_VALUES,
     InvalidFrontMatter,
+    are_same,
     as_text,
+    meant,
     read,
 )
-from workspace.frontmatter.values import are_same, meant
 
 __all__ = [
     "MAX_BITS",

@@ -1,7 +1,11 @@
-"""Read front matter within limits, by PyYAML, whose parser is in C."""
+"""Read front matter within limits, by PyYAML, whose parser is in C.
+
+Values of front matter: what a caller's JSON means there, and whether two values are the same.
+"""
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
@@ -11,18 +15,21 @@ if TYPE_CHECKING:
 
     import yaml
 
-
 # Longer front matter is not metadata but data; parsing it would let one document slow down every reader.
 MAX_FRONT_MATTER = 64 * 1024
+
 
 # libyaml composes nested values by recursion in C, so a text made of brackets would overflow the stack.
 MAX_NESTING = 50
 
+
 # Python refuses to write out a number of thousands of digits.
 MAX_BITS = 256
 
+
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
+
 
 # What PyYAML raises for values that are right as syntax alone: `2024-13-45`, `!!int ""`, `!!bool maybe`,
 # `!!timestamp soon`, and numbers of thousands of digits.
@@ -122,3 +129,57 @@ def _check_size(source: str) -> None:
                 f"the front matter has over {MAX_VALUES:,} values with its aliases written out",
                 fix="Keep its values flat, and write them without aliases.",
             )
+
+
+_LONGEST_DATE = 100
+
+
+def meant(known: object, given: object) -> object:
+    """What a JSON value means in place of a known one.
+
+    JSON has neither dates nor keys other than text: text that reads as a date is one where a date stood, and
+    a key is the known one that is written so.
+    """
+    if isinstance(given, str):
+        return _as_date(given) if isinstance(known, date) else given
+    if isinstance(given, list):
+        items = known if isinstance(known, list) else []
+        kept = next((item for item in items if isinstance(item, date)), None)
+        return [meant(items[i] if i < len(items) else kept, item) for i, item in enumerate(given)]
+    if isinstance(given, dict):
+        before = known if isinstance(known, dict) else {}
+        names = {str(key): key for key in before}
+        return {
+            names.get(key, key): meant(before.get(names.get(key, key)), value) for key, value in given.items()
+        }
+    return given
+
+
+def _as_date(text: str) -> object:
+    """Return the date that a text is in YAML, else the text."""
+    if not text[:1].isdecimal() or len(text) > _LONGEST_DATE:
+        return text
+    import yaml
+
+    try:
+        node = yaml.compose(text, loader())
+        if node is not None and (node.tag, node.value) == ("tag:yaml.org,2002:timestamp", text):
+            return yaml.load(text, loader())
+    except (yaml.YAMLError, ValueError):
+        pass
+    return text
+
+
+def are_same(one: object, other: object) -> bool:
+    """Whether two values are equal and of one type, all the way down: `1`, `1.0` and `true` are not."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = {(type(key), key) for key in other}
+        return len(one) == len(other) and all(
+            (type(key), key) in keys and are_same(value, other[key]) for key, value in one.items()
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(are_same, one, other))
+    # A float that is no number is not equal to itself.
+    return one == other or (one != one and other != other)

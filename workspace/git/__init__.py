@@ -29,9 +29,8 @@ from workspace.git.index_file import IndexEntry, IndexFile, PathTaken, SplitInde
 from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.merge_bases import ShallowHistory
 from workspace.git.objects import Commit, Entry, Head, Signature
-from workspace.git.opening import NotARepository, UnsupportedRepository
 from workspace.git.reader import GitReader
-from workspace.git.repository import DamagedRepository, initialise
+from workspace.git.repository import DamagedRepository, NotARepository, UnsupportedRepository, initialise
 from workspace.git.store import GitStore, ReadOnly, durable_objects, writable
 from workspace.git.worktrees import Worktree
 

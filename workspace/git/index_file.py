@@ -2,6 +2,10 @@
 
 libgit2 parses and writes all of an index of 10,000 files in 10 ms; most of a batch would be spent there. Here
 the entries of one that is known are not read again, and those that do not change are not written again.
+
+Entries of Git's index as bytes (gitformat-index, "Index entry"), and the checksum behind them.
+
+The tree cache of Git's index ("Cache tree" of gitformat-index): which folder has which tree.
 """
 
 from __future__ import annotations
@@ -9,33 +13,144 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
-from workspace.git.index_entries import (
-    CHECKSUM,
-    EXTENDED,
-    FIXED,
-    LONG,
-    checksum,
-    compressed,
-    fixed_part,
-    flags_of,
-    padded,
-    read_varint,
-    signed,
-)
 from workspace.git.repository import DamagedRepository
-from workspace.git.tree_cache import invalidated
+
+FIXED = 62
+
+
+"""Bytes of an entry before its name, and before the two of what is `EXTENDED`."""
+
+
+CHECKSUM = 20
+
+
+"""Bytes of the checksum."""
+
+
+LONG = 0xFFF
+
+
+"""The length that flags have for names that are at least as long."""
+
+
+EXTENDED = 0x4000
+
+
+"""The flag that two more bytes of flags follow."""
+
+
+def fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
+    """The bytes before the name; zeros for what stat(2) says of the file have Git look at it again."""
+    id, mode = new
+    flags = min(len(name), LONG) | extended
+    return bytes(24) + mode.to_bytes(4, "big") + bytes(12) + bytes.fromhex(id) + flags.to_bytes(2, "big")
+
+
+def padded(entry: bytes) -> bytes:
+    """An entry of version 2 or 3, which ends with one to eight zeros."""
+    return entry + bytes(8 - len(entry) % 8)
+
+
+def compressed(name: bytes, previous: bytes) -> bytes:
+    """A name as version 4 has it: how much of the one before goes, and what follows instead."""
+    pairs = zip(name, previous, strict=False)
+    shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
+    value = len(previous) - shared
+    digits = [value & 127]
+    while value := value >> 7:
+        value -= 1
+        digits.append(128 | value & 127)
+    return bytes(reversed(digits)) + name[shared:] + b"\0"
+
+
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """A number as in packs' offsets (gitformat-pack), and where what follows begins."""
+    byte = data[position]
+    value = byte & 127
+    while byte & 128:
+        position += 1
+        byte = data[position]
+        value = (value + 1 << 7) + (byte & 127)
+    return value, position + 1
+
+
+def flags_of(fixed: bytes | bytearray) -> int:
+    """The flags in the fixed part of an entry."""
+    return fixed[60] << 8 | fixed[61]
+
+
+def checksum(data: bytes) -> bytes:
+    """The checksum of what stands before it."""
+    return sha1(data, usedforsecurity=False).digest()
+
+
+def signed(*parts: bytes | memoryview) -> bytes:
+    """An index of these parts, with its checksum."""
+    digest = sha1(usedforsecurity=False)
+    for part in parts:
+        digest.update(part)
+    return b"".join((*parts, digest.digest()))
+
+
+_OBJECT_ID = 20  # bytes of a tree's id
+
+
+def invalidated(trees: bytes, paths: Iterable[bytes]) -> bytes:
+    """The cache without the ids of the folders of these paths. Raises ValueError if it cannot be read."""
+    folders: set[bytes] = set()
+    for path in paths:
+        folders.add(b"")
+        while (cut := path.rfind(b"/")) >= 0:
+            path = path[:cut]
+            folders.add(path)
+    if not folders:
+        return trees
+    parts: list[bytes] = []
+    position = 0
+    above: list[tuple[bytes, int]] = []  # the folders around, and how many in each are still to come
+    while position < len(trees):
+        end = trees.index(0, position)
+        newline = trees.index(b"\n", end)
+        count, below = trees[end + 1 : newline].split(b" ")
+        name = trees[position:end]
+        following = newline + 1 + (_OBJECT_ID if not count.startswith(b"-") else 0)
+        path = above[-1][0] + name if above else name
+        if path in folders:
+            parts.append(name + b"\0-1 " + below + b"\n")
+        else:
+            parts.append(trees[position:following])
+        position = following
+        if above:
+            above[-1] = (above[-1][0], above[-1][1] - 1)
+        above.append((path + b"/" if path else b"", int(below)))
+        while above and not above[-1][1]:
+            above.pop()
+    return b"".join(parts)
+
 
 _HEADER = struct.Struct(">4sII")
+
+
 _EXTENSION = struct.Struct(">4sI")
+
+
 _MODE = slice(24, 28)
+
+
 _ID = slice(40, 60)
+
+
 _STAGE = 0x3000
+
+
 _INTENT_TO_ADD, _SKIP_WORKTREE = 1 << 13, 1 << 14
+
 
 # A mixed reset builds the index from HEAD and leaves the files alone.
 _REBUILD = 'mv "$(git rev-parse --git-path index)" broken-index && git reset'

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pygit2
 
-from workspace.git.object_reader import ObjectReader
 from workspace.git.objects import Commit, Head, Signature
-from workspace.git.reader import GitReader
+from workspace.git.reader import GitReader, ObjectReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.worktrees import Worktree
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from workspace.diff.unified import section_diff
 from workspace.history.blame import BlamedLine
-from workspace.history.commits import Change
+from workspace.history.commits import Change, Told
 from workspace.history.log import Changes, History, NoHistory
-from workspace.history.told import Told
 
 __all__ = ["BlamedLine", "Change", "Changes", "History", "NoHistory", "Told", "section_diff"]

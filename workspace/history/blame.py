@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from workspace.git.ancestry import Graph
     from workspace.history.places import Place, Versions
-    from workspace.history.steps import Station, Step, Steps
+    from workspace.history.walk import Station, Step, Steps
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TOLD_EVERY = 500

@@ -1,17 +1,31 @@
-"""A change of a document or section, as one commit made it."""
+"""A change of a document or section, as one commit made it.
+
+What a commit says of itself: who, when, in which words, and by which client.
+
+Which proposal brought a commit that does not say so itself, as one that a person made on its branch.
+
+It is told by the merge commit on the way of first parents with which the commit came, and by its trailer.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from workspace.git.messages import read_trailers
+
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
+    from workspace.git import Commit, GitReader
+    from workspace.git.ancestry import Graph
     from workspace.history.places import Place, Versions
-    from workspace.history.told import Told
 
 CREATED, CHANGED, RENAMED, MOVED, REMOVED = "created", "changed", "renamed", "moved", "removed"
+
+
 KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
 
 
@@ -133,3 +147,72 @@ def _title(place: Place, versions: Versions) -> str | None:
     document = versions.document(place.path, place.blob or "")
     section = document.section_by_key(place.key or "") if document else None
     return section.title if section else None
+
+
+_LATEST = 253_402_300_799  # the last second of the year 9999, past which no date is written
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A commit's author, their time in UTC, its first line, and what its trailers say."""
+
+    commit: str
+    author_name: str
+    author_email: str
+    time: datetime
+    subject: str
+    client: str | None
+    tool: str | None
+    proposal: str | None
+
+
+def told(commit: Commit) -> Told:
+    """What a commit says. Times out of the years 1970 to 9999 are shown as the nearest of these."""
+    trailers = read_trailers(commit.message)
+    return Told(
+        commit=commit.id,
+        author_name=commit.author.name,
+        author_email=commit.author.email,
+        time=datetime.fromtimestamp(min(max(commit.author.time, 0), _LATEST), UTC),
+        subject=commit.message.strip().partition("\n")[0].strip(),
+        client=trailers.get("Docyard-Client"),
+        tool=trailers.get("Docyard-Tool"),
+        proposal=trailers.get("Docyard-Proposal"),
+    )
+
+
+DISCUSSION = "docyard/discussion"
+
+
+"""Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""
+
+
+_MOST = 20_000  # commits that are looked at; what came before them is not told
+
+
+def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip: str) -> tuple[Change, ...]:
+    """The changes, found from a tip backward, each with the proposal that brought its commit."""
+    silent = {change.commit for change in changes if change.proposal is None}
+    if not silent or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
+        return tuple(changes)
+    merges = _merges(graph, tip, silent)
+    said = {merge: told(git.commit(merge)).proposal for merge in {*merges.values()}}
+    return tuple(
+        replace(change, told=replace(change.told, proposal=said[merges[change.commit]]))
+        if change.commit in merges
+        else change
+        for change in changes
+    )
+
+
+def _merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
+    """The first merge on the way of first parents that had each of some commits, unless they are on it."""
+    since = min(graph.time(commit) for commit in wanted)
+    line = graph.first_parents(tip, most=_MOST, since=since)
+    seen = {node.id for node in line}
+    found: dict[str, str] = {}
+    for merge in reversed(line):
+        for node in graph.ancestors(merge.parents[1:], seen=seen, since=since, most=2 * _MOST):
+            if node.id in wanted:
+                found[node.id] = merge.id
+    return found

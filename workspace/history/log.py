@@ -10,11 +10,9 @@ from workspace.document.addresses import SectionNotFound, read_fragment, resolve
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.history.blame import Blame, BlamedLine
-from workspace.history.brought import with_proposals
+from workspace.history.commits import Told, told, with_proposals
 from workspace.history.places import Place, Versions, absent
-from workspace.history.steps import Station, Steps
-from workspace.history.told import Told, told
-from workspace.history.walk import Trail
+from workspace.history.walk import Station, Steps, Trail
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentCache
 

@@ -2,6 +2,8 @@
 
 What a destination keeps: relative or from the root, `./`, a left-out ending, the folder that stands for its
 page, a slash at its end, its query, percent escapes or none. What is written is read once more.
+
+Enclosing: the escapes that a destination needs where it is written.
 """
 
 from __future__ import annotations
@@ -10,22 +12,95 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from workspace.links.enclosing import enclosed
 from workspace.links.link import Enclosure
-from workspace.links.resolver import resolve
-from workspace.links.targets import ENDINGS, document_suffixes, index_paths, is_external, split_destination
+from workspace.links.resolver import (
+    ENDINGS,
+    document_suffixes,
+    index_paths,
+    is_external,
+    resolve,
+    split_destination,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workspace.links.link import Link
-    from workspace.links.resolver import World
-    from workspace.links.targets import Parts, Target
+    from workspace.links.resolver import Parts, Target, World
+
+# CommonMark §6.2: an ampersand is itself unless a name or number follows it.
+_ENTITY = re.compile(r"&(?=[#A-Za-z])")
+
+
+# CommonMark §2.4: a backslash before ASCII punctuation escapes it.
+_ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+
+
+_BLANK = re.compile(r"[\x00-\x20\x7f]")
+
+
+# CommonMark §6.3 bounds how deep parentheses are nested; the library reads 32 levels.
+_MAX_DEPTH = 30
+
+
+_IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
+
+
+def enclosed(destination: str, enclosure: Enclosure) -> str:
+    """A destination as it is written between its marks; reading that gives the destination.
+
+    Only what no escape can hold (a space in `BARE`, a line break) is percent-encoded.
+    """
+    match enclosure:
+        case Enclosure.BARE:
+            return _bare(destination)
+        case Enclosure.ANGLE:
+            escaped = _ENTITY.sub("&amp;", _ESCAPE.sub(r"\\\\", _without_breaks(destination)))
+            return re.sub(r"([<>])", r"\\\1", escaped)
+        case Enclosure.DOUBLE:
+            return _ENTITY.sub("&amp;", _without_breaks(destination)).replace('"', "&quot;")
+        case Enclosure.SINGLE:
+            return _ENTITY.sub("&amp;", _without_breaks(destination)).replace("'", "&#39;")
+        case Enclosure.UNQUOTED:
+            return _ENTITY.sub("&amp;", _IN_UNQUOTED.sub(_percent_encoded, destination)).replace("=", "&#61;")
+        case Enclosure.WIKI:
+            return destination
+
+
+def _bare(destination: str) -> str:
+    escaped = _ENTITY.sub("&amp;", _ESCAPE.sub(r"\\\\", _BLANK.sub(_percent_encoded, destination)))
+    if not _is_balanced(escaped):
+        escaped = re.sub(r"([()])", r"\\\1", escaped)
+    return f"\\{escaped}" if escaped.startswith("<") else escaped
+
+
+def _without_breaks(text: str) -> str:
+    return re.sub(r"[\x00\r\n]", _percent_encoded, text)
+
+
+def _percent_encoded(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+def _is_balanced(text: str) -> bool:
+    depth = 0
+    for sign in re.findall(r"[()]", text):
+        depth += 1 if sign == "(" else -1
+        if not 0 <= depth <= _MAX_DEPTH:
+            return False
+    return depth == 0
+
 
 # What a path or fragment holds only escaped: signs that a URL, HTML, a table or a code span gives a meaning.
 _ALWAYS_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"<>\\^`{|}#]|%(?=[0-9A-Fa-f]{2})|^\s+|\s+$")
+
+
 _SPACE = re.compile(r"\s")
+
+
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
 _ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
@@ -50,7 +125,7 @@ def spell(link: Link, source: str, target: Target, world: World, written: bytes 
     if written is not None and _leads_to(link, link.destination, source, target, world):
         return written
     if link.enclosure is Enclosure.WIKI:
-        from workspace.links.wiki import spell_wiki
+        from workspace.links.resolver import spell_wiki
 
         return spell_wiki(link, source, target, world).encode()
     spellings = list(_spellings(link, source, target, world))

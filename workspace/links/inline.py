@@ -2,6 +2,12 @@
 
 One walk over the marks that count for links: backslashes, code spans, autolinks, HTML and brackets. Emphasis
 takes no part in it, because brackets bind more tightly.
+
+Link destinations and titles as CommonMark writes them (§6.3, §4.7).
+
+Links and names in raw HTML: `href` and `src`, `id`, and the `name` of an `a` (CommonMark §4.6, §6.6).
+
+The cells of tables (GFM §4.10): nothing in one reaches into another, not even a code span.
 """
 
 from __future__ import annotations
@@ -10,24 +16,189 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.links.characters import meaning
-from workspace.links.html import TAG, read_tag
-from workspace.links.link import Enclosure, LinkKind
-from workspace.links.links_destinations import read_label, read_parentheses
-from workspace.links.spans import Name, Span
+from workspace.links.link import Enclosure, LinkKind, Name, Span, attribute_value, meaning
 from workspace.markdown import normalized_label
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
+
+_SPACES = re.compile(r"[ \t\n]*")
+
+
+_ANGLE = re.compile(r"<([^<>\n\\]*(?:\\.[^<>\n\\]*)*)>")
+
+
+_BARE = re.compile(r"[^\x00-\x20\x7f()\\]+|\\[!-/:-@\[-`{-~]|[\\()]")
+
+
+_TITLE = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"' r"|'[^'\\]*(?:\\.[^'\\]*)*'" r"|\([^()\\]*(?:\\.[^()\\]*)*\)", re.DOTALL
+)
+
+
+_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
+
+
+# How nearly all are written: a destination of plain characters, and the parenthesis behind it.
+_PLAIN = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
+
+
+# The reference implementations take as many.
+_MAX_PARENTHESES = 32
+
+
+class Destination(NamedTuple):
+    """A destination [start, end) without what encloses it; `behind` is the position after all of it."""
+
+    start: int
+    end: int
+    enclosure: Enclosure
+    behind: int
+
+
+def read_destination(text: str, at: int, end: int) -> Destination | None:
+    """The destination that begins at a position, which is no white space; None if none does."""
+    if text.startswith("<", at, end):
+        found = _ANGLE.match(text, at, end)
+        return Destination(*found.span(1), Enclosure.ANGLE, found.end()) if found else None
+    depth, position = 0, at
+    while found := _BARE.match(text, position, end):
+        if found.group() == "(":
+            depth += 1
+            if depth > _MAX_PARENTHESES:
+                return None
+        elif found.group() == ")":
+            if not depth:
+                break
+            depth -= 1
+        position = found.end()
+    return None if depth or position == at else Destination(at, position, Enclosure.BARE, position)
+
+
+def read_parentheses(text: str, at: int, end: int) -> Destination | None:
+    """What the parentheses of an inline link hold that open at a position; None if they are none of one."""
+    plain = _PLAIN.match(text, at, end)
+    if plain:
+        return Destination(*plain.span(1), Enclosure.BARE, plain.end())
+    begin = _behind_spaces(text, at + 1, end)
+    found = read_destination(text, begin, end) or Destination(begin, begin, Enclosure.BARE, begin)
+    if found.behind == begin and text.startswith("<", begin, end):
+        return None
+    behind = _behind_spaces(text, found.behind, end)
+    if behind > found.behind > begin and (title := _TITLE.match(text, behind, end)):
+        behind = _behind_spaces(text, title.end(), end)
+    return found._replace(behind=behind + 1) if text.startswith(")", behind, end) else None
+
+
+def read_label(text: str, at: int, end: int) -> str | None:
+    """The link label whose bracket opens at a position, as it is written; None if there is none."""
+    found = _LABEL.match(text, at, end)
+    return found[1] if found else None
+
+
+def read_definition(text: str) -> tuple[str, Destination] | None:
+    """The label and the destination of a link definition, which is all of the text."""
+    label = read_label(text, 0, len(text))
+    if label is None:
+        return None
+    found = read_destination(text, _behind_spaces(text, len(label) + 3, len(text)), len(text))
+    return (label, found) if found else None
+
+
+def _behind_spaces(text: str, at: int, end: int) -> int:
+    found = _SPACES.match(text, at, end)
+    return found.end() if found else at
+
+
+_ATTRIBUTE = (
+    r"\s+([a-zA-Z_:][a-zA-Z0-9:._-]*)"
+    r"""(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^"'=<>`\x00-\x20]+)))?"""
+)
+
+
+_ANY_ATTRIBUTE = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
+
+
+TAG = re.compile(rf"<([A-Za-z][A-Za-z0-9-]*)((?:{_ANY_ATTRIBUTE})*)\s*/?>|</[A-Za-z][A-Za-z0-9-]*\s*>")
+
+
+"""A tag as CommonMark takes it; its first groups are the name and the attributes of an opening one."""
+
+
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
+
+
+_ENCLOSURES = {2: Enclosure.DOUBLE, 3: Enclosure.SINGLE, 4: Enclosure.UNQUOTED}
+
+
+# What holds no tags is read to its end, or to that of the text where it has none.
+_TAG_OR_OTHER = re.compile(
+    r"<!--(?:-?>|[\s\S]*?(?:-->|\Z))"
+    r"|<!\[CDATA\[[\s\S]*?(?:\]\]>|\Z)"
+    r"|<\?[\s\S]*?(?:\?>|\Z)"
+    r"|<![A-Za-z][^>]*"
+    r"|<(script|style|textarea)(?=[\s>])[\s\S]*?(?:</\1|\Z)"
+    rf"|(?P<tag>{re.sub(r'[(](?![?])', '(?:', TAG.pattern)})",
+    re.IGNORECASE,
+)
+
+
+_ADDRESSES = {
+    "a": "href",
+    "area": "href",
+    "link": "href",
+    "img": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "iframe": "src",
+}
+
+
+def read_html(text: str) -> Iterator[Span | Name]:
+    """The links and names of a block of raw HTML."""
+    for found in _TAG_OR_OTHER.finditer(text):
+        if found["tag"] and (tag := TAG.match(text, found.start())):
+            yield from read_tag(tag)
+
+
+def read_tag(tag: re.Match[str]) -> Iterator[Span | Name]:
+    """The link and the names of a tag, a match of `TAG`. The first attribute of a name counts."""
+    if not tag[2]:
+        return
+    element, (start, end) = tag[1].lower(), tag.span()
+    seen: set[str] = set()
+    for attribute in _ATTRIBUTES.finditer(tag.string, *tag.span(2)):
+        name, kind = attribute[1].lower(), attribute.lastindex
+        if name in seen or kind is None or kind == 1:
+            continue
+        seen.add(name)
+        if name == "id" or (name == "name" and element == "a"):
+            if value := attribute_value(meaning(attribute[kind])):
+                yield Name(value, start)
+        elif name == _ADDRESSES.get(element):
+            is_image = element == "img"
+            yield Span(LinkKind.HTML, is_image, start, end, *attribute.span(kind), _ENCLOSURES[kind])
+
 
 _MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])|!?\[|\]")
+
+
 _TICKS = re.compile(r"`+")
+
+
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
+
+
 _WIKI = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
+
 
 # How raw HTML begins that is no tag (CommonMark §6.6), what ends it, and how far behind at least.
 _OTHER_HTML = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
+
+
 _SHORT_COMMENT = re.compile(r"<!---?>")
+
 
 # CommonMark §6.3: a label is no longer.
 _MAX_LABEL = 999
@@ -189,3 +360,60 @@ class _Walk:
         return Span(
             LinkKind.REFERENCE, opener.is_image, opener.start, behind, behind, behind, Enclosure.BARE, name
         )
+
+
+_DELIMITERS = re.compile(r"\n[-:| \t]++(?=\n|\Z)")
+
+
+_DELIMITER = re.compile(r"[ \t]*:?-+:?[ \t]*")
+
+
+_PIPE = re.compile(r"\\.|\|")
+
+
+def regions(text: str) -> list[tuple[int, int]]:
+    """The parts [start, end) of a paragraph's text that are read each by itself: a table's cells, or all."""
+    if "|" in text:
+        for found in _DELIMITERS.finditer(text):
+            header = text.rfind("\n", 0, found.start()) + 1
+            columns = delimiter_columns(text, found.start() + 1, found.end())
+            if columns and "|" in text[header : found.start()]:
+                if len(cells(text, header, found.start())) != columns:
+                    continue
+                return [(0, header), *_rows(text, header, columns)]
+    return [(0, len(text))]
+
+
+def delimiter_columns(text: str, start: int, end: int) -> int:
+    """How many cells a delimiter row has; 0 if the line is none."""
+    found = cells(text, start, end)
+    return len(found) if all(_DELIMITER.fullmatch(text, *cell) for cell in found) else 0
+
+
+def _rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
+    """The cells of the lines from a position on; what a row has more than the header does not count."""
+    found: list[tuple[int, int]] = []
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        found += cells(text, start, end)[:columns]
+        start = end + 1
+    return found
+
+
+def cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The cells of a line; the pipes at both its ends may be left out."""
+    while start < end and text[start] in " \t":
+        start += 1
+    while start < end and text[end - 1] in " \t":
+        end -= 1
+    if text.startswith("|", start, end):
+        start += 1
+    found: list[tuple[int, int]] = []
+    for pipe in _PIPE.finditer(text, start, end):
+        if pipe.group() == "|":
+            found.append((start, pipe.start()))
+            start = pipe.end()
+    if start < end:
+        found.append((start, end))
+    return found

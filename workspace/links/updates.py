@@ -2,38 +2,108 @@
 
 A link means a place. Where it meant one before the operation, and that place survived, it means the same
 place afterwards; if it does not as it stands, its destination is spelled anew, and nothing else is touched.
+
+Anchors for headings that links can reach by no name any more.
+
+`## Errors` that is moved above another `## Errors` takes its name `#errors`. Where that was the only name of
+a place to which links lead, its heading gets its address as an anchor.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config.config import LimitExceeded
+from workspace.document.addresses import InvalidAddress
+from workspace.document.heading_text import heading_splices
 from workspace.document.sections import PREAMBLE
+from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
-from workspace.links.affected import Affected
-from workspace.links.anchoring import Anchored, give_anchors
+from workspace.links.definitions import undefined
 from workspace.links.destinations import spell
-from workspace.links.fragments import DOCUMENT, name_at, name_of_top
-from workspace.links.link import Enclosure, LinkKind
+from workspace.links.fragments import DOCUMENT, find_place, name_at, name_of_top, names_of
+from workspace.links.inbound import Affected
+from workspace.links.link import Enclosure, LinkKind, shown
 from workspace.links.reader import links_of
-from workspace.links.resolver import Resolved, Status, resolve
-from workspace.links.shown import shown
-from workspace.links.targets import Target
-from workspace.links.undefined import undefined
+from workspace.links.resolver import Resolved, Status, Target, resolve
+from workspace.links.survival import Survival
 from workspace.links.world import OverlayWorld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workspace.document.document import Document
+    from workspace.config.tables import Dialect
+    from workspace.document.document import Document, Section
+    from workspace.links.definitions import Undefined
     from workspace.links.inbound import Inbound
     from workspace.links.link import Link
     from workspace.links.survival import Survival
-    from workspace.links.undefined import Undefined
+    from workspace.markdown.anchors import AnchorForm
     from workspace.snapshot.overlay import Overlay
+
+
+class Anchored(NamedTuple):
+    """Documents before and after headings in them were given anchors, and the full addresses of these."""
+
+    revised: tuple[tuple[Document, Document], ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+def give_anchors(
+    overlay: Overlay, nameless: Mapping[str, Iterable[int]], survival: Survival
+) -> tuple[Anchored, Survival]:
+    """Gives headings anchors, by path and by the byte where each one's line begins.
+
+    A heading whose anchor would lead elsewhere, or cannot be written, is left. The survival that is answered
+    is that of both: of what came before, and of this.
+    """
+    config = overlay.snapshot.config
+    revised: list[tuple[Document, Document]] = []
+    addresses: list[str] = []
+    for path, offsets in nameless.items():
+        document = overlay.document(path)
+        form = document.form or config.anchors
+        for offset in sorted(offsets, reverse=True):
+            section = next((item for item in document.sections if item.heading_start == offset), None)
+            changed = _with_anchor(document, section, form, config.links.dialect) if section else None
+            if section is None or changed is None:
+                continue
+            new, splices = changed
+            try:
+                overlay.put(new)
+            except LimitExceeded:
+                continue
+            headings = {
+                (path, item.heading_start): (path, twin.heading_start)
+                for item, twin in zip(document.sections, new.sections, strict=True)
+                if item.has_heading
+            }
+            survival = survival.followed_by(Survival.of_splices(document, splices, renamed=headings))
+            revised.append((document, new))
+            addresses.append(f"{path}#{new.sections[section.position].anchor}")
+            document = new
+    return Anchored(tuple(revised), tuple(reversed(addresses))), survival
+
+
+def _with_anchor(
+    document: Document, section: Section, form: AnchorForm, dialect: Dialect
+) -> tuple[Document, list[Splice]] | None:
+    """A document with an anchor on one heading; None where that would not lead there."""
+    if section.anchor is not None or not section.has_heading:
+        return None
+    name = section.address
+    if section.is_preamble:  # whose address is no anchor
+        name = Names("-", 1, names_of(document, dialect)).give(section.slug)
+    try:
+        splices = heading_splices(document, section, level=section.level, anchor=name, form=form)
+        changed = apply_edit(document, Edit(tuple(splices), {}, ""))
+    except (InvalidAddress, StructureChanged):
+        return None
+    twin = changed.sections[section.position]
+    place = find_place(names_of(changed, dialect), name)
+    return (changed, splices) if place is not None and place.offset == twin.heading_start else None
 
 
 # An anchor that is given may take another place's last name in turn.

@@ -121,9 +121,8 @@ def _meets(spans: Sequence[tuple[int, int]], link: Link) -> bool:
 
 
 def _told(world: World, link: Link, resolved: Resolved) -> str:
-    from workspace.links.resolver import Status
-    from workspace.links.shown import shown
-    from workspace.links.suggesting import suggest
+    from workspace.links.link import shown
+    from workspace.links.resolver import Status, suggest
 
     target = resolved.target
     named = "image" if link.is_image else "link to"

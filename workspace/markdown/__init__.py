@@ -5,8 +5,7 @@ faster. Line numbers count from 0, line ends are exclusive, and a line ends at L
 §2.1). What a text may cost is bounded: by its lines, by its blocks, and by how deep they are nested.
 """
 
-from workspace.markdown.bounds import MAX_LINES, MAX_TOKENS, check_lines, may_have_too_many_blocks
-from workspace.markdown.inline import Leaf, LeafKind, read_leaves
+from workspace.markdown.inline import Leaf, LeafKind, normalized_label, plain_text, read_leaves, unescaped
 from workspace.markdown.outline import (
     Heading,
     ListItem,
@@ -19,7 +18,7 @@ from workspace.markdown.outline import (
     may_have_nested_headings,
     outline,
 )
-from workspace.markdown.words import normalized_label, plain_text, unescaped
+from workspace.markdown.parser import MAX_LINES, MAX_TOKENS, check_lines, may_have_too_many_blocks
 
 __all__ = [
     "MAX_LINES",

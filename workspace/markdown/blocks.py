@@ -1,13 +1,15 @@
-"""The blocks of a text as a tree: paragraphs, fences, list items with what stands in them."""
+"""The blocks of a text as a tree: paragraphs, fences, list items with what stands in them.
+
+Which lines hold text that stands for nothing but itself: code, and HTML blocks.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.markdown.bounds import check_lines
 from workspace.markdown.lines import BLANK, LINE_END_BYTES
-from workspace.markdown.parser import read_blocks
+from workspace.markdown.parser import check_lines, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +83,8 @@ def _tree(tokens: Sequence[Token]) -> list[_Open]:
 
 
 _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
+
+
 _KINDS = {"paragraph_open": BlockKind.PARAGRAPH, "list_item_open": BlockKind.ITEM}
 
 
@@ -114,3 +118,15 @@ def _end(data: bytes, starts: Sequence[int], line: int, stop: int) -> int:
     while stop > line + 1 and not data[starts[stop - 1] : starts[stop]].strip(BLANK):
         stop -= 1
     return starts[stop - 1] + len(data[starts[stop - 1] : starts[stop]].rstrip(b"\r\n"))
+
+
+_LITERAL = ("fence", "code_block", "html_block")
+
+
+def literal_lines(text: str) -> list[tuple[int, int]]:
+    """The lines [line, end) of each code block and HTML block of a document, in lists and quotations too.
+
+    Raises LimitExceeded for a text of too many blocks.
+    """
+    tokens = read_blocks(text, is_document=True)
+    return [(token.map[0], token.map[1]) for token in tokens if token.type in _LITERAL and token.map]

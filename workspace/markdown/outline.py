@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.markdown.bounds import check_lines
-from workspace.markdown.parser import read_blocks
+from workspace.markdown.parser import check_lines, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

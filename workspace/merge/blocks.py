@@ -1,26 +1,43 @@
-"""Texts in pieces: the blocks of a section's text, each with what parts it from the one before it."""
+"""Texts in pieces: the blocks of a section's text, each with what parts it from the one before it.
+
+Which block of a text became which of another version of it.
+
+Equal blocks are told by their bytes, tasks by their titles, and what else stands between those by its words.
+What was rewritten so much that nothing tells is a replacement: these blocks went, and others came.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workspace.diff.sequences import longest_common_subsequence, similarity
 from workspace.document.tasks import FIELD_LINE
 from workspace.markdown.blocks import BlockKind, nested_blocks
 from workspace.markdown.lines import BLANK, LIST_MARKER_BYTES, before_ending
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from workspace.markdown.blocks import Block
 
 Id = tuple[str, int]
+
+
 """Names a piece: the version in which it was met first (`base`, `ours`, `theirs`), and its place there."""
 
+
 _MARK = re.compile(rb"[ \t]*%b[ \t]+" % LIST_MARKER_BYTES)
+
+
 _TASK = re.compile(rb"(%b\[)([ xX])(\][ \t]+.*)" % _MARK.pattern, re.DOTALL)
+
+
 # A link reference definition (CommonMark 0.31 §4.7), or a footnote as forges read it.
 DEFINITION = re.compile(rb"^ {0,3}\[([^\[\]\r\n]{1,999})\]:", re.MULTILINE)
+
+
 _FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
 
 
@@ -128,3 +145,146 @@ class Version(NamedTuple):
     def ids(self) -> list[Id]:
         """The ids in order."""
         return [*self.pieces]
+
+
+_WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]")
+
+
+# Blocks are compared with each other by their words only where there are few of them.
+_COMPARED = 2_500
+
+
+_LEAST = 1 / 3  # of the words of the longer of two blocks, to be versions of one
+
+
+class Run(NamedTuple):
+    """Base blocks [start, end) that were replaced by the blocks [first, last) of the other version."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class Alignment(NamedTuple):
+    """`origins` gives for blocks of the other version the block of base, both by position.
+
+    `after` gives for each block that came how many blocks of base stand before it.
+    """
+
+    origins: dict[int, int]
+    after: dict[int, int]
+    replaced: tuple[Run, ...]
+
+
+def aligned(base: Sequence[Piece], other: Sequence[Piece]) -> Alignment:
+    """Pairs the blocks of two versions."""
+    origins: dict[int, int] = {}
+    first, last = _same_ends(base, other)
+    origins.update((place, place) for place in range(first))
+    shift = len(other) - len(base)
+    origins.update((place + shift, place) for place in range(len(base) - last, len(base)))
+    inner = range(first, len(base) - last), range(first, len(other) - last)
+    for feature in (_text, _said, _label, _field, _title):
+        _pair_unique(base, other, inner, origins, feature)
+    for gap in _gaps(len(base), len(other), origins):
+        _pair_gap(base, other, gap, origins)
+    replaced: list[Run] = []
+    after: dict[int, int] = {}
+    taken = set(origins.values())
+    for run in _gaps(len(base), len(other), origins):
+        came = [place for place in range(run.first, run.last) if place not in origins]
+        after.update((place, run.end) for place in came)
+        if came and any(place not in taken for place in range(run.start, run.end)):
+            replaced.append(run)
+    return Alignment(origins, after, tuple(replaced))
+
+
+def _same_ends(base: Sequence[Piece], other: Sequence[Piece]) -> tuple[int, int]:
+    """How many blocks are equal at the beginning, and how many of the rest at the end."""
+    shortest = min(len(base), len(other))
+    first = next((place for place in range(shortest) if base[place].text != other[place].text), shortest)
+    rest = shortest - first
+    last = next((place for place in range(rest) if base[-1 - place].text != other[-1 - place].text), rest)
+    return first, last
+
+
+def _text(piece: Piece) -> Hashable:
+    return piece.text
+
+
+def _said(piece: Piece) -> Hashable:
+    return piece.said
+
+
+def _label(piece: Piece) -> Hashable:
+    return piece.label
+
+
+def _field(piece: Piece) -> Hashable:
+    return piece.field
+
+
+def _title(piece: Piece) -> Hashable:
+    return piece.title
+
+
+def _pair_unique(
+    base: Sequence[Piece],
+    other: Sequence[Piece],
+    inner: tuple[range, range],
+    origins: dict[int, int],
+    feature: Callable[[Piece], Hashable],
+) -> None:
+    """Pairs blocks of which a feature is found once on each side."""
+    taken = set(origins.values())
+    had = {place: feature(base[place]) for place in inner[0] if place not in taken}
+    has = {place: feature(other[place]) for place in inner[1] if place not in origins}
+    times, times_now = Counter(had.values()), Counter(has.values())
+    known = {value: place for place, value in had.items()}
+    for place, value in has.items():
+        if value is not None and times[value] == times_now[value] == 1:
+            origins[place] = known[value]
+
+
+def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[Run]:
+    """What stands between the pairs that are in the same order on both sides."""
+    row = [origins[place] for place in range(other) if place in origins]
+    places = {origin: place for place, origin in origins.items()}
+    start = first = 0
+    for origin in longest_common_subsequence(range(size), row):
+        yield Run(start, origin, first, places[origin])
+        start, first = origin + 1, places[origin] + 1
+    yield Run(start, size, first, other)
+
+
+def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: dict[int, int]) -> None:
+    """Pairs what is left of a gap, in order: blocks with most words in common, or the only two."""
+    taken = set(origins.values()) if gap.start < gap.end else set()
+    olds = [place for place in range(gap.start, gap.end) if place not in taken]
+    news = [place for place in range(gap.first, gap.last) if place not in origins]
+    if len(olds) == len(news) == 1:
+        if _are_of_a_kind(base[olds[0]], other[news[0]]):
+            origins[news[0]] = olds[0]
+        return
+    if not olds or not news or len(olds) * len(news) > _COMPARED:
+        return
+    words = {place: _words(base[place]) for place in olds}
+    floor = 0
+    for new in news:
+        mine = _words(other[new])
+        for index in range(floor, len(olds)):
+            old = olds[index]
+            if _are_of_a_kind(base[old], other[new]) and similarity(words[old], mine) >= _LEAST:
+                origins[new] = old
+                floor = index + 1
+                break
+
+
+def _words(piece: Piece) -> Counter[bytes]:
+    """The words of a block, without the number of an item."""
+    return Counter(_WORD.findall(piece.text if piece.said is None else piece.said))
+
+
+def _are_of_a_kind(old: Piece, new: Piece) -> bool:
+    return (old.kind, old.field, old.label) == (new.kind, new.field, new.label)

@@ -1,9 +1,12 @@
-"""What a merge could not decide, as data, and how a person or a client decides it."""
+"""What a merge could not decide, as data, and how a person or a client decides it.
+
+One value of three versions: that of the side that changed it.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from workspace.errors import WorkspaceError
 
@@ -155,3 +158,26 @@ class Conflicts:
             self._found.popitem()
         while len(self._resolved) > saved[1]:
             self._resolved.popitem()
+
+
+class _Clash(Enum):
+    CLASH = "clash"
+
+
+CLASH: Final = _Clash.CLASH
+
+
+"""Both sides changed the value, differently."""
+
+
+Clash = Literal[_Clash.CLASH]
+
+
+T = TypeVar("T")
+
+
+def three_way(base: T, ours: T, theirs: T) -> T | Clash:
+    """The value that a merge takes, or CLASH."""
+    if ours == theirs or theirs == base:
+        return ours
+    return theirs if ours == base else CLASH

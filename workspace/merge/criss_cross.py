@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
-from workspace.document.spacing import end_of_text, start_of_text
-from workspace.document.splices import Splice, spliced
+from workspace.document.splices import Splice, end_of_text, spliced, start_of_text
 from workspace.merge.conflict import Conflict, Conflicts, MergedDocument, UnitId, UnitKind
 from workspace.merge.front_matter import head_of, key_lines
 from workspace.merge.sections import own_span

@@ -3,36 +3,168 @@
 A pure function of bytes. What it makes is read again: it is the sections that it was made of, with each line
 that a side added and none that one removed, or the whole document is a conflict and stays as in ours. No line
 of it is invented.
+
+The lines of a merged document held against those of its versions: none is lost, and none comes back.
+
+Units are known by what sections and blocks have in common, and what was rewritten and moved at once has too
+little of that: it counts as removed, and as added elsewhere. Where the other side removed it, or put it
+somewhere else, the merge would have it again, or twice. Only the lines tell.
+
+Names of links and footnotes that two sides of a merge gave to different things.
+
+A document has one space for these names, and of two definitions the first counts (CommonMark 0.31 §4.7): the
+links of the other side would lead elsewhere.
+
+Addresses that two sides of a merge gave to different sections.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
 from workspace.edits.content import MAX_LEVEL
-from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES
-from workspace.merge.accounts import is_accounted
-from workspace.merge.addresses import clashing
-from workspace.merge.conflict import Conflict, Conflicts, MergedDocument, UnitId, UnitKind
-from workspace.merge.definitions import disputed_definitions
+from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES
+from workspace.merge.blocks import DEFINITION, label_of, pieces_of
+from workspace.merge.conflict import CLASH, Conflict, Conflicts, MergedDocument, UnitId, UnitKind, three_way
 from workspace.merge.front_matter import merged_metadata
-from workspace.merge.headings import heading_bytes, merged_heading
-from workspace.merge.places import placed
-from workspace.merge.removals import kept_sections
-from workspace.merge.sections import own_span, sides
-from workspace.merge.text import Naming, merged_text
-from workspace.merge.three_way import CLASH, three_way
+from workspace.merge.sections import heading_bytes, kept_sections, merged_heading, own_span, placed, sides
+from workspace.merge.text import Naming, is_costly, merged_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from workspace.document.document import Document
     from workspace.merge.conflict import Resolution
-    from workspace.merge.places import Placed
-    from workspace.merge.sections import Id, Side
+    from workspace.merge.sections import Id, Placed, Side
+
+_ANCHOR = re.compile(
+    rb"""\{(?::|/\*)?[ \t]*#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)"""
+)
+
+
+# What a merge may write anew: the level of a heading, the number of an item, a task's box.
+_MARKS = re.compile(rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?" % LIST_MARKER_BYTES)
+
+
+_SAYS = re.compile(rb"[^\W_]|[^\x00-\x7f]")
+
+
+def is_accounted(
+    base: Document | None, ours: Document, theirs: Document, merged: Document, told: Iterable[bytes]
+) -> bool:
+    """Whether each line that a side added is there, and each that it removed is gone.
+
+    Lines of front matter, those that say nothing (a fence, a rule) and those that are `told` in a conflict
+    are left out. Of a line that stood several times in base, and that both sides have, they may have removed
+    or added the same one or two, so its number may be anything between the versions'.
+    """
+    was, mine, yours, kept = (_lines(document) for document in (base, ours, theirs, merged))
+    common = was & mine & yours & kept
+    was, mine, yours, kept = (_said(lines - common) for lines in (was, mine, yours, kept))
+    left_out = {said for text in told for said in _said(Counter(text.splitlines()))}
+    for line in (was | mine | yours | kept).keys() - left_out:
+        both = mine[line] + yours[line] - was[line]
+        one, other = sorted((mine[line], yours[line]))
+        if was[line] > 1 and one:
+            one, other = other, one
+        least, most = min(both, other), max(both, one)
+        if not least <= kept[line] <= most:
+            return False
+    return True
+
+
+def _lines(document: Document | None) -> Counter[bytes]:
+    """The lines of a document below its front matter."""
+    if document is None:
+        return Counter()
+    return Counter(document.data[document.front_matter_end :].removeprefix(BOM).splitlines())
+
+
+def _said(lines: Counter[bytes]) -> Counter[bytes]:
+    """What lines say, without what a merge may write anew."""
+    found: Counter[bytes] = Counter()
+    for line, times in lines.items():
+        marks = _MARKS.match(line)
+        text = _ANCHOR.sub(b"", line[marks.end() :] if marks else line)
+        if _SAYS.search(text):
+            found[text.strip(b"# \t")] += times
+    return found
+
+
+def disputed_definitions(base: Side | None, ours: Side, theirs: Side) -> set[Id]:
+    """The sections of theirs that define a name anew which ours defines anew elsewhere, as something else.
+
+    What both define in one section is a conflict of its text. Raises LimitExceeded.
+    """
+    labels = _labels(ours.document) & _labels(theirs.document)
+    if base is not None:
+        labels -= _labels(base.document)
+    if not labels:
+        return set()
+    mine, yours = _definitions(ours, labels), _definitions(theirs, labels)
+    return {
+        id
+        for label, found in yours.items()
+        for id, said in found.items()
+        if label in mine and id not in mine[label] and said not in mine[label].values()
+    }
+
+
+def _labels(document: Document) -> set[bytes]:
+    """What may be a name: it is not told yet whether it stands in a fence."""
+    return {label_of(found) for found in DEFINITION.finditer(document.data)}
+
+
+def _definitions(side: Side, labels: set[bytes]) -> dict[bytes, dict[Id, list[bytes]]]:
+    """What the sections of a side say that some names mean: by name, and then by section."""
+    found: dict[bytes, dict[Id, list[bytes]]] = {}
+    for id in side.sections:
+        text = side.text(id)
+        if is_costly(text) or not any(label_of(item) in labels for item in DEFINITION.finditer(text)):
+            continue
+        for piece in pieces_of(text):
+            if piece.label in labels:
+                # Of two in one section the first counts.
+                found.setdefault(piece.label, {}).setdefault(id, piece.text.split())
+    return found
+
+
+def clashing(document: Document, row: Sequence[Id], base: Side | None, ours: Side, theirs: Side) -> set[Id]:
+    """The sections of theirs whose address, or name below their parent, one of ours took as well.
+
+    `row` are the ids of the document's sections that have bytes, in order.
+    """
+    found = [section for section in document.sections if document.source(section).strip(BLANK)]
+    groups: dict[tuple[object, ...], list[Id]] = {}
+    for section, id in zip(found, row, strict=True):
+        if section.is_preamble:
+            continue
+        name = ("anchor", section.anchor) if section.anchor else (section.parent, section.slug)
+        groups.setdefault(name, []).append(id)
+    clashes: set[Id] = set()
+    for ids in groups.values():
+        if len(ids) > 1:
+            mine = [id for id in ids if _is_named_anew(id, base, ours)]
+            yours = [id for id in ids if _is_named_anew(id, base, theirs)]
+            if any(id not in yours for id in mine):
+                clashes.update(id for id in yours if id not in mine)
+    return clashes
+
+
+def _is_named_anew(id: Id, base: Side | None, side: Side) -> bool:
+    """Whether a side added a section, or gave it the name that it has."""
+    now = side.sections.get(id)
+    was = base.sections.get(id) if base else None
+    return now is not None and (was is None or (was.slug, was.anchor) != (now.slug, now.anchor))
+
 
 _ROUNDS = 3
+
+
 _NONE: Mapping[UnitId, Resolution] = MappingProxyType({})
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.document.document import Document
-from workspace.document.spacing import end_of_text, start_of_text
+from workspace.document.splices import end_of_text, start_of_text
 from workspace.markdown.lines import LINE_END_BYTES
 from workspace.merge.blocks import pieces_of
 from workspace.merge.conflict import InvalidResolution, UnitKind
 from workspace.merge.front_matter import COMMENTS, MARKS, key_lines
-from workspace.merge.headings import heading_bytes
+from workspace.merge.sections import heading_bytes
 
 if TYPE_CHECKING:
     from workspace.merge.conflict import Conflict, UnitId

@@ -3,29 +3,287 @@
 Documents that both sides changed are merged by `documents`; every other file is taken whole, from the side
 that changed it. A document is known again where it was renamed. What cannot be merged stays as it is in ours,
 and is a conflict.
+
+What one side of a merge did to the files of the base: changed, added, removed, renamed.
+
+Whether a file that comes with a merge has room where it is to stand.
+
+What a merge of trees could not decide, by path, and what resolutions have decided.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config.config import LimitExceeded
+from workspace.diff.renames import Renames
+from workspace.git import trees
 from workspace.git.objects import FILE_MODE, blob_id
-from workspace.git.trees import Whole
-from workspace.merge.deciding import Decisions
-from workspace.merge.room import Room
-from workspace.merge.sides import Located, sides_of
+from workspace.git.trees import Whole, walk
+from workspace.merge.conflict import Choice, Conflict, InvalidResolution, Resolution, UnitId, UnitKind
+from workspace.paths import InvalidPath, is_git_folder, twin_key
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from workspace.git import Entry
+    from workspace.git import Entry, GitReader
     from workspace.merge.conflict import MergedDocument, UnitId
-    from workspace.merge.deciding import FileConflict, Resolutions
-    from workspace.merge.sides import Side
     from workspace.snapshot.snapshot import Snapshot
+
+
+class Located(NamedTuple):
+    """Where a file is on a side, and what it is there; None where it was removed."""
+
+    path: str
+    entry: Entry | None
+
+
+class Side(NamedTuple):
+    """One side: its commit, what differs from the base by path, and where renamed documents are by now."""
+
+    snapshot: Snapshot
+    changes: Mapping[str, trees.TreeChange]
+    renames: Mapping[str, str]
+
+    def locate(self, path: str, entry: Entry) -> Located:
+        """Where a file of the base is here; one that was removed is where it was, and nothing."""
+        path = self.renames.get(path, path)
+        change = self.changes.get(path)
+        return Located(path, change.new if change is not None else entry)
+
+    def added(self) -> Mapping[str, Entry]:
+        """What this side put where the base has nothing, less the documents that it renamed; by path."""
+        moved = {*self.renames.values()}
+        return {
+            path: change.new
+            for path, change in self.changes.items()
+            if change.old is None and change.new is not None and path not in moved
+        }
+
+
+def sides_of(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> tuple[Side, Side]:
+    """What each of two commits did to a base.
+
+    A document that one side renamed, and of which the other has too little left to tell, was renamed by both
+    if it came to the same place.
+    """
+    one, other = _side(base, ours), _side(base, theirs)
+    return _agreed(one, other), _agreed(other, one)
+
+
+def _side(base: Snapshot, snapshot: Snapshot) -> Side:
+    changes = {change.path: change for change in trees.changes(snapshot.git, base.tree, snapshot.tree)}
+    return Side(snapshot, changes, _renames(base, snapshot))
+
+
+def _renames(base: Snapshot, snapshot: Snapshot) -> Mapping[str, str]:
+    if base.tree is None or snapshot.tree is None:
+        return {}
+    found = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
+    now = {path: found.of(path) for path in found.gone}
+    # Of two equal documents that went, either may be the one that came.
+    times = Counter(now.values())
+    return {path: new for path, new in now.items() if new is not None and times[new] == 1}
+
+
+def _agreed(side: Side, other: Side) -> Side:
+    added = side.added()
+    shared = {}
+    for path, new in other.renames.items():
+        change = side.changes.get(path)
+        is_gone = change is not None and change.new is None and path not in side.renames
+        if is_gone and new in added and added[new].is_blob:
+            shared[path] = new
+    return side._replace(renames={**side.renames, **shared}) if shared else side
+
+
+class Room:
+    """What ours has, less what leaves it. `leaving` may change meanwhile."""
+
+    def __init__(self, ours: Snapshot, theirs: Snapshot, leaving: Collection[str]) -> None:
+        self._ours, self._theirs, self._leaving = ours, theirs, leaving
+        self._names: dict[str, Mapping[str, Collection[str]]] = {}
+
+    def taken(self, path: str) -> str | None:
+        """The path in ours that keeps a file from standing at a path; None if there is none.
+
+        It is the path itself, a file where a folder is needed, or a twin: a name that some disks take for the
+        same. Twins that stand beside each other in theirs may do so here. Raises InvalidPath for a path in a
+        folder of Git's own, which no honest tree has.
+        """
+        folder = ""
+        parts = path.split("/")
+        for depth, name in enumerate(parts, 1):
+            if is_git_folder(name) or name in ("", ".", ".."):
+                raise InvalidPath(path, "a part of it is a name that Git keeps for itself")
+            here = folder + name
+            entry = self._ours.entry(here)
+            is_folder = entry is not None and entry.is_tree and depth < len(parts)
+            if entry is not None and not is_folder and self._stays(here, entry):
+                return here
+            twin = None if is_folder else self._twin(folder, name)
+            if twin is not None:
+                return twin
+            folder = f"{here}/"
+        return None
+
+    def _twin(self, folder: str, name: str) -> str | None:
+        for other in self._named(folder).get(twin_key(name), ()):
+            path = folder + other
+            entry = self._ours.entry(path)
+            if other == name or entry is None or self._theirs.entry(path) is not None:
+                continue
+            if self._stays(path, entry):
+                return path
+        return None
+
+    def _named(self, folder: str) -> Mapping[str, Collection[str]]:
+        """The names in a folder of ours, by what twins have in common."""
+        if folder not in self._names:
+            found: dict[str, list[str]] = {}
+            entry = self._ours.entry(folder[:-1]) if folder else None
+            tree = entry.id if entry is not None and entry.is_tree else None if folder else self._ours.tree
+            for item in self._ours.git.tree(tree) if tree else ():
+                found.setdefault(twin_key(item.name), []).append(item.name)
+            self._names[folder] = found
+        return self._names[folder]
+
+    def _stays(self, path: str, entry: Entry) -> bool:
+        if not entry.is_tree:
+            return path not in self._leaving
+        return any(f"{path}/{below}" not in self._leaving for below, _ in walk(self._ours.git, entry.id))
+
+
+WHOLE = UnitId(UnitKind.DOCUMENT)
+
+
+"""A document or another file as a whole."""
+
+
+PLACE = UnitId(UnitKind.PLACE)
+
+
+"""The path at which a file stands."""
+
+
+Resolutions = Mapping[str, Mapping[UnitId, Resolution]]
+
+
+"""How conflicts are decided: by path, and within a document by unit."""
+
+
+_SHOWN = 10_000_000
+
+
+class FileConflict(NamedTuple):
+    """A conflict, and the path of its file: as it is in ours, else in theirs.
+
+    A conflict of the whole file has its bytes, or, where it is no regular file or has more than 10 MB, what
+    Git calls it: its mode and the id of its object. A conflict of the place has paths; without a base, that
+    of theirs cannot be had beside that of ours, because one would have to be a folder, or both are one file
+    where letter case or Unicode forms do not count.
+    """
+
+    path: str
+    conflict: Conflict
+
+
+class Decisions:
+    """The conflicts of one merge as they are found, each decided by a resolution where there is one."""
+
+    def __init__(self, git: GitReader, resolutions: Resolutions) -> None:
+        self._git = git
+        self._resolutions = resolutions
+        self._found: dict[tuple[str, UnitId], FileConflict] = {}
+        self._resolved: dict[tuple[str, UnitId], None] = {}
+
+    @property
+    def conflicts(self) -> tuple[FileConflict, ...]:
+        """What nobody has decided, in order of paths."""
+        return tuple(sorted(self._found.values(), key=lambda found: found.path))
+
+    @property
+    def resolved(self) -> tuple[tuple[str, UnitId], ...]:
+        """What resolutions have decided, by path and unit."""
+        return tuple(self._resolved)
+
+    def of(self, path: str) -> Mapping[UnitId, Resolution]:
+        """The resolutions for one document."""
+        return self._resolutions.get(path, {})
+
+    def is_decided(self, path: str) -> bool:
+        """Whether there is a resolution for a file as a whole."""
+        return WHOLE in self.of(path)
+
+    def add(self, path: str, merged: MergedDocument) -> None:
+        """Takes over what the merge of a document has found."""
+        for conflict in merged.conflicts:
+            self._found[path, conflict.unit] = FileConflict(path, conflict)
+        self._resolved |= {(path, unit): None for unit in merged.resolved}
+
+    def whole(
+        self, path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
+    ) -> bytes | Whole | None:
+        """What is to stand in place of a file; None for what ours has there, which also stays undecided."""
+        resolution = self._resolution(path, WHOLE)
+        if resolution is None:
+            versions = (self._shown(entry) for entry in (base, ours, theirs))
+            self._found.setdefault((path, WHOLE), FileConflict(path, Conflict(WHOLE, *versions)))
+            return None
+        match resolution.choice:
+            case Choice.OURS:
+                return None
+            case Choice.THEIRS:
+                return Whole(theirs)
+            case Choice.CONTENT:
+                return Whole(None) if resolution.content is None else resolution.content
+
+    def takes_their_place(self, base: Located, ours: Located, theirs: Located) -> bool:
+        """Whether a file that both sides renamed goes to the path of theirs. Raises InvalidResolution."""
+        resolution = self._resolution(ours.path, PLACE)
+        if resolution is None:
+            self._add_place(ours.path, base.path, ours.path, theirs.path)
+            return False
+        if resolution.choice is Choice.CONTENT:
+            raise _undecidable(
+                "where a file stands cannot be decided by new content", "Choose 'ours' or 'theirs'."
+            )
+        return resolution.choice is Choice.THEIRS
+
+    def leave(self, path: str, taken: str) -> None:
+        """What theirs has at a path is left out, because of what ours has. Raises InvalidResolution."""
+        resolution = self._resolution(path, PLACE)
+        if resolution is None:
+            self._add_place(path, None, taken, path)
+        elif resolution.choice is not Choice.OURS:
+            raise _undecidable(
+                "one of two files whose names exclude each other can only be left out",
+                "Choose 'ours', or rename one of them first.",
+            )
+
+    def _add_place(self, path: str, *paths: str | None) -> None:
+        versions = (None if name is None else name.encode("utf-8", "surrogateescape") for name in paths)
+        self._found[path, PLACE] = FileConflict(path, Conflict(PLACE, *versions))
+
+    def _resolution(self, path: str, unit: UnitId) -> Resolution | None:
+        resolution = self.of(path).get(unit)
+        if resolution is not None:
+            self._resolved[path, unit] = None
+        return resolution
+
+    def _shown(self, entry: Entry | None) -> bytes | None:
+        if entry is None:
+            return None
+        data = self._git.blob_within(entry.id, _SHOWN) if entry.is_blob else None
+        return b"%o %s" % (entry.mode, entry.id.encode()) if data is None else data
+
+
+def _undecidable(message: str, fix: str) -> InvalidResolution:
+    return InvalidResolution(message, fix=fix)
 
 
 class Sources(NamedTuple):

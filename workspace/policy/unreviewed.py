@@ -7,32 +7,85 @@ commit, and that of a synchronization, where theirs is the remote's tip.
 
 Rules and types are those of the merge's result. What one side brings to a governed path was reviewed if that
 side's own rules govern it at that side's tip; what it removes from one, if they governed the file before.
+
+The rules and types that hold after a merge, read from its result, which need not be committed.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import CONFIG_PATH, InvalidConfig
+from workspace.config.config import CONFIG_PATH, InvalidConfig, WorkspaceConfig
+from workspace.config.taxonomy import MANIFEST, InvalidManifest, Manifest, Taxonomy, read_manifest
+from workspace.config.toml import bytes_of
+from workspace.git import Entry
 from workspace.git.ancestry import Graph
 from workspace.git.objects import blob_id
 from workspace.git.trees import Whole, changes
-from workspace.merge.trees_package import file_at
-from workspace.policy.merged_files import MergedFiles
-from workspace.policy.protection import Touched, governs, is_settings, types_before
-from workspace.policy.reach import Reach
+from workspace.merge.trees import file_at
+from workspace.policy.protection import Reach, Touched, governs, is_settings, types_before, types_of
+from workspace.snapshot import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from workspace.config.settings import Protection
+    from workspace.config.tables import Protection
     from workspace.git import Entry
-    from workspace.merge.trees_package import Merge
+    from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import Snapshot
 
+
+class MergedFiles:
+    """What the settings of a merge say of its files. Raises InvalidConfig where these cannot be used."""
+
+    def __init__(self, merge: Merge) -> None:
+        self._merge = merge
+        self._manifests: dict[str, Manifest | None] = {}
+        self._types: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def config(self) -> WorkspaceConfig:
+        """The settings in force after the merge."""
+        if CONFIG_PATH not in self._merge.changes:
+            return self._merge.ours.config
+        return WorkspaceConfig.read(self._merge.read(CONFIG_PATH))
+
+    def types(self, path: str) -> frozenset[str]:
+        """Return the types of the document at a path; none where there is no document."""
+        if path not in self._types:
+            data = self._merge.read(path) if self.config.is_document(path) else None
+            self._types[path] = frozenset() if data is None else types_of(self._taxonomy, path, data)
+        return self._types[path]
+
+    @cached_property
+    def _taxonomy(self) -> Taxonomy:
+        return Taxonomy(self.config.taxonomy_keys, self._manifest_in)
+
+    def _manifest_in(self, folder: str) -> Manifest | None:
+        if folder not in self._manifests:
+            self._manifests[folder] = self._read(f"{folder}/{MANIFEST}" if folder else MANIFEST)
+        return self._manifests[folder]
+
+    def _read(self, path: str) -> Manifest | None:
+        found = self._merge.entry(path)
+        if isinstance(found, Entry):
+            if not snapshot.counts(self.config, path, found):
+                return None
+            found = bytes_of(self._merge.ours.git, found.id)
+        if found is None:
+            return None
+        try:
+            return read_manifest(found, path, tuple(self.config.taxonomy_keys))
+        except InvalidManifest:
+            return Manifest()  # as at a commit: it says nothing, and hides those above it
+
+
 _MAX_COMMITS = 2_000
+
+
 """Commits that are searched for the one that removed a file; a removal before them counts as unreviewed."""
 
 

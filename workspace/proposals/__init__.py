@@ -26,9 +26,8 @@ from __future__ import annotations
 from workspace.proposal_ids import branch_name, new_id, read_id
 from workspace.proposals.comments import Now, Standing, place_of
 from workspace.proposals.discussion import BRANCH, Discussion, Said
-from workspace.proposals.encoding import Event
 from workspace.proposals.event_log import Appended, EventLog
-from workspace.proposals.events import Author, InvalidWords, KnownBy, Verdict
+from workspace.proposals.events import Author, Event, InvalidWords, KnownBy, Verdict
 from workspace.proposals.proposal import Proposal, ProposalNotFound, Proposals, State
 
 __all__ = [

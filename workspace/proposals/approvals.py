@@ -3,25 +3,74 @@
 What an event says of its author proves nothing; a seal does. So an approval counts only with one, and words
 without one take back nothing that was said with one. A request for changes is heard from anybody: a forged
 one only keeps what is protected as it is.
+
+Seals: what proves that a verdict was given by whoever holds a token.
+
+A file in Git proves nothing: whoever can push can write one in anyone's name. A seal is 32 random hex digits
+and the HMAC-SHA256 (RFC 2104), in hex, of what was said; its key is the digest of the token's secret, which
+only the holder and those who trust the token have. The random part makes each seal another, so that one that
+is found twice was copied: an old approval cannot be said again by someone else.
+
+Who wrote the commits of a proposal, so that nobody approves what is their own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import secrets
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.git.ancestry import commits_between
+from workspace.git.messages import read_trailers
 from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Verdict
 from workspace.proposals.proposal import Bond
-from workspace.proposals.seals import is_sealed
+from workspace.writing.write import HAND, PERSON
 
 if TYPE_CHECKING:
-    from workspace.policy.person import Known, Person
-    from workspace.policy.tokens import Keyring
-    from workspace.proposals.encoding import Event
+    from workspace.git import GitReader
+    from workspace.git.ancestry import Graph
+    from workspace.git.objects import Commit
+    from workspace.policy.tokens import Keyring, Known, Person
+    from workspace.proposals.events import Event
     from workspace.proposals.proposal import BoundReview, Proposal
 
+_NONCE = 32
+
+
+_VERSION = "docyard verdict 1"
+
+
+def seal(key: bytes, *, proposal: str, target: str, verdict: Verdict, commit: str, token: str) -> str:
+    """A new seal on a verdict: on a proposal to the branch `target`, at a commit, by a token of this name."""
+    nonce = secrets.token_hex(_NONCE // 2)
+    return nonce + _mac(key, nonce, proposal, target, verdict, commit, token)
+
+
+def is_sealed(
+    found: str | None, key: bytes, *, proposal: str, target: str, verdict: Verdict, commit: str, token: str
+) -> bool:
+    """Whether this is a seal, made with the key, on just this verdict."""
+    if found is None:
+        return False
+    expected = _mac(key, found[:_NONCE], proposal, target, verdict, commit, token)
+    return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())
+
+
+def _mac(
+    key: bytes, nonce: str, proposal: str, target: str, verdict: Verdict, commit: str, token: str
+) -> str:
+    # As JSON, no two lists of texts are the same bytes.
+    said = json.dumps([_VERSION, nonce, proposal, target, verdict.value, commit, token])
+    return hmac.new(key, said.encode(), hashlib.sha256).hexdigest()
+
+
 _Key = tuple[KnownBy, str, bool]
+
+
 """One who speaks: how they are known, their address or label, and whether that is proven."""
 
 
@@ -215,3 +264,30 @@ class _Reading:
     def _replace(self, approval: _Approval | None) -> None:
         if approval is not None:
             self.void[approval.event] = Void.REPLACED
+
+
+_CLIENT = "Docyard-Client"
+
+
+_MOST = 50_000  # commits of a proposal that are looked at
+
+
+def own_hands(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
+    """The e-mail addresses, in lower case, of who wrote the commits that `tip` has and `target` has not.
+
+    What a client wrote is in the name of whoever runs it, who may not have seen it: it counts only where a
+    token has proved the author. Who amended it, or took it over with git-rebase, has it in hand.
+    """
+    found = set()
+    for id in commits_between(graph, tip, target, most=_MOST)[0]:
+        commit = git.commit(id)
+        if not _is_of_client(commit):
+            found |= {commit.author.email.casefold(), commit.committer.email.casefold()}
+    return frozenset(found)
+
+
+def _is_of_client(commit: Commit) -> bool:
+    """Whether a commit is as a client made it: Git keeps the words, and the author, of what it makes anew."""
+    trailers = read_trailers(commit.message)
+    is_told = _CLIENT in trailers and not {PERSON, HAND} & trailers.keys()
+    return is_told and commit.author == commit.committer

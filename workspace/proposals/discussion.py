@@ -2,36 +2,257 @@
 
 A file that is no event, whatever it is, is left out and counted. So is what is more than can be read: which
 files these are follows from the commits alone, and not from what was read before.
+
+The order of what was said: nothing stands before what it answers, else by time, else by id.
+
+A clock may lie, so an event names those that its writer had seen last; what is not here yet is passed over.
+
+Which words are those of the same call, sent again: all but what the writer took from the branches.
+
+The union of two versions of the event files: each file of either is in it, and none is ever lost.
+
+A name is given once, since it holds a digest of the file's bytes. If someone has given it again all the same,
+the file whose blob has the least id keeps it, and each other one has its blob's id in its name beside it. So
+the union is the same in whichever order, and however often, versions are brought together.
+
+How much of what is said of one proposal is read, and what is refused so that the rest stays readable.
+
+What is read follows from the files alone: the smallest first, so that long remarks, whoever planted them, do
+not hide a verdict or an end, which are short.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workspace.git import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.proposal_ids import DISCUSSION, is_id
-from workspace.proposals.encoding import MAX_BYTES, Event, decode
-from workspace.proposals.fields import Unreadable
-from workspace.proposals.order import in_order
-from workspace.proposals.repeats import once
-from workspace.proposals.room import fitting
-from workspace.proposals.union import first_name, union
+from workspace.proposals.events import (
+    MAX_BYTES,
+    Commented,
+    Edited,
+    Event,
+    InvalidWords,
+    KnownBy,
+    Opened,
+    Refreshed,
+    Reviewed,
+    Submitted,
+    Unreadable,
+    Verdict,
+    Words,
+    decode,
+)
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
+    from workspace.proposals.events import Event
+
+_MOST_HEADS = 20
+
+
+def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events in the one order that all who have the same events see; each id once."""
+    known = {event.id: event for event in sorted(events, key=_key, reverse=True)}
+    awaited = {id: {one for one in _before(event) if one in known} for id, event in known.items()}
+    followers: dict[str, list[str]] = {}
+    for id, earlier in awaited.items():
+        for one in earlier:
+            followers.setdefault(one, []).append(id)
+    ready = [_key(known[id]) for id, earlier in awaited.items() if not earlier]
+    heapify(ready)
+    found: dict[str, Event] = {}
+    while ready:
+        _, id = heappop(ready)
+        found[id] = known[id]
+        for other in followers.get(id, ()):
+            awaited[other].discard(id)
+            if not awaited[other]:
+                heappush(ready, _key(known[other]))
+    # An id is a digest, so events that name each other in a circle cannot be written; were they, they stay.
+    rest = sorted((event for id, event in known.items() if id not in found), key=_key)
+    return (*found.values(), *rest)
+
+
+def heads(events: Sequence[Event]) -> tuple[str, ...]:
+    """The ids of those of some events, given in order, after which nothing was said yet: the last, sorted."""
+    named = {id for event in events for id in _before(event)}
+    return tuple(sorted([event.id for event in events if event.id not in named][-_MOST_HEADS:]))
+
+
+def _before(event: Event) -> tuple[str, ...]:
+    words = event.words
+    if isinstance(words, Commented) and words.reply_to is not None:
+        return (*event.after, words.reply_to)
+    return event.after
+
+
+def _key(event: Event) -> tuple[datetime, str]:
+    return event.time, event.id
+
+
+def once(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Events without those that repeat an earlier one: two clones may say the same with the same key.
+
+    So it is where both hear it from a forge before they hear of each other. What was answered stays.
+    """
+    answered = {event.words.reply_to for event in events if isinstance(event.words, Commented)}
+    seen: set[object] = set()
+    found: list[Event] = []
+    for event in events:
+        if event.request is not None and event.id not in answered:
+            said = event.request, event.author, as_asked(event.words)
+            if said in seen:
+                continue
+            seen.add(said)
+        found.append(event)
+    return tuple(found)
+
+
+def as_asked(words: Words) -> Words:
+    """Words without what their writer did not choose: commits that they are bound to, digests of texts.
+
+    Where the branches have moved between a call and its retry, these differ, and the call is the same.
+    """
+    match words:
+        case Opened():
+            return replace(words, branch="", base=None)
+        case Commented(place=place):
+            bare = replace(place, digest="") if place is not None else None
+            return replace(words, place=bare, commit=None, pull_request=None)
+        case Reviewed():
+            return Reviewed(words.verdict, words.text, "")
+        case Submitted():
+            return Submitted("")
+        case Refreshed():
+            return Refreshed("", "", words.asked)
+        case _:
+            return words
+
+
+Files = Mapping[str, str]
+
+
+"""The blob of each file of one folder, by its name."""
+
+
+_SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
+
+
+def first_name(name: str) -> str:
+    """The name that a file was given first."""
+    found = _SECOND_NAME.search(name)
+    return name[: found.start()] + name[found.end() :] if found else name
+
+
+def union(versions: Iterable[Files]) -> dict[str, str]:
+    """All files of some versions of a folder, in order of names."""
+    blobs: dict[str, set[str]] = {}
+    for files in versions:
+        for name, blob in files.items():
+            blobs.setdefault(first_name(name), set()).add(blob)
+    found: dict[str, str] = {}
+    for name, ids in blobs.items():
+        least, *others = sorted(ids)
+        found[name] = least
+        found.update((_second_name(name, blob), blob) for blob in others)
+    return dict(sorted(found.items()))
+
+
+def _second_name(name: str, blob: str) -> str:
+    stem, extension = (name[:-5], ".json") if name.endswith(".json") else (name, "")
+    return f"{stem}~{blob}{extension}"
+
+
+MOST_EVENTS = 20_000
+
+
+"""Of one proposal."""
+
+
+MOST_BYTES = 32_000_000
+
+
+"""Of all events of one proposal."""
+
+
+_REMARKS, _CLIENTS, _PEOPLE = 0.5, 0.75, 1.0
+
+
+"""The parts of the room that each may fill: remarks and what is long, what clients say, all that is said."""
+
+
+_LONG = 16_000
+
+
+File = TypeVar("File")
+
+
+def fitting(sizes: Mapping[File, int]) -> list[File]:
+    """The files that are read, of which these are the sizes in bytes; of equal ones, the first come first."""
+    found: list[File] = []
+    left = MOST_BYTES
+    for file in sorted(sizes, key=sizes.__getitem__):
+        left -= sizes[file]
+        if left < 0 or len(found) == MOST_EVENTS:
+            break
+        found.append(file)
+    return found
+
+
+def check_room(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
+    """Raises InvalidWords unless new events, each with its bytes, have room beside so many files and bytes.
+
+    Remarks may fill half of the room only, and what clients say three quarters, so that no flood of either
+    keeps a person from a verdict or from closing the proposal.
+    """
+    for event, more in new:
+        files += 1
+        size += more
+        part = _part(event, more)
+        if files > part * MOST_EVENTS or size > part * MOST_BYTES:
+            raise InvalidWords(
+                "this cannot be kept: too much was said of the proposal already",
+                fix="Say it shorter, or go on in another proposal.",
+                field=event.words.kind,
+            )
+
+
+def _part(event: Event, size: int) -> float:
+    match event.words:
+        case Commented() | Edited() | Reviewed(verdict=Verdict.COMMENT):
+            return _REMARKS
+    if size > _LONG:
+        return _REMARKS
+    return _CLIENTS if event.author.known_by is KnownBy.CLIENT else _PEOPLE
+
 
 BRANCH = DISCUSSION
 
+
 MOST_PROPOSALS = 20_000
+
+
 _MOST_FILES = 100_000  # of one proposal that are looked at, the first by time
+
+
 _REMEMBERED = 10_000
+
+
 _LISTED = 8
+
+
 _IS_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
+
+
 _LONGEST = 100  # characters of the first name that a file was given
 
 
@@ -50,6 +271,8 @@ class Said(NamedTuple):
 
 
 Key = tuple[str, str]
+
+
 """The name of a file, and its blob."""
 
 

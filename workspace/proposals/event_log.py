@@ -17,14 +17,18 @@ from workspace.git.objects import FILE_MODE
 from workspace.git.tips import Tips
 from workspace.git.trees import Whole
 from workspace.proposal_ids import BRANCHES
-from workspace.proposals.discussion import BRANCH, Discussion, DiscussionCache, files, folders
-from workspace.proposals.encoding import Event, decode, encode
-from workspace.proposals.events import InvalidWords
-from workspace.proposals.fields import Unreadable
-from workspace.proposals.order import heads
-from workspace.proposals.repeats import as_asked
-from workspace.proposals.room import check_room
-from workspace.proposals.union import union
+from workspace.proposals.discussion import (
+    BRANCH,
+    Discussion,
+    DiscussionCache,
+    as_asked,
+    check_room,
+    files,
+    folders,
+    heads,
+    union,
+)
+from workspace.proposals.events import Event, InvalidWords, Unreadable, decode, encode
 from workspace.publishing import Batch, publish_with_retry
 
 if TYPE_CHECKING:

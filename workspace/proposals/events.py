@@ -2,24 +2,56 @@
 
 Whatever is said is made by these classes' callers through `title`, `text` and `Place`, which refuse what is
 too long; what is read from a repository is held to the same bounds by `encoding`.
+
+The fields of an event's file, each read and checked by itself: anybody may have written them.
+
+An event as the bytes of a file, and back: JSON with sorted keys, UTF-8, a final newline.
+
+    {
+      "after": ["9f2c51d0a7b3e846"],
+      "author": {"email": "ada@example.org", "known_by": "git", "name": "Ada"},
+      "kind": "closed",
+      "proposal": "k7m2q9xa",
+      "time": "2026-01-31T12:00:00.000Z",
+      "version": 1,
+      "words": {"text": "Done elsewhere."}
+    }
+
+All but `words` stays in this form in later versions. The name of the file holds the time and the beginning of
+the SHA-256 of the bytes, so a file that was changed by hand is known as such, and no event can name one that
+comes after it.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
+from workspace.proposal_ids import BRANCHES, DISCUSSION, id_of_branch, is_id
 
 MAX_TITLE = 256
+
+
 MAX_TEXT = 65_536
+
+
 """Characters of a description, a comment or a review."""
+
 
 MAX_QUOTE = 500
 
+
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -236,3 +268,355 @@ def _check_length(text: str, most: int, field: str, fix: str) -> None:
             limit=most,
             actual=len(text),
         )
+
+
+MAX_AFTER = 50
+
+
+"""Events that one event may name as those that it comes after."""
+
+
+MAX_COMMITS = 50
+
+
+"""Commits that one event may name in a list."""
+
+
+_IS_EVENT = re.compile("[0-9a-f]{16}")
+
+
+_IS_COMMIT = re.compile("[0-9a-f]{40}")
+
+
+_IS_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+_IS_SEAL = re.compile("[0-9a-f]{96}")
+
+
+_IS_LINK = re.compile(r"(?i:https?)://\S{1,2000}")
+
+
+_IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
+
+
+_MAX_NAME = 1_000  # characters of a name, an address or a branch
+
+
+_MAX_PATH = 4_000
+
+
+Check = Callable[[object], Any]
+
+
+"""Gives the value of a field as it is used. Raises Unreadable."""
+
+
+class Unreadable(ValueError):
+    """These bytes are no event."""
+
+
+def checked(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
+    """The fields of an object, each by its check; what has none is left out. Raises Unreadable."""
+    if not isinstance(found, dict):
+        raise Unreadable("it has no words")
+    return {name: check(found.get(name)) for name, check in checks.items()}
+
+
+def text_field(most: int) -> Callable[[object], str]:
+    """A text of so many characters at most, with no lone surrogates."""
+
+    def check(found: object) -> str:
+        if not isinstance(found, str) or len(found) > most or _SURROGATE.search(found):
+            raise Unreadable("a text is none, or too long")
+        return found
+
+    return check
+
+
+def title_field(found: object) -> str:
+    """A title, on one line."""
+    shown = one_line(text_field(MAX_TITLE)(found))
+    if not shown:
+        raise Unreadable("its title is empty")
+    return shown
+
+
+def said(found: object) -> str:
+    """What was said: nothing is an empty text."""
+    return plain(text_field(MAX_TEXT)(found)) if found is not None else ""
+
+
+def branch(found: object) -> str:
+    """The name of a branch."""
+    name = text_field(_MAX_NAME)(found)
+    if not name or one_line(name) != name:
+        raise Unreadable("a branch is none")
+    return name
+
+
+def target(found: object) -> str:
+    """The branch into which a proposal asks to be merged."""
+    name = branch(found)
+    # What a proposal is merged into holds documents: not what is said, and not another proposal.
+    if name == DISCUSSION or name.startswith(BRANCHES):
+        raise Unreadable("its target is no branch of documents")
+    return name
+
+
+def matching(pattern: re.Pattern[str]) -> Callable[[object], str]:
+    """An id of a form."""
+
+    def check(found: object) -> str:
+        if not isinstance(found, str) or not pattern.fullmatch(found):
+            raise Unreadable("an id is none")
+        return found
+
+    return check
+
+
+def one_of(choices: Callable[[str], Any]) -> Check:
+    """A value of an enumeration."""
+
+    def check(found: object) -> object:
+        try:
+            return choices(found) if isinstance(found, str) else choices("")
+        except ValueError:
+            raise Unreadable("a choice is none") from None
+
+    return check
+
+
+def optional(check: Callable[[object], Any]) -> Callable[[object], Any]:
+    """What a check takes, or nothing."""
+    return lambda found: None if found is None else check(found)
+
+
+def time_field(found: object) -> datetime:
+    """A time in UTC, to the millisecond. Raises Unreadable."""
+    match = _IS_TIME.fullmatch(found) if isinstance(found, str) else None
+    if match is None:
+        raise Unreadable("it has no time")
+    *parts, milliseconds = (int(part) for part in match.groups())
+    year, month, day, hour, minute, second = parts
+    try:
+        return datetime(year, month, day, hour, minute, second, milliseconds * 1000, UTC)
+    except ValueError:
+        raise Unreadable("its time is none") from None
+
+
+def author_field(found: object) -> Author:
+    """Who spoke. Raises Unreadable."""
+    fields = checked(
+        found,
+        {
+            "name": text_field(_MAX_NAME),
+            "email": text_field(_MAX_NAME),
+            "known_by": one_of(KnownBy),
+            "label": optional(text_field(_MAX_NAME)),
+        },
+    )
+    name, email, label = (one_line(fields[key] or "") for key in ("name", "email", "label"))
+    return Author(name, email, fields["known_by"], label)
+
+
+def after(found: object) -> tuple[str, ...]:
+    """The ids of events that were there before, 50 at most. Raises Unreadable."""
+    if not isinstance(found, list) or len(found) > MAX_AFTER:
+        raise Unreadable("what it comes after is no short list")
+    return tuple(matching(_IS_EVENT)(id) for id in found)
+
+
+def commits(found: object) -> tuple[str, ...]:
+    """A list of commits, 50 at most. Raises Unreadable."""
+    if not isinstance(found, list) or len(found) > MAX_COMMITS:
+        raise Unreadable("its commits are no short list")
+    return tuple(commit(id) for id in found)
+
+
+def place(found: object) -> Place:
+    """The document, section and words that a comment is about. Raises Unreadable."""
+    checks = {
+        "path": text_field(_MAX_PATH),
+        "slug": optional(text_field(_MAX_PATH)),
+        "digest": matching(_IS_DIGEST),
+        "quote": optional(text_field(MAX_QUOTE)),
+    }
+    fields = checked(found, checks)
+    return Place(**{**fields, "quote": fields["quote"] or ""})
+
+
+commit = matching(_IS_COMMIT)
+
+
+digest = matching(_IS_DIGEST)
+
+
+event = matching(_IS_EVENT)
+
+
+link = matching(_IS_LINK)
+
+
+seal = matching(_IS_SEAL)
+
+
+VERSION = 1
+
+
+MAX_BYTES = 400_000
+
+
+_ID = 16
+
+
+_IS_KIND = re.compile("[a-z][a-z_]{0,49}")
+
+
+class Event(NamedTuple):
+    """Words of a proposal: who said them, when (UTC, to the millisecond), and what had been said before.
+
+    `id` is the beginning of the digest of its bytes, in hex. `after` are the ids of the events that its
+    writer had seen last, `request` a digest of the idempotency key that it was written with.
+    """
+
+    id: str
+    proposal: str
+    time: datetime
+    author: Author
+    words: Words
+    after: tuple[str, ...] = ()
+    request: str | None = None
+
+
+def encode(
+    proposal: str,
+    words: Words,
+    author: Author,
+    time: datetime,
+    after: tuple[str, ...] = (),
+    request: str | None = None,
+) -> tuple[str, bytes]:
+    """The name of an event's file, and its bytes. Raises Unreadable for what could not be read again."""
+    if isinstance(words, Unknown):
+        raise Unreadable("words of an unknown kind are only read")
+    data: dict[str, object] = {
+        "after": list(after),
+        "author": {
+            name: value for name, value in author._asdict().items() if value or name in ("name", "email")
+        },
+        "kind": words.kind,
+        "proposal": proposal,
+        "time": time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "version": VERSION,
+        "words": _without_nothing(dataclasses.asdict(words)),
+    }
+    if request is not None:
+        data["request"] = request
+    try:
+        raw = (json.dumps(data, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode()
+    except UnicodeEncodeError:
+        raise Unreadable("a text is not valid Unicode") from None
+    name = _name(time.astimezone(UTC), raw)
+    decode(proposal, name, raw)
+    return name, raw
+
+
+def decode(proposal: str, name: str, data: bytes) -> Event:
+    """The event that a file of this name holds, in the folder of a proposal. Raises Unreadable."""
+    if len(data) > MAX_BYTES:
+        raise Unreadable("it is too large")
+    try:
+        found = json.loads(data.decode())
+    except (ValueError, RecursionError):  # bytes that are no text are a ValueError too
+        raise Unreadable("it is not JSON") from None
+    if not isinstance(found, dict):
+        raise Unreadable("it is no object")
+    time = time_field(found.get("time"))
+    if name != _name(time, data):
+        raise Unreadable("its name is another's")
+    if found.get("proposal") != proposal or not is_id(proposal):
+        raise Unreadable("it is of another proposal")
+    return Event(
+        name[-_ID - 5 : -5],
+        proposal,
+        time,
+        author_field(found.get("author")),
+        _words(found),
+        after(found.get("after")),
+        optional(digest)(found.get("request")),
+    )
+
+
+def _name(time: datetime, data: bytes) -> str:
+    """A name that sorts by time, and that every system can store."""
+    compact = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
+    return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID]}.json"
+
+
+def _words(found: Mapping[str, Any]) -> Words:
+    kind, version = found.get("kind"), found.get("version")
+    if not isinstance(kind, str) or not _IS_KIND.fullmatch(kind):
+        raise Unreadable("it has no kind")
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
+        raise Unreadable("it has no version")
+    if kind not in _KINDS or version > VERSION:
+        return Unknown(kind, version)
+    make, checks = _KINDS[kind]
+    words = make(**checked(found.get("words"), checks))
+    # Who writes to a proposal's branch must not be led to another.
+    if isinstance(words, Opened) and id_of_branch(words.branch) != found.get("proposal"):
+        raise Unreadable("its branch is not the proposal's own")
+    return words
+
+
+def _without_nothing(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_nothing(value) if isinstance(value, dict) else value
+        for name, value in found.items()
+        if value is not None
+    }
+
+
+_KINDS: Mapping[str, tuple[Callable[..., Words], Mapping[str, Check]]] = {
+    "opened": (
+        Opened,
+        {
+            "title": title_field,
+            "description": said,
+            "target": target,
+            "branch": branch,
+            "base": optional(commit),
+        },
+    ),
+    "edited": (
+        Edited,
+        {"title": optional(title_field), "description": optional(said)},
+    ),
+    "commented": (
+        Commented,
+        {
+            "text": said,
+            "place": optional(place),
+            "commit": optional(commit),
+            "reply_to": optional(event),
+            "pull_request": optional(link),
+        },
+    ),
+    "reviewed": (
+        Reviewed,
+        {
+            "verdict": one_of(Verdict),
+            "text": said,
+            "commit": commit,
+            "seal": optional(seal),
+        },
+    ),
+    "submitted": (Submitted, {"commit": commit, "same": optional(commits)}),
+    "refreshed": (
+        Refreshed,
+        {"commit": commit, "target": commit, "asked": optional(digest)},
+    ),
+    "closed": (Closed, {"text": said}),
+    "reopened": (Reopened, {"text": said}),
+}

@@ -1,21 +1,282 @@
-"""The work tree of a branch: looked at before a publication, and brought to the new commit during it."""
+"""The work tree of a branch: looked at before a publication, and brought to the new commit during it.
+
+The files of a work tree: compared with a commit, replaced, and brought back.
+
+A file is replaced through private files beside it, whose names the journal holds: `.new` has the new bytes,
+`.old` is first a link to them and then changes places with the file, and `.put` is the link where there is no
+file yet, or where two cannot change places. The first two stay until the end is known, so nothing has to be
+written, and no room on the disk is needed, to bring back what was.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+import secrets
+import stat
+import unicodedata
+from collections.abc import Container, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitStore, IndexFile, PathTaken, SplitIndex
-from workspace.git.objects import LINK_MODE, SUBMODULE_MODE
+from workspace.git.loose import free_name
+from workspace.git.objects import EXECUTABLE_MODE, LINK_MODE, SUBMODULE_MODE
 from workspace.git.worktrees import Worktree, operation
-from workspace.paths import check_path
+from workspace.paths import check_path, twin_key
 from workspace.publishing.batch import FileChange
-from workspace.publishing.files import Changed, WorkFiles
-from workspace.publishing.journal import Journal
-from workspace.publishing.prepared import Prepared, sync
+from workspace.publishing.journal import Journal, WorkFile
+from workspace.publishing.prepared import Prepared, link_or_copy, lstat, place, same, swap, sync
+
+PREFIX = ".docyard-"
+
+
+class Changed(Exception):
+    """A file is no longer what it was when it was compared."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+class WorkFiles:
+    """The files below one folder."""
+
+    def __init__(self, git: GitStore, root: Path) -> None:
+        self._git = git
+        self._root = root
+        self._modes = git.config_flag("core.fileMode", True)
+        self._replaced: dict[str, os.stat_result] = {}
+
+    def unchanged(self, change: FileChange, going: Container[str] = ()) -> bool:
+        """Whether the file is as the base has it by Git's rules; for a new file, whether nothing is there.
+
+        On a disk that folds case a new file is found under its old spelling; `going` are the paths that are
+        free before it comes.
+        """
+        if change.old is None and self._spelled(change.path) in going:
+            return True
+        old = (change.old.id, change.old.mode) if change.old else None
+        return self._is_old(change.path, old)
+
+    def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
+        """What the journal says of these files, those that go before those that come, and of new folders."""
+        token = secrets.token_hex(8)
+        files = tuple(
+            WorkFile(
+                change.path,
+                f"{PREFIX}{token}-{number}",
+                (change.old.id, change.old.mode) if change.old else None,
+                (change.new, change.mode) if change.new else None,
+            )
+            for number, change in enumerate(sorted(changes, key=lambda change: change.new is not None))
+        )
+        folders: dict[str, None] = {}
+        for file in files:
+            if file.new is not None:
+                folders |= dict.fromkeys(self._missing(file.path))
+        return files, tuple(folders)
+
+    def make_folders(self, folders: Iterable[str]) -> None:
+        """Make the folders that are not there yet."""
+        for folder in folders:
+            (self._root / folder).mkdir(exist_ok=True)
+
+    def write(self, file: WorkFile, *, durable: bool) -> None:
+        """Write a file's new bytes beside it.
+
+        Raises:
+            Changed: a file stands where its folder would be.
+        """
+        if file.new is None:
+            return
+        target = self._root / file.path
+        like = lstat(target)
+        data = self._git.checked_out(file.new[0], file.path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            handle = os.open(_beside(target, file, "new"), flags, 0o666)
+        except NotADirectoryError:
+            raise Changed(file.path) from None
+        with open(handle, "wb") as stream:
+            stream.write(data)
+            made = os.fstat(handle)
+            mode = self._mode(file.new[1], made if like is None else like)
+            if mode != stat.S_IMODE(made.st_mode):
+                os.fchmod(handle, mode)
+            if durable:
+                stream.flush()
+                os.fsync(handle)
+
+    def replace(self, file: WorkFile) -> None:
+        """Put a file's new bytes in its place, in one step: no reader sees half of it.
+
+        Raises:
+            Changed: the file is not as the base has it.
+        """
+        target = self._root / file.path
+        kept, new = _beside(target, file, "old"), _beside(target, file, "new")
+        found = lstat(target)
+        if not self._is_old(file.path, file.old):
+            raise Changed(file.path)
+        if found is None:
+            put = _beside(target, file, "put")
+            if file.new is not None:
+                link_or_copy(new, put)
+                if not place(put, target):
+                    raise Changed(file.path)
+            return
+        if file.new is None:
+            os.rename(target, kept)
+            if not same(lstat(kept), found):
+                place(kept, target)
+                raise Changed(file.path)
+        elif not swap(new, kept, target, found):
+            raise Changed(file.path)
+        self._replaced[file.path] = kept.lstat()
+
+    def check_replaced(self, files: Iterable[WorkFile]) -> None:
+        """Raise `Changed` if a program wrote into a file that was open in it while that was replaced."""
+        for file in files:
+            found = self._replaced.get(file.path)
+            if found is not None and not same(lstat(_beside(self._root / file.path, file, "old")), found):
+                raise Changed(file.path)
+
+    def sync_folders(self, files: Iterable[WorkFile]) -> None:
+        """Wait until the names of these files are on the disk, and those of their folders."""
+        folders = {self._root}
+        for file in files:
+            folder = (self._root / file.path).parent
+            while folder != self._root:
+                folders.add(folder)
+                folder = folder.parent
+        for folder in sorted(folders):
+            if folder.is_dir():
+                sync(folder)
+
+    def roll_back(self, file: WorkFile, *, restore: bool) -> None:
+        """Remove a file's private files; with `restore`, bring back the old file where ours stands.
+
+        Whatever a person wrote there meanwhile stays. It may be called again after it failed.
+        """
+        if not self._plain_folders(file.path):
+            return
+        target = self._root / file.path
+        kept, new = _beside(target, file, "old"), _beside(target, file, "new")
+        if restore and file.old is None:
+            # Under another spelling stands the file that was to go, and is to stay.
+            is_other = self._spelled(file.path) is not None
+            if lstat(new) is not None and self._holds(target, file) and not is_other:
+                target.unlink()
+        elif restore and lstat(kept) is not None:
+            is_free = lstat(target) is None
+            # Until it changes places with the old file, what has that name is the new one.
+            if (is_free or self._holds(target, file)) and not self._holds(kept, file):
+                os.rename(kept, target)
+        self.clear(file)
+
+    def clear(self, file: WorkFile) -> None:
+        """Remove a file's private files."""
+        for suffix in ("put", "old", "new"):
+            with contextlib.suppress(NotADirectoryError):
+                _beside(self._root / file.path, file, suffix).unlink(missing_ok=True)
+
+    def settle(self, file: WorkFile) -> None:
+        """Remove a file's private files after the commit, and the folders that its removal has emptied.
+
+        What a program wrote into the old file after the last look stays beside it, for a person to see.
+        """
+        if not self._plain_folders(file.path):
+            return
+        target = self._root / file.path
+        kept, found = _beside(target, file, "old"), self._replaced.get(file.path)
+        if found is not None and not same(lstat(kept), found):
+            os.rename(kept, free_name(target.with_name(f"{target.name}.orig")))
+        self.clear(file)
+        if file.new is None:
+            folder = (self._root / file.path).parent
+            with contextlib.suppress(OSError):
+                while folder != self._root:
+                    with contextlib.suppress(FileNotFoundError):  # a crash came between two of them
+                        folder.rmdir()
+                    folder = folder.parent
+
+    def remove_folders(self, folders: Iterable[str]) -> None:
+        """Remove folders that were made, where they are empty."""
+        for folder in reversed(tuple(folders)):
+            with contextlib.suppress(OSError):
+                (self._root / folder).rmdir()
+
+    def _is_old(self, path: str, old: tuple[str, int] | None) -> bool:
+        file = self._root / path
+        if not self._plain_folders(path):
+            return False
+        found = lstat(file)
+        if found is None or old is None:
+            return found is None and old is None
+        id, mode = old
+        if not stat.S_ISREG(found.st_mode):
+            return False
+        if self._modes and self._is_executable(found) != (mode == EXECUTABLE_MODE):
+            return False
+        return self._git.checked_in(file.read_bytes(), file, path) == id
+
+    def _mode(self, mode: int, like: os.stat_result) -> int:
+        """The permissions of a new file: another's, executable where Git says so and the system can."""
+        found = stat.S_IMODE(like.st_mode)
+        if not self._modes or self._is_executable(like) == (mode == EXECUTABLE_MODE):
+            return found
+        # Who may read it may run it, as where Git itself checks it out.
+        return found | (found & 0o444) >> 2 if mode == EXECUTABLE_MODE else found & ~0o111
+
+    @staticmethod
+    def _is_executable(status: os.stat_result) -> bool:
+        return bool(status.st_mode & stat.S_IXUSR)
+
+    def _holds(self, target: Path, file: WorkFile) -> bool:
+        """Whether a file holds exactly the new bytes, in the new mode."""
+        found = lstat(target)
+        if file.new is None or found is None or not stat.S_ISREG(found.st_mode):
+            return False
+        if self._modes and self._is_executable(found) != (file.new[1] == EXECUTABLE_MODE):
+            return False
+        return target.read_bytes() == self._git.checked_out(file.new[0], file.path)
+
+    def _spelled(self, path: str) -> str | None:
+        """How the name of a file is spelled on the disk, where it is found by another; else None."""
+        file = self._root / path
+        if lstat(file) is None:
+            return None
+        names = os.listdir(file.parent)
+        # HFS+ lists names in another Unicode form than that in which they were given.
+        if unicodedata.normalize("NFC", file.name) in (unicodedata.normalize("NFC", name) for name in names):
+            return None
+        found = {twin_key(name): name for name in names}.get(twin_key(file.name))
+        return None if found is None else path[: len(path) - len(file.name)] + found
+
+    def _missing(self, path: str) -> list[str]:
+        names = path.split("/")[:-1]
+        folders = ["/".join(names[: depth + 1]) for depth in range(len(names))]
+        return [folder for folder in folders if not (self._root / folder).is_dir()]
+
+    def _plain_folders(self, path: str) -> bool:
+        folder = str(self._root)
+        for name in path.split("/")[:-1]:
+            folder = f"{folder}/{name}"
+            try:
+                mode = os.lstat(folder).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return True
+            if not stat.S_ISDIR(mode):
+                return False
+        return True
+
+
+def _beside(target: Path, file: WorkFile, suffix: str) -> Path:
+    return target.with_name(f"{file.name}.{suffix}")
+
 
 INDEX_BEFORE = "index.old"
 

@@ -1,4 +1,7 @@
-"""The locks of a publication: Docyard's own, and Git's, taken by linking a file of ours to their names."""
+"""The locks of a publication: Docyard's own, and Git's, taken by linking a file of ours to their names.
+
+A writer's turn within this process: threads wait here, and only one for the lock of all processes.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,42 @@ import errno
 import fcntl
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git.private_folder import open_lock
-from workspace.publishing.placing import names
+from workspace.publishing.prepared import names
 
 WAIT_FOR_GIT = 2.0
+
+
 WAIT_FOR_DOCYARD = 10.0
+
+
 LOCK = "docyard/write.lock"
+
+
 WORKTREE_LOCKED = ("index", "HEAD")
+
+
 """What is locked of a work tree: its index, and HEAD, since a `git switch -c` writes nothing else."""
 
+
 _PAUSE_FOR_GIT = 0.008
+
+
 _PAUSE_FOR_DOCYARD = 0.002
+
+
 _AFTER_GIT = 0.1
+
+
 _RETRY_AFTER_MS = 500
 
 
@@ -174,3 +194,24 @@ def _wait(attempt: Callable[[], bool], until: float, *, pause: float) -> bool:
         # Waiters that all looked at the same moments would leave it to chance who ever comes in between.
         time.sleep(random.uniform(0.2, 1.0) * pause)
     return True
+
+
+_PATIENCE = 30.0  # seconds to wait for the writers of this process
+
+
+class Turn:
+    """What the writers of a repository in this process enter, one after the other. Entering raises Busy."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=_PATIENCE):
+            # Imported here because a server answers its first questions without it.
+
+            raise Busy("other calls are being written, one after the other")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()

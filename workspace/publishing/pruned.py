@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.git import DamagedRepository, Entry, GitReader, GitStore, Signature, durable_objects
-from workspace.git.files import staged
 from workspace.git.loose import is_loose, pack_loose, write_loose
 from workspace.git.objects import SUBMODULE_MODE, TREE_MODE, blob_id, object_id, tree_bytes
-from workspace.publishing import reflog
+from workspace.git.store import staged
+from workspace.publishing import refs
 from workspace.publishing.batch_objects import Copied, copied_objects
 from workspace.publishing.locks import docyard_lock
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.refs import BranchRef
-from workspace.publishing.repair_refs import is_whole, last_whole
+from workspace.publishing.repair import is_whole, last_whole
 
 REBUILT = "Docyard-Rebuilt"
 """The trailer that names the lost commit in place of which a commit was made of Git's index."""
@@ -318,8 +318,8 @@ def _move(store: GitStore, pruned: Pruned, commit: str, found: _Replacement) -> 
         if store.tip(pruned.branch) != pruned.tip:
             return False
         ref.move("ref")
-        logs = reflog.logs_of(store, pruned.branch, bare=store.bare)
-        reflog.record(logs, pruned.tip, commit, found.who, "docyard doctor: the commit before is missing")
+        logs = refs.logs_of(store, pruned.branch, bare=store.bare)
+        refs.record(logs, pruned.tip, commit, found.who, "docyard doctor: the commit before is missing")
         return True
     finally:
         if ref.release():

@@ -23,7 +23,7 @@ from workspace.git import DamagedRepository, GitStore, durable_objects
 from workspace.git.housekeeping import release_packs
 from workspace.git.trees import Whole
 from workspace.paths import InvalidPath, check_path
-from workspace.publishing import reflog
+from workspace.publishing import refs
 from workspace.publishing.after_commit import attempt, note_commit
 from workspace.publishing.batch import Batch, FileChange, file_changes
 from workspace.publishing.batch_objects import BatchObjects, restore_pruned_tip
@@ -179,7 +179,7 @@ class Publication:
             wait_for_others(index_locks(store), store.common_dir)
             if store.tip(self._branch) != commit or store.worktrees_of(self._branch) or not is_unused():
                 return False
-            reflog.remove(store, self._branch)
+            refs.remove(store, self._branch)
             return self._branch_ref().remove() and store.tip(self._branch) is None
 
     def _publish(self, batch: Batch) -> str:
@@ -237,7 +237,7 @@ class Publication:
         store, prepared = self._store, self._folder()
         objects.protect()
         objects.save(prepared)
-        logs = reflog.logs_of(store, self._branch, bare=store.bare and checkout is None)
+        logs = refs.logs_of(store, self._branch, bare=store.bare and checkout is None)
         self._is_spent, self._is_half_done = False, True
         try:
             if checkout is not None:
@@ -258,7 +258,7 @@ class Publication:
         who, behind = batch.author, "its objects are not protected from a git gc that runs"
         protected = attempt(partial(_protected, objects), False, behind)
         attempt(partial(objects.remember, prepared), None, "no copy of its objects is kept")
-        record = partial(reflog.record, logs, batch.base, journal.commit, who, batch.message)
+        record = partial(refs.record, logs, batch.base, journal.commit, who, batch.message)
         recorded = attempt(record, False, "the reflog is not complete")
         settled = attempt(partial(_settled, checkout, journal), False, "temporary files were left")
         self._is_spent = settled and recorded and protected

@@ -4,10 +4,13 @@ Before the commit point everything is taken back; after it, what is missing is d
 the branch holds the commit. A file, an index or a lock is touched only on proof that it is ours: the inode,
 or a name that the journal holds and exactly the bytes that were to be written. What a person made of it
 meanwhile stays.
+
+What a Docyard that died in the middle of a publication left behind.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,14 +19,14 @@ from pathlib import Path
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile, PathTaken
+from workspace.git.private_folder import is_closed_to_us
 from workspace.git.trees import find
 from workspace.git.worktrees import Worktree, git_dirs, is_same
-from workspace.publishing import reflog
+from workspace.publishing import refs
 from workspace.publishing.batch_objects import restore_copy, restore_pruned
-from workspace.publishing.checkout import INDEX_BEFORE
-from workspace.publishing.files import WorkFiles
+from workspace.publishing.checkout import INDEX_BEFORE, WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
-from workspace.publishing.locks import WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
+from workspace.publishing.locks import LOCK, WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
 from workspace.publishing.refs import BranchRef
 
@@ -166,8 +169,8 @@ def _roll_forward(store: GitStore, prepared: Prepared, journal: Journal) -> bool
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
-        logs = reflog.logs_of(store, journal.branch, bare=store.bare and journal.git_dir is None)
-        is_done = reflog.complete(logs, journal.base, journal.commit, commit.committer, commit.message)
+        logs = refs.logs_of(store, journal.branch, bare=store.bare and journal.git_dir is None)
+        is_done = refs.complete(logs, journal.base, journal.commit, commit.committer, commit.message)
     worktree = _worktree(store, journal)
     if worktree is not None:
         files = WorkFiles(store.at(worktree), worktree.path)
@@ -282,3 +285,45 @@ def index_locks(store: GitStore) -> list[Path]:
 def has_worktrees(store: GitStore) -> bool:
     """Whether a branch may be checked out in this repository."""
     return not store.bare or len(git_dirs(store.common_dir)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Private folders, and locks of Git's that are ours, by their names within the common Git directory.
+
+    Until the next write recovers, a lock keeps other programs from writing, and the work tree may hold what
+    was not committed.
+    """
+
+    folders: tuple[str, ...]
+    locks: tuple[str, ...]
+
+
+def leftovers(common_dir: Path) -> Leftovers:
+    """Find what was left; nothing while a Docyard is writing, whose files these then are. Changes nothing."""
+    if is_closed_to_us(common_dir) or _is_writing(common_dir):
+        return Leftovers((), ())
+    folders = [Prepared(folder, durable=False) for folder in private_folders(common_dir)]
+    locks = git_locks(common_dir) if folders else ()
+    return Leftovers(
+        tuple(prepared.folder.relative_to(common_dir).as_posix() for prepared in folders),
+        tuple(
+            lock.relative_to(common_dir).as_posix()
+            for lock in locks
+            if any(prepared.owns(lock) for prepared in folders)
+        ),
+    )
+
+
+def _is_writing(common_dir: Path) -> bool:
+    try:
+        handle = os.open(common_dir / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False

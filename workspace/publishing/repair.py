@@ -5,4 +5,177 @@
     pruned.py    a branch whose objects Git's housekeeping removed is rebuilt
 
 Nothing is deleted: what is replaced is kept in `docyard/` within the Git directory.
+
+Loose objects that are empty or cut short, as a loss of power leaves them (gitformat-loose).
+
+Branches whose files are empty or hold no commit's id, and what their reflogs say that they held.
 """
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspace.git import DamagedRepository, GitReader, loose
+from workspace.git.loose import BrokenObject, free_name, loose_path, read_loose
+from workspace.git.objects import LINK_MODE
+from workspace.git.private_folder import make_subfolder
+from workspace.git.trees import walk
+from workspace.publishing.locks import LinkedLock, docyard_lock
+from workspace.publishing.prepared import Prepared, sync
+from workspace.publishing.recovery import private_folders
+
+_FOLDER, _NAME = re.compile(r"[0-9a-f]{2}"), re.compile(r"[0-9a-f]{38}")
+
+
+def loose_objects(common_dir: Path) -> Iterator[str]:
+    """The ids of the loose objects, in no order."""
+    with os.scandir(common_dir / "objects") as folders:
+        names = [folder.name for folder in folders if _FOLDER.fullmatch(folder.name) and folder.is_dir()]
+    for name in names:
+        with os.scandir(common_dir / "objects" / name) as files:
+            yield from [name + file.name for file in files if _NAME.fullmatch(file.name)]
+
+
+def broken_objects(common_dir: Path) -> tuple[str, ...]:
+    """The ids of the loose objects whose files do not hold what their names say, sorted.
+
+    A file that this user may not read is not judged. Errors: OSError if the folder of objects cannot be read.
+    """
+    return tuple(sorted(id for id in loose_objects(common_dir) if _is_broken(common_dir, id)))
+
+
+def set_aside(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
+    """Move these out of Git's sight, if they are still broken; those that were moved.
+
+    What is in a pack too can then be read again, and what is not can be fetched or added anew, which Git does
+    not do while the broken file stands there.
+
+    Raises:
+        Locked: another Docyard is writing.
+        OSError: the system refused it.
+    """
+    with docyard_lock(common_dir):
+        return tuple(id for id in ids if loose.set_aside(common_dir, id))
+
+
+def _is_broken(common_dir: Path, id: str) -> bool:
+    try:
+        with loose_path(common_dir, id).open("rb") as stream:
+            stream.read()
+        read_loose(common_dir, id)
+    except BrokenObject:
+        return True
+    except OSError:  # gone meanwhile, or not ours to read: that tells nothing of what it holds
+        return False
+    return False
+
+
+BROKEN_REFS = "docyard/broken-refs"
+
+
+"""Where torn files of branches are kept, within the common Git directory."""
+
+
+_WHOLE = re.compile(rb"(ref:[ \t]*\S[^\n]*|[0-9a-f]{40})\s*")
+
+
+_LOGGED = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) ")
+
+
+_NOTHING = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class TornRef:
+    """A branch whose file is torn. `commit` is the last of its reflog that is whole, None if none is.
+
+    `later` counts the moves after that one, whose commits are missing or broken.
+    """
+
+    branch: str
+    commit: str | None
+    later: int = 0
+
+
+def torn_refs(git: GitReader, broken: Collection[str] = ()) -> Iterator[TornRef]:
+    """The torn branches of a repository, of whose loose objects these are known to be broken."""
+    root = git.common_dir / "refs" / "heads"
+    for path in sorted(root.rglob("*")):
+        if path.suffix != ".lock" and is_torn(path):
+            yield last_whole(git, path.relative_to(root).as_posix(), broken)
+
+
+def restore(git: GitReader, torn: TornRef) -> bool:
+    """Give a torn branch the commit of its reflog, and keep the torn file; False if it is not torn any more.
+
+    Raises:
+        Locked: another program holds the branch's lock, or another Docyard is writing.
+        OSError: the system refused a write.
+    """
+    if torn.commit is None:
+        return False
+    path = git.common_dir / "refs" / "heads" / torn.branch
+    with docyard_lock(git.common_dir):
+        # A lock that a docyard left which died keeps everyone else out just as well.
+        dead = [Prepared(folder, durable=False) for folder in private_folders(git.common_dir)]
+        prepared = Prepared.make(git.common_dir, durable=True)
+        lock = LinkedLock(prepared.claim, path, git.common_dir)
+        try:
+            prepared.write("ref", f"{torn.commit}\n".encode(), like=path)
+            if not any(folder.owns(lock.path) for folder in dead):
+                lock.take()
+            restored = is_torn(path)
+            if restored:
+                _keep(git, torn.branch, path)
+                prepared.install("ref", path)
+                sync(path.parent)
+        finally:
+            if lock.release():
+                prepared.clear()
+    return restored
+
+
+def _keep(git: GitReader, branch: str, path: Path) -> None:
+    aside = make_subfolder(git.common_dir, Path(BROKEN_REFS).name)
+    os.link(path, free_name(aside / branch.replace("/", "%2F")))
+
+
+def is_whole(git: GitReader, commit: str, broken: Collection[str] = ()) -> bool:
+    """Whether a commit, all that is in it, and the commits before it are in the repository."""
+    try:
+        found = git.commit(commit)
+        for parent in found.parents:
+            git.commit(parent)
+        for _, entry in walk(git, found.tree):
+            if entry.is_blob or entry.mode == LINK_MODE:
+                git.blob_size(entry.id)
+                if entry.id in broken:
+                    return False
+    except DamagedRepository:
+        return False
+    return True
+
+
+def last_whole(git: GitReader, branch: str, broken: Collection[str]) -> TornRef:
+    """What a branch held last that is whole, by its reflog."""
+    try:
+        log = (git.common_dir / "logs" / "refs" / "heads" / branch).read_text("utf-8", "replace")
+    except OSError:
+        return TornRef(branch, None)
+    ids = [found[1] for line in log.splitlines() if (found := _LOGGED.match(line)) and found[1] != _NOTHING]
+    for later, id in enumerate(reversed(ids)):
+        if is_whole(git, id, broken):
+            return TornRef(branch, id, later)
+    return TornRef(branch, None)
+
+
+def is_torn(path: Path) -> bool:
+    """Whether the file of a branch, or HEAD, holds neither an id nor the name of another ref."""
+    try:
+        return path.is_file() and not path.is_symlink() and not _WHOLE.fullmatch(path.read_bytes())
+    except OSError:
+        return False

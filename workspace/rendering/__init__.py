@@ -9,8 +9,8 @@ math                    formulas
 raw                     a file as it is
 """
 
+from workspace.rendering.links import Entry, Options, Rendered, Urls
 from workspace.rendering.raw import Raw, raw
 from workspace.rendering.renderer import render, render_section, render_text
-from workspace.rendering.values import Entry, Options, Rendered, Urls
 
 __all__ = ["Entry", "Options", "Raw", "Rendered", "Urls", "raw", "render", "render_section", "render_text"]

@@ -1,31 +1,49 @@
-"""What a link or an image becomes on the page: by the rules of `workspace.links`, and by what is safe."""
+"""What a link or an image becomes on the page: by the rules of `workspace.links`, and by what is safe.
+
+The files among which the links of a page are resolved: a commit's, of which only so much is read.
+
+Decide what links, images, headings and formulas of a text become on the page it stands on.
+
+What rendering is asked for, and what it gives.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from workspace.links.link import Enclosure, Link, LinkKind
-from workspace.links.resolver import Status, resolve
-from workspace.links.targets import is_external
+from workspace.links.resolver import Status, is_external, resolve
+from workspace.links.world import OverlayWorld
 from workspace.markdown.html import WIKI_SCHEME, fragment_of
+from workspace.rendering.sanitizer import Formulas
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.fragments import Place
     from workspace.links.resolver import Resolved
-    from workspace.rendering.values import Urls
-    from workspace.rendering.world import PageWorld
+    from workspace.markdown.html import Mark
+    from workspace.rendering.renderer import Marks
+    from workspace.snapshot.snapshot import Snapshot
 
 # Each is looked for in Git's trees.
 MAX_RESOLVED = 3_000
 
+
 # The URL standard, "basic URL parser": what is taken off the ends of an address, and out of it.
 _AT_ENDS = "".join(map(chr, range(0x21)))
+
+
 _WITHIN = str.maketrans("", "", "\t\n\r")
+
+
 _WEB = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
+
+
 _MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
+
 
 NOT_LOOKED_FOR = "Not looked for: this page has too many links"
 
@@ -145,3 +163,166 @@ def _host(address: str) -> str:
         return urlsplit(address).hostname or ""
     except ValueError:
         return ""
+
+
+# A document that a fragment leads to is read to see whether it has the place.
+MAX_READ_BYTES = 500_000
+
+
+class PageWorld(OverlayWorld):
+    """The files of a snapshot. Past the limit documents are not opened, and no fragment is looked for."""
+
+    def __init__(self, snapshot: Snapshot, own: Document | None = None) -> None:
+        super().__init__(snapshot)
+        self._commit, self._own = snapshot, own
+        self._opened: dict[str, Document | None] = {}
+        self._bytes_left = MAX_READ_BYTES
+
+    def is_document(self, path: str) -> bool:
+        """Whether a path is that of a document, which the page shows rendered."""
+        if self._own is not None and path == self._own.path:
+            return True
+        entry = self._commit.entry(path)
+        return entry is not None and entry.is_blob and self._commit.config.is_document(path)
+
+    def document(self, path: str) -> Document | None:
+        """The document of a path; None for what is none, cannot be read, or is past the limit."""
+        if self._own is not None and path == self._own.path:
+            return self._own
+        if path not in self._opened:
+            self._opened[path] = super().document(path) if self._may_open(path) else None
+        return self._opened[path]
+
+    def _may_open(self, path: str) -> bool:
+        entry = self._commit.entry(path)
+        if entry is None or not entry.is_blob:
+            return False
+        size = self._commit.git.blob_size(entry.id)
+        if size > self._bytes_left:
+            return False
+        self._bytes_left -= size
+        return True
+
+
+class PageContext:
+    """Resolve what a page's text leads to; without `marks` it can stand on a page several times.
+
+    `addresses` are the links and images that were made of what the text says.
+    """
+
+    def __init__(self, destinations: Destinations, marks: Marks | None, *, has_mermaid: bool = False) -> None:
+        self._destinations, self._marks = destinations, marks
+        self._formulas = Formulas()
+        self._is_in_link = False
+        self.has_ids, self.has_mermaid = marks is not None, has_mermaid
+        self.addresses: set[str] = set()
+
+    def mark(self, line: int) -> Mark | None:
+        """Return the names of the heading on a line, None if it has none."""
+        return self._marks.mark(line) if self._marks else None
+
+    def is_dropped(self, line: int) -> bool:
+        """Return True if a line holds nothing but the anchors of a heading below it."""
+        return self._marks is not None and self._marks.is_dropped(line)
+
+    def open_link(self, attributes: dict[str, str]) -> str:
+        """Return the tag that begins a link, leading where its address does."""
+        name, href = attributes.pop("name", ""), attributes.pop("href", None)
+        attributes.pop("class", None)
+        if name:
+            attributes.setdefault("id", name)
+        self._is_in_link = href is not None
+        if href is not None:
+            attributes |= self._leading(self._destinations.link(href))
+        return _tag("a", attributes)
+
+    def close_link(self) -> str:
+        """Return the tag that ends a link."""
+        self._is_in_link = False
+        return "</a>"
+
+    def image(self, attributes: dict[str, str]) -> str:
+        """Return an image of the workspace; a link to one of another host, which is not loaded."""
+        source, words = attributes.pop("src", None), attributes.get("alt", "")
+        if source is None:
+            return _instead(words or "image", "", "An image of this kind is not shown")
+        found = self._destinations.image(source)
+        if found.href is None:
+            return _instead(words or "image", found.kind, found.title or "An image of this kind is not shown")
+        if not found.kind:
+            self.addresses.add(found.href)
+            return _tag("img", {"src": found.href, "alt": words, **attributes, "loading": "lazy"})
+        self._destinations.notes.add("Images of other hosts are not loaded; they are shown as links.")
+        title = f"An image of {found.host}, which is not loaded"
+        if self._is_in_link:
+            return _instead(words or found.host, "image-link", title)
+        link = self._leading(found._replace(kind="image-link", title=title))
+        shown = f"{words} ({found.host})" if words else f"image of {found.host}"
+        return f"{_tag('a', link)}{escape(shown)}</a>"
+
+    def formula(self, source: str, *, is_block: bool) -> str:
+        """Return a formula as MathML, or as it was written."""
+        return self._formulas.write(source, is_block=is_block)
+
+    def _leading(self, found: Destination) -> dict[str, str]:
+        if found.href is not None:
+            self.addresses.add(found.href)
+        given = {"class": found.kind, "href": found.href, "title": found.title}
+        return {name: value for name, value in given.items() if value}
+
+
+def _tag(name: str, attributes: dict[str, str]) -> str:
+    written = (f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{''.join(written)}>"
+
+
+def _instead(words: str, kind: str, title: str) -> str:
+    """Return words that stand for an image."""
+    return f"{_tag('span', {'class': kind, 'title': title})}{escape(words)}</span>"
+
+
+class Urls(Protocol):
+    """The addresses of the page: each begins with one slash. Equal ones must be equal and have one hash."""
+
+    def document(self, path: str, section: str = "", /) -> str:
+        """A document, at one of its sections; "" is the whole of it. Neither is encoded."""
+        ...
+
+    def folder(self, path: str, /) -> str:
+        """A folder; "" is the top."""
+        ...
+
+    def raw(self, path: str, /) -> str:
+        """A file as it is."""
+        ...
+
+
+class Options(NamedTuple):
+    """What is turned on: formulas as MathML; diagrams as `<pre class="mermaid">`, for the page."""
+
+    math: bool = False
+    mermaid: bool = False
+
+
+class Entry(NamedTuple):
+    """A heading in the outline: its level (1 to 6), words, id in the HTML, and address."""
+
+    level: int
+    title: str
+    id: str
+    address: str
+
+
+class Rendered(NamedTuple):
+    """A document as HTML, safe to show as it is.
+
+    `html` is its body without front matter; `shows_title` tells whether the title is its first heading.
+    `is_cut` tells that its end is missing, and `notes` what was left out, as sentences for a reader.
+    """
+
+    html: str
+    title: str
+    shows_title: bool
+    outline: tuple[Entry, ...]
+    is_cut: bool
+    notes: tuple[str, ...]

@@ -2,6 +2,8 @@
 
 Reading depends on the text alone, writing on the commit, among whose files links are resolved. Both are
 cached: to read half a megabyte takes a second, to write it a tenth of one.
+
+How headings are found on a page: their ids, the other names of their places, and the outline they make.
 """
 
 from __future__ import annotations
@@ -11,41 +13,103 @@ from typing import TYPE_CHECKING
 
 from workspace.config.config import LimitExceeded
 from workspace.document.sections import PREAMBLE
+from workspace.links.fragments import names_of
 from workspace.links.link import LinkKind
 from workspace.links.reader import links_of
 from workspace.lru_cache import LRUCache
-from workspace.markdown.html import Features, Page, read_page, write_html
-from workspace.rendering import math
-from workspace.rendering.links import Destinations
-from workspace.rendering.marks import Marks
-from workspace.rendering.rewriting import PageContext
+from workspace.markdown.html import Features, Mark, Page, read_page, write_html
+from workspace.rendering import sanitizer
+from workspace.rendering.links import Destinations, Entry, Options, PageContext, PageWorld, Rendered, Urls
 from workspace.rendering.sanitizer import sanitize
-from workspace.rendering.values import Options, Rendered, Urls
-from workspace.rendering.world import PageWorld
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from workspace.config.tables import Dialect
     from workspace.document.document import Document, Section
     from workspace.snapshot.snapshot import Snapshot
 
+
+class Marks:
+    """The headings of a document by their lines, which count from 0 behind its front matter."""
+
+    def __init__(self, document: Document, dialect: Dialect) -> None:
+        self._first = document.front_matter_lines
+        self._lines = document.lines
+        self._sections = {section.line - 1: section for section in document.sections if section.heading}
+        self._anchored = {
+            line
+            for section in document.sections
+            if section.heading and section.start < section.heading_start and not section.is_preamble
+            for line in range(section.heading.first_line, section.line - 1)
+        }
+        self._names: dict[int, list[str]] = {}
+        for name, place in names_of(document, dialect).items():
+            # These name the whole document, or the heading of the title, which has the name for its id.
+            if name not in ("", PREAMBLE):
+                self._names.setdefault(place.offset, []).append(name)
+        self.outline: list[Entry] = []
+
+    def mark(self, line: int) -> Mark | None:
+        """How the heading on a line is found; one in a list or quotation has GitHub's name for it, if any."""
+        at = self._first + line
+        names = self._names.get(self._lines.offset(at), [])
+        section = self._sections.get(at)
+        if section is None:
+            return Mark(names[0], tuple(names[1:]), names[0]) if names else None
+        self.outline.append(_entry(section))
+        aliases = tuple(name for name in names if name != section.key)
+        return Mark(section.key, aliases, section.title)
+
+    def is_dropped(self, line: int) -> bool:
+        """Whether a line holds nothing but the anchors of a heading below it."""
+        return self._first + line in self._anchored
+
+
+def _entry(section: Section) -> Entry:
+    level = section.heading.block.level if section.heading else 1
+    return Entry(level, section.title, section.key, section.address)
+
+
 MAX_BYTES = 500_000
+
+
 """How much of a document is rendered. Making HTML of it takes a second or two."""
+
+
 MAX_LINES = 20_000
+
+
 """How many lines of it: each may be a block, or several."""
+
+
 MAX_WORDS = 100_000
+
+
 """How many characters of a text that is no document are rendered."""
+
+
 # Open tags may multiply in HTML; a page that did is shown as its source.
 _MAX_HTML = 20_000_000
+
+
 _KEPT = 32_000_000
+
+
 _SPARE = 1_000
+
+
 _TOKEN_BYTES = 1_000
 
 
 _pages: LRUCache[Hashable, Page | None] = LRUCache(
     _KEPT, lambda page: (len(page.tokens) * _TOKEN_BYTES if page else 0) + _SPARE
 )
+
+
 _rendered: LRUCache[Hashable, Rendered] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
+
+
 _texts: LRUCache[Hashable, str] = LRUCache(_KEPT // 4, lambda value: len(value) + _SPARE)
 
 
@@ -60,7 +124,7 @@ def render(snapshot: Snapshot, path: str, *, urls: Urls, options: Options = Opti
 def _render(snapshot: Snapshot, path: str, blob: str, urls: Urls, options: Options) -> Rendered:
     document = snapshot.document(path)
     rules = snapshot.config.links
-    features = Features(rules.wiki, options.math and math.is_installed())
+    features = Features(rules.wiki, options.math and sanitizer.is_installed())
     end = _end(document)
     text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
     page = _pages.get((blob, features), lambda: _read(text, features))

@@ -1,38 +1,140 @@
-"""Snapshots: a commit that can be read, and nothing that was not committed."""
+"""Snapshots: a commit that can be read, and nothing that was not committed.
+
+What of a tree counts: its documents, and the manifests that say what holds for them.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from workspace.config.config import CONFIG_PATH, WorkspaceConfig
-from workspace.config.taxonomy import Taxonomy
+from workspace.config.taxonomy import MANIFEST, Taxonomy
 from workspace.config.toml import bytes_of
 from workspace.document.addresses import nearest
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.git import DamagedRepository, trees
 from workspace.lru_cache import LRUCache
-from workspace.snapshot import listing
-from workspace.snapshot.listing import Listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from workspace.config.manifests import InvalidManifest
+    from workspace.config.config import WorkspaceConfig
+    from workspace.config.taxonomy import InvalidManifest
     from workspace.document.document import Document
     from workspace.git import Entry, GitReader
-    from workspace.snapshot.listing import FileChange
+
+T = TypeVar("T")
+
+
+MOST_DOCUMENTS = 1_000_000
+
+
+MOST_FILES = 10_000_000
+
+
+"""What is listed at most: trees that share folders can hold more paths than any memory, in a few objects."""
+
+
+FileChange = tuple[str, str | None, str | None]
+
+
+"""A path, and the blob there before and after; None where there was or is none that counts."""
+
+
+class TooManyFiles(WorkspaceError):
+    """A tree holds more files, or more documents, than a workspace can list. `limit` is the number."""
+
+    code: ClassVar[str] = "TOO_MANY_FILES"
+
+
+class Listing(NamedTuple):
+    """The blobs of documents and of manifests, by path, in order of paths."""
+
+    documents: dict[str, str]
+    manifests: dict[str, str]
+
+    @classmethod
+    def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
+        """What a whole tree holds; None is an empty one. Raises TooManyFiles."""
+        found = _at_most(MOST_FILES, trees.walk(git, tree), "files") if tree else ()
+        counting = ((path, None, entry.id) for path, entry in found if counts(config, path, entry))
+        return cls({}, {}).changed(_at_most(MOST_DOCUMENTS, counting, "documents"))
+
+    def changed(self, changes: Iterable[FileChange]) -> Listing:
+        """The listing after some changes."""
+        kinds = dict(self.documents), dict(self.manifests)
+        for path, _, blob in changes:
+            kind = kinds[is_manifest(path)]
+            if blob is None:
+                kind.pop(path, None)
+            else:
+                kind[path] = blob
+        return Listing(*(dict(sorted(kind.items())) for kind in kinds))
+
+    def differing(self, other: Listing) -> Iterator[FileChange]:
+        """What changes from this listing to another, in order of paths."""
+        before, after = ({**one.documents, **one.manifests} for one in (self, other))
+        for path in sorted(before.keys() | after.keys()):
+            if before.get(path) != after.get(path):
+                yield path, before.get(path), after.get(path)
+
+
+def changes(
+    git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
+) -> Iterator[FileChange]:
+    """What changes from one tree to another under the same settings; reads only folders that differ."""
+    for change in trees.changes(git, old, new):
+        one, other = (
+            entry.id if entry is not None and counts(config, change.path, entry) else None
+            for entry in (change.old, change.new)
+        )
+        if one != other:
+            yield change.path, one, other
+
+
+def counts(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
+    """Whether what stands at a path is a document, or a manifest that has a say."""
+    if not entry.is_blob:
+        return False
+    return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
+
+
+def _at_most(most: int, items: Iterable[T], name: str) -> Iterator[T]:
+    for number, item in enumerate(items):
+        if number == most:
+            raise TooManyFiles(
+                f"there are more than {most:,} {name}",
+                fix="Serve a repository that has fewer, or several of them.",
+                limit=most,
+            )
+        yield item
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file of this path is called like a manifest."""
+    return path.endswith(MANIFEST) and path.rpartition("/")[2] == MANIFEST
+
 
 NOTHING_YET = "Nothing is committed yet: commit a document first."
+
+
 """What to do where no document can be named."""
+
 
 _CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
 
+
 _POINTER = b"version https://git-lfs.github.com/spec/"
+
+
 _POINTER_SIZE = 1024
 
+
 _settings = lru_cache(maxsize=8)(WorkspaceConfig.read)
+
+
 """The settings of a file's bytes: most commits leave them as they are, and many rules take a while."""
 
 
@@ -132,14 +234,14 @@ class Snapshot:
     @cached_property
     def taxonomy(self) -> Taxonomy:
         """The keys to filter by, and the manifests, each of which is read when it is first asked for."""
-        from workspace.config.manifests import Manifests
+        from workspace.config.taxonomy import Manifests
 
         keys = self.config.taxonomy_keys
         return Taxonomy(keys, Manifests(self.git, tuple(keys), self._manifest_at).within)
 
     def manifest_problems(self) -> list[InvalidManifest]:
         """What is wrong with each manifest that cannot be used, in order of paths."""
-        from workspace.config.manifests import problems
+        from workspace.config.taxonomy import problems
 
         return problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
 
@@ -148,7 +250,7 @@ class Snapshot:
         if "_listing" in vars(self):
             return self.manifests.get(path)
         entry = self.entry(path)
-        return entry.id if entry is not None and listing.counts(self.config, path, entry) else None
+        return entry.id if entry is not None and counts(self.config, path, entry) else None
 
     @cached_property
     def _listing(self) -> Listing:
@@ -262,9 +364,9 @@ def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
     """
     if not old.config.selects_like(new.config):
         return old._listing.differing(new._listing)
-    return listing.changes(new.git, old.tree, new.tree, new.config)
+    return changes(new.git, old.tree, new.tree, new.config)
 
 
 def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
     """Each document that was added, changed or removed between two snapshots."""
-    return (change for change in changed_files(old, new) if not listing.is_manifest(change[0]))
+    return (change for change in changed_files(old, new) if not is_manifest(change[0]))

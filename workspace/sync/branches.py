@@ -1,20 +1,78 @@
-"""The branches that travel beside the served one: the discussion, and each proposal's."""
+"""The branches that travel beside the served one: the discussion, and each proposal's.
+
+How a branch stands to the one of its name in a remote, told from refs and commits that are here.
+
+Which remote is meant: the one that is named, in the settings or by Git, or the only one.
+
+The refs of ours that tell of remotes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from workspace.document.addresses import nearest
+from workspace.errors import WorkspaceError
 from workspace.proposal_ids import BRANCHES, id_of_branch
 from workspace.proposals.discussion import BRANCH
-from workspace.sync.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.errors import WorkspaceError
+    from workspace.git import GitReader
+    from workspace.workspace import Workspace
+
+
+class State(StrEnum):
+    """How a branch stands to the remote's, after all that could be done."""
+
+    LEVEL = "level"
+    BEHIND = "behind"
+    AHEAD = "ahead"
+    DIVERGED = "diverged"
+    REWOUND = "rewound"
+    """The remote has no longer what it had, and ours still does: a push would bring it back."""
+
+
+class Stand(NamedTuple):
+    """The commits of a branch, here and in the remote as last seen (None: there is none), and its state."""
+
+    ours: str | None
+    theirs: str | None
+    state: State
+
+
+def state_of(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> State:
+    """How two commits stand; `lost` is one that the remote had, and was seen to have no longer.
+
+    Raises ShallowHistory, DamagedRepository.
+    """
+    if is_lost(git, ours, theirs, lost):
+        return State.REWOUND
+    if ours == theirs:
+        return State.LEVEL
+    if ours is None or theirs is None:
+        return State.BEHIND if ours is None else State.AHEAD
+    bases = git.merge_bases(ours, theirs)
+    one_sided: dict[tuple[str, ...], State] = {(ours,): State.BEHIND, (theirs,): State.AHEAD}
+    return one_sided.get(bases, State.DIVERGED)
+
+
+def is_lost(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
+    """Whether ours still has what the remote lost: it is not back there, and was not given up here."""
+    if lost is None or ours is None or not git.descends(ours, lost):
+        return False
+    return theirs is None or not git.descends(theirs, lost)
+
 
 DISCUSSION = BRANCH
+
+
 PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
+
+
 """Fits the names of branches that may be of the discussion or of a proposal."""
 
 
@@ -61,3 +119,79 @@ def travelling(branches: Iterable[str], served: str) -> tuple[str, ...]:
 
 def _travels(branch: str) -> bool:
     return branch == DISCUSSION or (id_of_branch(branch) is not None and branch.count("/") == 1)
+
+
+class NoRemote(WorkspaceError):
+    """The repository has no remote, or several and none is said to be meant; `remotes` names them."""
+
+    code: ClassVar[str] = "NO_REMOTE"
+
+    def __init__(self, remotes: tuple[str, ...]) -> None:
+        if remotes:
+            message = "the repository has several remotes, and it is not said which is meant"
+            fix = "Name one, or set remote.name in docyard.toml."
+        else:
+            message, fix = "the repository has no remote", "Add one by git remote add origin URL."
+        super().__init__(message, fix=fix, remotes=list(remotes))
+
+
+class UnknownRemote(WorkspaceError):
+    """The repository has no remote of this name; `remotes` are the nearest that it has."""
+
+    code: ClassVar[str] = "REMOTE_NOT_FOUND"
+
+    def __init__(self, name: str, remotes: tuple[str, ...]) -> None:
+        close = nearest(name, remotes)
+        super().__init__(
+            f"the repository has no remote {name[:100]!a}",
+            fix=f"Did you mean '{close[0]}'?" if close else "Add it by git remote add.",
+            remotes=list(close),
+        )
+
+
+class Chosen(NamedTuple):
+    """A remote of Git's settings: where it is fetched from, and where it is pushed to."""
+
+    name: str
+    url: str
+    push_url: str
+
+
+def chosen(workspace: Workspace, name: str | None = None) -> Chosen:
+    """The remote that is meant.
+
+    The one that is named; else that of `remote.name` in docyard.toml; else the branch's own
+    (`branch.<name>.remote`); else `origin`; else the only one. Raises NoRemote, UnknownRemote, InvalidConfig.
+    """
+    git = workspace.git
+    remotes = git.remotes()
+    wanted = name or workspace.snapshot().config.remote.name
+    if wanted is None:
+        own = git.config(f"branch.{workspace.branch}.remote")
+        wanted = own if own in remotes else "origin" if "origin" in remotes else None
+    if wanted is None:
+        if len(remotes) != 1:
+            raise NoRemote(tuple(remotes))
+        (wanted,) = remotes
+    if wanted not in remotes:
+        raise UnknownRemote(wanted, tuple(remotes))
+    url = remotes[wanted]
+    return Chosen(wanted, url, git.config(f"remote.{wanted}.pushurl") or url)
+
+
+def tracking_ref(remote: str, branch: str) -> str:
+    """Where a remote's branch was when it was last seen: Git's own remote-tracking ref.
+
+    Without a branch, what the names of all of them begin with; so it is with the others.
+    """
+    return f"refs/remotes/{remote}/{branch}"
+
+
+def fetched_ref(remote: str, branch: str) -> str:
+    """Where a fetch brings a branch to, before anything is made of it."""
+    return f"refs/docyard/fetched/{remote}/{branch}"
+
+
+def lost_ref(remote: str, branch: str) -> str:
+    """What a remote's branch had, and had no longer when it was looked at again."""
+    return f"refs/docyard/lost/{remote}/{branch}"

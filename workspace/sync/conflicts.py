@@ -11,7 +11,7 @@ from workspace.merge.conflict import UnitKind
 
 if TYPE_CHECKING:
     from workspace.git.trees import Whole
-    from workspace.merge.trees_package import FileConflict, Merge
+    from workspace.merge.trees import FileConflict, Merge
     from workspace.snapshot.snapshot import Snapshot
 
 _LISTED = 20
@@ -68,7 +68,7 @@ def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
     """What is in conflict between two commits; nothing where they have no history in common."""
     # Imported here because a server answers its first questions without merging anything.
     from workspace.git import ShallowHistory
-    from workspace.merge.trees_package import UnrelatedHistories, merge_commits
+    from workspace.merge.commits import UnrelatedHistories, merge_commits
 
     paths: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()

@@ -1,31 +1,195 @@
-"""The exchanges of one synchronisation, and the refs of ours that tell what was seen of the remote."""
+"""The exchanges of one synchronisation, and the refs of ours that tell what was seen of the remote.
+
+The refs that tell what was seen of a remote are moved one at a time, and it is noted which one is.
+
+libgit2 makes a lock for each. A process that is killed in between leaves it, and the note proves whose it
+was: a name, and the bytes that were to be written. The lock of another program is waited for, and stays.
+
+A branch is brought to a commit that was fetched, and the person's checkout with it.
+"""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
+from workspace.git import DamagedRepository, Signature
+from workspace.git.objects import SUBMODULE_MODE
 from workspace.git.remotes.exchange import Peer, RemoteTooSlow, RemoteUnreachable
 from workspace.git.remotes.remote import Wanted
 from workspace.git.remotes.url import Transport
+from workspace.git.trees import TreeChange, Whole, changes
+from workspace.publishing import Batch, publish
 from workspace.publishing.batch_objects import keep_fetched
-from workspace.sync.branches import PATTERN, travelling
-from workspace.sync.following import check_whole
-from workspace.sync.moving import Moving
-from workspace.sync.refs import fetched_ref, lost_ref, tracking_ref
-from workspace.sync.states import Stand, State, state_of
+from workspace.publishing.locks import WAIT_FOR_GIT, Locked, shown
+from workspace.sync.branches import (
+    PATTERN,
+    Stand,
+    State,
+    fetched_ref,
+    lost_ref,
+    state_of,
+    tracking_ref,
+    travelling,
+)
+from workspace.sync.sync import check_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from workspace.git import GitStore
+    from workspace.git import GitReader, GitStore
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.git.remotes.remote import GitRemotes
-    from workspace.sync.choosing import Chosen
+    from workspace.sync.branches import Chosen
     from workspace.workspace import Workspace
+
+_NOTE = "docyard/sync.moving"
+
+
+_PAUSE = 0.02
+
+
+_ATTEMPTS = 5  # while nothing is seen to hold the lock
+
+
+class RefNotMoved(WorkspaceError):
+    """A ref that tells what a remote has could not be written, so that nothing was made of what was seen."""
+
+    code: ClassVar[str] = "REF_NOT_MOVED"
+
+    def __init__(self, ref: str) -> None:
+        super().__init__(
+            f"the ref `{ref[:200]}` could not be written",
+            fix="Run git fetch there: it says what stands in the way, such as another ref of that name.",
+            ref=ref,
+        )
+
+
+class Moving:
+    """Moves refs of one repository for who holds the turn of synchronisation.
+
+    The first thing is to remove the lock that a process left which died in the middle of it.
+    """
+
+    def __init__(self, remotes: GitRemotes, common_dir: Path) -> None:
+        self._remotes = remotes
+        self._common_dir = common_dir
+        self._note = common_dir / _NOTE
+        self._recover()
+
+    def move(self, ref: str, commit: str | None, *, was: str | None) -> None:
+        """Move a ref from where it was, or remove it (None). Where another has moved it, it stays there.
+
+        Raises Locked where another program holds its lock, and goes on holding it; RefNotMoved, OSError.
+        """
+        lock = self._lock(ref)
+        self._note.write_text(f"{ref} {commit or ''}\n")
+        try:
+            until, unlocked = time.monotonic() + WAIT_FOR_GIT, 0
+            while not self._remotes.set_ref(ref, commit, was=was):
+                if self._remotes.commit_at(ref) != was:
+                    return
+                # Only what is there is told of, however slowly time was given to this process.
+                is_held = lock.exists()
+                unlocked += not is_held
+                if unlocked == _ATTEMPTS:
+                    raise RefNotMoved(ref)
+                if is_held and time.monotonic() > until:
+                    raise Locked(shown(lock, self._common_dir))
+                time.sleep(_PAUSE)
+        finally:
+            self._note.unlink(missing_ok=True)
+
+    def _recover(self) -> None:
+        with suppress(OSError, ValueError):  # of the note; or the lock is gone
+            ref, commit = self._note.read_text().rstrip("\n").split(" ")
+            lock = self._lock(ref)
+            if ref.startswith("refs/") and ".." not in ref:
+                until = time.monotonic() + WAIT_FOR_GIT
+                while lock.exists() and time.monotonic() < until:
+                    time.sleep(_PAUSE)
+                if f"{commit}\n".encode().startswith(lock.read_bytes()):
+                    lock.unlink()
+        self._note.unlink(missing_ok=True)
+
+    def _lock(self, ref: str) -> Path:
+        return self._common_dir / f"{ref}.lock"
+
+
+CHECKED = 1_000
+
+
+"""Commits that came with a fetch and are looked at; of those before them only what the last one holds."""
+
+
+class RemoteDamaged(WorkspaceError):
+    """What a remote sent is not whole: an object that it names did not come, or is of another kind."""
+
+    code: ClassVar[str] = "REMOTE_DAMAGED"
+
+    def __init__(self, remote: str) -> None:
+        super().__init__(
+            f"what the remote `{remote}` sent is not whole, so it was left aside",
+            fix="Run git fsck in the remote's repository.",
+            remote=remote,
+        )
+
+
+def check_whole(git: GitReader, remote: str, commit: str, ours: str | None, seen: set[str]) -> None:
+    """Raises RemoteDamaged unless all is there that a fetched commit has and ours has not.
+
+    Commits of `seen` are not looked at, and those that were are added.
+    """
+    try:
+        base = git.commit(ours).tree if ours is not None else None
+        _check_changes(git, changes(git, base, git.commit(commit).tree))
+        for parent, tree in islice(_steps(git, commit, seen), CHECKED):
+            _check_changes(git, changes(git, parent, tree))
+    except DamagedRepository as error:
+        raise RemoteDamaged(remote) from error
+
+
+def _steps(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
+    """The trees of a commit's first parent and its own, for it and its ancestors down to those seen."""
+    waiting = [commit]
+    while waiting:
+        id = waiting.pop()
+        if id in seen:
+            continue
+        seen.add(id)
+        found = git.commit(id)
+        parents = [parent for parent in found.parents if git.has(parent) or not git.is_shallow]
+        yield (git.commit(parents[0]).tree if parents else None), found.tree
+        waiting += parents
+
+
+def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
+    for change in differences:
+        new = change.new
+        if new is not None and new.mode != SUBMODULE_MODE and not git.has(new.id):
+            raise DamagedRepository("an object of the repository is missing or broken", id=new.id)
+
+
+def follow(
+    store: GitStore, branch: str, base: str | None, commit: str, who: tuple[str, str], *, durable: bool
+) -> None:
+    """Move a branch from one commit to a later one, and its checkout with it, by a publication.
+
+    `who` is the name and the address that the reflogs hold. Raises what `Publication` and its `publish`
+    raise: WorktreeConflict for a file with changes that are not committed, BranchMoved if another was first.
+    """
+    tree = store.commit(base).tree if base is not None else None
+    taken = {change.path: Whole(change.new) for change in changes(store, tree, store.commit(commit).tree)}
+    check_attributes(store, branch, taken, "merge --ff-only @{upstream}")
+    author = Signature(*who, int(time.time()))
+    batch = Batch(branch, base, taken, "docyard sync: fast-forward", author, commit=commit)
+    publish(store, batch, durable=durable)
 
 
 class ShallowHere(WorkspaceError):

@@ -12,11 +12,9 @@ from workspace.git import durable_objects, writable
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
 from workspace.proposals.event_log import EventLog
 from workspace.publishing import mend
-from workspace.sync.branches import DISCUSSION
-from workspace.sync.choosing import chosen
+from workspace.sync.branches import DISCUSSION, State, chosen
 from workspace.sync.exchange import Exchanging
-from workspace.sync.states import State
-from workspace.sync.turn import turn
+from workspace.sync.sync import turn
 from workspace.writing.write import DetachedHead, author_now
 
 if TYPE_CHECKING:

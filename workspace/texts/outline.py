@@ -112,11 +112,11 @@ def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
     if text.kind is Kind.RESTRUCTUREDTEXT:
         from workspace.texts import markup
 
-        return markup.read_headings(lines), None
+        return markup.read_restructuredtext(lines), None
     if text.kind is Kind.ASCIIDOC:
-        from workspace.texts import asciidoc
+        from workspace.texts import markup
 
-        return asciidoc.read_headings(lines), None
+        return markup.read_asciidoc(lines), None
     if text.kind is Kind.SOURCE:
         from workspace.texts import code
 

@@ -1,23 +1,107 @@
-"""Text files: what stands at any path of a commit that people and programs can read as text."""
+"""Text files: what stands at any path of a commit that people and programs can read as text.
+
+The files of a commit, as something that a path is in: what tells a `#` in a name from one behind it.
+
+Why a path cannot be read as a text, and which paths are near it that can.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workspace.errors import WorkspaceError
+from workspace.config.config import CONFIG_PATH
+from workspace.document.addresses import nearest
+from workspace.errors import Among, Listed, WorkspaceError
+from workspace.git import trees
+from workspace.git.objects import LINK_MODE
 from workspace.paths import CONTROL, InvalidPath
-from workspace.snapshot.snapshot import check_pointer
-from workspace.texts.unreadable import unreadable
+from workspace.snapshot.snapshot import NOTHING_YET, DocumentNotFound, check_pointer, not_committed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from workspace.document.document import Document
+    from workspace.git.objects import Entry
     from workspace.snapshot.snapshot import Snapshot
+
+_SHOWN = 200
+
+
+_CANDIDATES = 5
+
+
+# To walk all of a huge tree would take longer than an error is worth.
+_MOST_NAMES = 200_000
+
+
+class NotAFile(DocumentNotFound):
+    """A folder, a symbolic link or a submodule stands at this path; `is` says which."""
+
+    code: ClassVar[str] = "NOT_A_FILE"
+
+
+def readable_paths(snapshot: Snapshot) -> Iterator[str]:
+    """The paths of all regular files that may be read, in Git's order; their bytes are not looked at."""
+    if snapshot.tree is None:
+        return
+    is_readable = snapshot.config.is_readable
+    for path, entry in trees.walk(snapshot.git, snapshot.tree):
+        if entry.is_blob and is_readable(path):
+            yield path
+
+
+def unreadable(snapshot: Snapshot, path: str, entry: Entry | None) -> DocumentNotFound:
+    """The error for a path at which `entry` stands, or nothing, and no file that may be read."""
+    shown = path if len(path) <= _SHOWN else path[:_SHOWN] + "…"
+    if path == "." or (entry is not None and entry.is_tree):
+        within = "" if path == "." else path.rstrip("/") + "/"
+        inside = (name for name in readable_paths(snapshot) if name.startswith(within))
+        candidates = list(islice(inside, _CANDIDATES))
+        fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
+        return _not_a_file(shown, "a folder", fix, candidates)
+    if entry is None:
+        return _nothing(snapshot, path, shown)
+    if not entry.is_blob:
+        kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
+        return _not_a_file(shown, kind, f"It is not followed; {_READ[kind]}.", [])
+    return DocumentNotFound(
+        f"'{shown}' is not a file that this workspace shows",
+        fix=f"Name another: `root` and `exclude` in {CONFIG_PATH} decide, and folders that begin with a dot "
+        "are left out.",
+        candidates=[],
+    )
+
+
+_READ = {
+    "a symbolic link": "name the file that it leads to",
+    "a submodule": "serve that repository to read its files",
+}
+
+
+def _not_a_file(shown: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
+    details: dict[str, Any] = {"candidates": candidates, "is": kind}
+    return NotAFile(f"'{shown}' is {kind}", fix=fix, **details)
+
+
+def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
+    """The error for a path that does not exist in the commit."""
+    names = list(islice(readable_paths(snapshot), _MOST_NAMES))
+    close = nearest(path, names)
+    if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
+        return not_committed(shown, close)
+    if close:
+        return DocumentNotFound(f"no file '{shown}'", fix=f"Did you mean '{close[0]}'?", candidates=close)
+    return DocumentNotFound(
+        f"no file '{shown}'",
+        fix="Name a file that the commit has." if snapshot.commit else NOTHING_YET,
+        among=Among(Listed.DOCUMENTS) if snapshot.commit else None,
+        candidates=names[:_CANDIDATES],
+    )
 
 
 class Kind(StrEnum):
@@ -40,10 +124,18 @@ _MARKUP = {
     ".groovy .h .hpp .hs .hxx .java .jl .js .jsx .kt .kts .lua .m .mjs .ml .nim .php .pl .pm .proto .ps1 .py "
     ".pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
+
+
 _FIRST = 8_000  # bytes, as in Git
+
+
 # Tab, line ends, form feed, backspace and escape stand in texts: in logs, manual pages, source code.
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
+
+
 _FEW = 0.02
+
+
 _KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffixes.split()}
 
 
@@ -141,3 +233,14 @@ def relative_path(snapshot: Snapshot, path: str) -> str:
     if path.startswith("~") and snapshot.entry(path) is not None:
         return path
     raise InvalidPath("", "it is absolute, and not within the workspace")
+
+
+class Files:
+    """The paths of a snapshot's regular files, each looked for when it is asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def __contains__(self, path: object) -> bool:
+        entry = self._snapshot.entry(path) if isinstance(path, str) else None
+        return entry is not None and entry.is_blob

@@ -6,8 +6,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from workspace.links.link import LinkKind
-from workspace.links.resolver import Status
-from workspace.links.suggesting import suggest
+from workspace.links.resolver import Status, suggest
 from workspace.paths import written_out
 from workspace.validation.rule import Spot
 

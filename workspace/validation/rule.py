@@ -1,4 +1,7 @@
-"""What a rule is: a name, how bad its findings are, and a function from a document to places in its bytes."""
+"""What a rule is: a name, how bad its findings are, and a function from a document to places in its bytes.
+
+What a rule finds, and how bad it is.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,13 +25,13 @@ if TYPE_CHECKING:
     from workspace.links.link import Link, Links
     from workspace.links.resolver import Resolved, World
     from workspace.snapshot.document_types import BrokenType
-    from workspace.validation.finding import Severity
-
 
 # What begins a line is a key of the block itself: what stands below one is indented (YAML 1.1 §9.3).
 FRONT_MATTER_KEY = re.compile(
     rb"""^(["']?)([^\s#"'\-\[{&*!|>%@`:][^\r\n:"']{0,199})\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE
 )
+
+
 """A key of front matter that begins a line; group 2 is its name."""
 
 
@@ -76,7 +80,7 @@ class Subject:
     @cached_property
     def _literal(self) -> list[tuple[int, int]]:
         """The bytes [start, end) of its code blocks and HTML blocks, in order."""
-        from workspace.markdown.literal import literal_lines
+        from workspace.markdown.blocks import literal_lines
 
         lines = self.document.lines
         text = self.data[lines.offset(0) :].decode("utf-8", "replace")
@@ -109,3 +113,40 @@ class Rule(NamedTuple):
     severity: Severity | None
     summary: str
     find: Callable[[Subject], Iterator[Spot]] | None
+
+
+class Severity(StrEnum):
+    """How bad a finding is. A note is worth knowing, and fails nothing."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Finding(NamedTuple):
+    """One thing that a rule found in a file.
+
+    Lines and columns count from 1, columns in characters (code points); [column, end_column) is the place.
+    `message` begins in lower case, names what is wrong and has no final period. `suggestion` says what to
+    write instead. `mend` are splices over the file's bytes that are safe to apply, or none. `text` is the
+    line on which it begins and the marked words, by which a finding is known again in another version;
+    `same_as` is the message without the lines that it names, which are others there.
+    """
+
+    rule: str
+    severity: Severity
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    suggestion: str | None = None
+    mend: tuple[Splice, ...] = ()
+    text: str = ""
+    same_as: str = ""
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether it fails a validation."""
+        return self.severity is not Severity.NOTE

@@ -3,10 +3,16 @@
 Words may go if the caller has seen them: they stood there in the commit that it names (`base_commit`), this
 client read or wrote them, or this very batch did. Additions, renames, moves and ticks keep the words, and
 need no proof.
+
+Sight: which texts a client has seen, kept as digests.
+
+What counts is a section's own text without its heading and without blank lines around it, and of a preamble
+also what stands before the title. So a text that was seen stays seen when its section is renamed or moved.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -15,20 +21,68 @@ from typing import TYPE_CHECKING
 from workspace.config.config import InvalidConfig, LimitExceeded
 from workspace.diff.section_mapping import Conflict
 from workspace.diff.sections import Evidence, SectionMatch
+from workspace.document.section_text import own_text
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.lru_cache import LRUCache
+from workspace.markdown.lines import BLANK
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.sight import SectionText, digest, section_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from workspace.document.document import Document, Section
     from workspace.edits import Operation
     from workspace.git import GitReader
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.sight import Sight
+
+_REMEMBERED = 50_000
+
+
+def digest(document: Document, section: Section) -> bytes | None:
+    """The SHA-256 of a section's own text; None where it says nothing."""
+    text = own_text(document, section)
+    if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
+        text = above + b"\n\n" + text
+    return hashlib.sha256(text).digest() if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section as it can be shown: its address, its own source with the heading, and its text's digest."""
+
+    slug: str
+    source: str
+    digest: bytes | None
+
+
+def section_text(document: Document, section: Section) -> SectionText:
+    """A section's own text, as it stands."""
+    return SectionText(section.key, document.text(section.start, section.end), digest(document, section))
+
+
+class Sight:
+    """What one client was shown in full, or wrote. The least recently used digests go first.
+
+    Safe in several threads.
+    """
+
+    def __init__(self, size: int = _REMEMBERED) -> None:
+        self._seen: LRUCache[bytes, bool] = LRUCache(size)
+
+    def add(self, digests: Iterable[bytes | None]) -> None:
+        """Remembers texts; None stands for one that says nothing."""
+        for seen in digests:
+            if seen is not None:
+                self._seen.put(seen, True)
+
+    def __contains__(self, seen: bytes) -> bool:
+        return self._seen.find(seen) is not None
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
 
 _IS_COMMIT = re.compile("[0-9a-f]{40}")
 

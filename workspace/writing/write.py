@@ -23,12 +23,12 @@ from workspace.writing.read_before_write import Proof, known_commit
 if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.edits import Operation
-    from workspace.policy.person import Person
+    from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
     from workspace.writing.idempotency import Recorded, Request
     from workspace.writing.plan import Mode, Step
-    from workspace.writing.sight import Sight
+    from workspace.writing.read_before_write import Sight
 
 PERSON = "Docyard-Person"
 """The trailer that names the token by which it was known who asked for a commit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from docyard.cli.commits import short
-from docyard.cli.proposals.lines import Paper, Piece, counted
+from docyard.cli.proposals.changes import Paper, Piece, counted
 from docyard.cli.proposals.list import when, who
 from tools.proposals.descriptions import author_data, date
 from workspace.proposals import Verdict
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workspace.proposals import Standing
-    from workspace.proposals.proposal import BoundReview
+    from workspace.proposals.proposal import BoundReview, Comment
     from workspace.proposals.review import PlacedThread
-    from workspace.proposals.told import Comment
 
 _LINES = 20  # of one comment
 _THREADS = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.lines import Paper, Piece, counted, joined
+from docyard.cli.proposals.changes import Paper, Piece, counted, joined
 from docyard.environment import is_terminal
 from docyard.terminal import console
 

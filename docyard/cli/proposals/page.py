@@ -1,27 +1,84 @@
-"""A proposal as a page: what it is, what is missing, what is said, what it changes, and what to do next."""
+"""A proposal as a page: what it is, what is missing, what is said, what it changes, and what to do next.
+
+A proposal as data, for programs: all that its page shows.
+
+All that a reviewer is shown of a proposal, gathered from where it is known.
+
+What is done about what a proposal lacks: the next command, and whose token a merge needs.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.cli.commits import short
-from docyard.cli.proposals.actions import switch
-from docyard.cli.proposals.changes import show_changes
-from docyard.cli.proposals.comments import show_comments, show_reviews
-from docyard.cli.proposals.lines import Paper, Piece, counted, joined
-from docyard.cli.proposals.list import STYLES, in_words, when, who
-from docyard.cli.proposals.next_steps import next_of, token_needed
+from docyard.cli.proposals.actions import approve, next_step, place_in, switch
+from docyard.cli.proposals.changes import Paper, Piece, changes_data, counted, joined, narrowed, show_changes
+from docyard.cli.proposals.comments import review_data, show_comments, show_reviews, thread_data
+from docyard.cli.proposals.conflicts import conflict_name
+from docyard.cli.proposals.list import STYLES, in_words, listed, when, who
+from tools.proposals.descriptions import date
+from tools.proposals.review_state import block_data
 from workspace.proposals import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from docyard.cli.proposals.view import View
-    from workspace.proposals.review import CheckResult
+    from workspace.proposals import Proposal
+    from workspace.proposals.actions import Lacking
+    from workspace.proposals.actions.merge_gate import Demand
+    from workspace.proposals.comments import At
+    from workspace.proposals.review import (
+        Changes,
+        CheckResult,
+        Overlap,
+        PlacedThread,
+        Preview,
+        ProposedCommit,
+    )
+    from workspace.workspace import Workspace
+
+
+def next_of(view: View) -> str:
+    """What is to be done next with a proposal that somebody has looked at: a command."""
+    one = view.proposal
+    if one.is_open and view.preview.is_empty:
+        return f"{switch(one)}, commit there, then docyard proposals submit {one.id}"
+    if one.state not in (State.OPEN, State.APPROVED):
+        return next_step(one)
+    if view.preview.conflicts:
+        return f"docyard proposals conflicts {one.id}"
+    if view.lacking.unreviewed is not None:
+        return f"docyard proposals refresh {one.id}"
+    return approve(one) if view.lacking.blocks else f"docyard proposals merge {one.id}"
+
+
+def token_needed(view: View) -> str | None:
+    """Whose token a merge needs: of some people, or of any; None where it needs none."""
+    demands = view.lacking.demands
+    if not demands:
+        return None
+    named = [demand.may_merge for demand in demands if demand.may_merge]
+    if not named:
+        return "a person's token"
+    allowed = [name for name in named[0] if all(name in others for others in named)]
+    return (
+        f"the token of {joined(allowed, 'or')}"
+        if allowed
+        else "a token that each of the rules allows, and there is none"
+    )
+
 
 _MOST = 20_000  # characters of changes; `diff` shows all
+
+
 _ADDRESSES = 5
+
+
 _PROBLEMS = 5
+
+
 _FEW = 10
 
 
@@ -146,3 +203,113 @@ def _show_failed(paper: Paper, check: CheckResult) -> None:
         paper.line(Piece(place, "cyan"), f"{problem.message} ", Piece(problem.rule, "dim"), indent=4, hang=2)
     if count > _PROBLEMS:
         paper.line(f"… and {counted(count - _PROBLEMS, 'more problem')}", indent=4)
+
+
+def page_data(view: View, *, diff: bool, comments: bool) -> dict[str, Any]:
+    """What is known of a proposal; `missing` are the reasons why it cannot be merged, none if it can."""
+    one = view.proposal
+    landing = one.landing
+    data: dict[str, Any] = {
+        **listed(one),
+        "description": one.words.description,
+        "merged": {"commit": landing.commit, "tip": landing.tip} if landing is not None else None,
+        "ahead": one.is_ahead,
+        "rewritten": one.is_rewritten,
+        "unreadable": one.unreadable + one.words.unknown,
+        "behind": view.preview.behind,
+        "commits": [
+            {
+                "commit": told.commit,
+                "subject": told.subject,
+                "author": told.author_name,
+                "time": date(told.time),
+                "client": told.client,
+            }
+            for told, _ in view.commits
+        ],
+        "missing": [block_data(block) for block in view.lacking.blocks],
+        "unreviewed": None if view.lacking.unreviewed is None else changes_data(view.lacking.unreviewed),
+        "demands": _demands(view.lacking.demands),
+        "checks": [_check(check) for check in view.preview.checks],
+        "conflicts": [conflict_name(path, conflict.unit) for path, conflict in view.preview.conflicts],
+        "overlaps": [
+            {"proposal": found.id, "title": found.title, "addresses": list(found.addresses)}
+            for found in view.overlaps
+        ],
+        "reviews": [review_data(bound, view.lacking.void) for bound in one.reviews],
+    }
+    if comments:
+        data["threads"] = [thread_data(placed) for placed in view.threads]
+    if diff:
+        data["changes"] = changes_data(view.changes)
+    return {**data, "commit": one.tip, "next_step": next_of(view)}
+
+
+def _demands(demands: Sequence[Demand]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rule": demand.number,
+            "paths": list(demand.paths),
+            "approvals_needed": demand.approvals_needed,
+            "approved_by": list(demand.approved_by),
+            "approvers": list(demand.approvers),
+            "may_merge": list(demand.may_merge),
+            "checks_failed": list(demand.checks_failed),
+            "met": demand.is_met,
+        }
+        for demand in demands
+    ]
+
+
+def _check(check: CheckResult) -> dict[str, Any]:
+    return {
+        "name": check.name,
+        "passed": check.passed,
+        "problems": [problem._asdict() for problem in check.problems],
+        "more": check.more,
+    }
+
+
+class View(NamedTuple):
+    """A proposal, and what is known of it at its tip and at its target's.
+
+    `lacking` is what stands in the way of a merge. `commits` are those that it would bring, the newest first,
+    and `threads` those of the place that was asked for.
+    """
+
+    proposal: Proposal
+    changes: Changes
+    preview: Preview
+    lacking: Lacking
+    overlaps: Sequence[Overlap]
+    commits: Sequence[ProposedCommit]
+    threads: Sequence[PlacedThread]
+
+
+def view(workspace: Workspace, name: str, place: str | None, folder: Path) -> View:
+    """A proposal for who is to review it. Raises ProposalNotFound, and CannotError for an unchanged place."""
+    proposing, reviewing = workspace.proposing(), workspace.reviewing()
+    one = proposing.one(name)
+    path, slug = place_in(workspace, one, place, folder)
+    changes = narrowed(reviewing.changes(one), path, slug)
+    preview = reviewing.preview(one)
+    return View(
+        one,
+        changes,
+        preview,
+        proposing.lacking(one, preview),
+        reviewing.overlaps(one, proposing.all()),
+        reviewing.commits(one),
+        _threads(workspace, one, (path, slug)),
+    )
+
+
+def _threads(workspace: Workspace, one: Proposal, at: At) -> list[PlacedThread]:
+    reviewing = workspace.reviewing()
+    found: list[PlacedThread] = []
+    after: int | None = 0
+    while after is not None:
+        page = reviewing.comments(one, after=after, at=at)
+        found += page.threads
+        after = page.next
+    return found

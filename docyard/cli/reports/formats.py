@@ -1,14 +1,35 @@
-"""What a validation found, before it is written in some form."""
+"""What a validation found, before it is written in some form.
+
+Findings as JSON for programs.
+
+Findings as workflow commands, which GitHub Actions turns into annotations of the changed files.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+
+Findings as lines for people, by file, with a summary and what to type next.
+
+Findings in the Static Analysis Results Interchange Format (OASIS SARIF 2.1.0), for code scanning.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from docyard import __version__
+from tools.errors import visible
+from workspace.validation.rule import Finding, Severity
+from workspace.validation.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.validation.finding import Finding, Severity
+    from workspace.validation.rule import Finding, Severity
 
 
 class Report(NamedTuple):
@@ -44,3 +65,195 @@ class Report(NamedTuple):
     def is_valid(self) -> bool:
         """Whether no error and no warning was found."""
         return not any(finding.is_problem for finding in self.findings)
+
+
+_ENCODER = json.JSONEncoder(separators=(",\n      ", ": "))
+
+
+def as_json(report: Report) -> str:
+    """The report as one JSON object; characters beyond ASCII are escaped, so that any pipe can carry it."""
+    counts = report.counts
+    # Findings are written by the encoder in C, which indents nothing: as many others would take longer to
+    # write than to find.
+    findings = ",\n    ".join(map(_written, map(_finding, report.written)))
+    whole = json.dumps(
+        {
+            "valid": report.is_valid,
+            "commit": report.commit,
+            "documents": report.documents,
+            "counts": {severity.value: counts[severity] for severity in Severity},
+            "findings": [],
+            "left_out": report.left_out,
+        },
+        indent=2,
+    )
+    return whole.replace("[]", f"[\n    {findings}\n  ]", 1) if findings else whole
+
+
+def _written(finding: dict[str, object]) -> str:
+    return f"{{\n      {_ENCODER.encode(finding)[1:-1]}\n    }}"
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "path": finding.path,
+        "line": finding.line,
+        "column": finding.column,
+        "end_line": finding.end_line,
+        "end_column": finding.end_column,
+        "message": finding.message,
+        "suggestion": finding.suggestion,
+        "fixable": bool(finding.mend),
+    }
+
+
+# What they may have meant is looked for when they are mended.
+_OF_LINKS = frozenset({"broken-link", "broken-image", "broken-fragment"})
+
+
+def as_text(report: Report) -> str:
+    """The report as text; characters that a terminal would obey or hide are written out."""
+    return "\n".join(map(visible, _plain_lines(report)))
+
+
+def _plain_lines(report: Report) -> Iterator[str]:
+    for path, findings in groupby(report.written, key=lambda finding: finding.path):
+        yield path
+        for one in findings:
+            yield f"  {one.line}:{one.column}  {one.severity}: {one.message}  [{one.rule}]"
+            if one.suggestion:
+                yield f"      {one.suggestion}"
+        yield ""
+    if report.left_out:
+        yield f"{report.left_out:,} more are not shown; --max-findings shows more."
+    yield summary(report)
+    yield from _next(report)
+
+
+def _next(report: Report) -> Iterator[str]:
+    if report.mending is None:
+        return
+    rules = {finding.rule for finding in report.findings}
+    if any(finding.mend for finding in report.findings):
+        yield f"Some of it can be mended: `{report.mending}` shows how."
+    elif not rules.isdisjoint(_OF_LINKS):
+        yield f"`{report.mending}` shows which of the links can be mended."
+    elif "missing-anchor" in rules:
+        yield "`docyard fix --anchors` writes the anchors that are missing."
+
+
+def summary(report: Report) -> str:
+    """How much was found, and in how much, in one sentence."""
+    looked = f"{_count(report.documents, 'document')} of {report.where}"
+    if not report.findings:
+        return f"Nothing is wrong in {looked}."
+    counts = report.counts
+    told = ", ".join(_count(counts[severity], severity) for severity in Severity if counts[severity])
+    files = len({finding.path for finding in report.findings})
+    return f"{told} in {_count(files, 'file')}. Looked at {looked}."
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
+
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def as_annotations(report: Report) -> str:
+    """The report as one command a line, and the summary behind them."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for finding in report.written:
+        properties = {"file": finding.path, "line": finding.line, "endLine": finding.end_line}
+        if finding.line == finding.end_line:  # columns are not read where lines differ
+            properties["col"] = finding.column
+            properties["endColumn"] = max(finding.column, finding.end_column - 1)
+        properties["title"] = finding.rule
+        said = ",".join(f"{name}={_property(visible(str(value)))}" for name, value in properties.items())
+        text = finding.message + (f". {finding.suggestion}" if finding.suggestion else "")
+        yield f"::{_COMMANDS[finding.severity]} {said}::{_data(visible(text))}"
+    if report.left_out:
+        yield f"{report.left_out:,} more are not shown."
+    yield visible(summary(report))
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+_FINGERPRINT = "docyardFinding/v1"
+
+
+_INDEX = {rule.name: index for index, rule in enumerate(RULES)}
+
+
+def as_sarif(report: Report) -> str:
+    """The report as a SARIF log of one run. Paths are relative URIs, columns count code points (§3.14.17)."""
+    seen: Counter[str] = Counter()
+    run = {
+        "tool": {"driver": {"name": "docyard", "semanticVersion": __version__, "rules": _rules()}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(finding, seen) for finding in report.written],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _rules() -> list[dict[str, object]]:
+    return [
+        {
+            "id": rule.name,
+            "shortDescription": {"text": rule.summary},
+            "defaultConfiguration": {
+                "enabled": rule.severity is not None,
+                "level": (rule.severity or Severity.WARNING).value,
+            },
+        }
+        for rule in RULES
+    ]
+
+
+def _result(finding: Finding, seen: Counter[str]) -> dict[str, object]:
+    # SARIF §3.11.3: a message is plain text, in which a suggestion is a further sentence.
+    text = f"{finding.message[:1].upper()}{finding.message[1:]}."
+    if finding.suggestion:
+        text += f" {finding.suggestion}"
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": _INDEX[finding.rule],
+        "level": finding.severity.value,
+        "message": {"text": visible(text)},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(finding.path.encode("utf-8", "surrogateescape"))},
+                    "region": {
+                        "startLine": finding.line,
+                        "startColumn": finding.column,
+                        "endLine": finding.end_line,
+                        "endColumn": finding.end_column,
+                    },
+                }
+            }
+        ],
+        "partialFingerprints": {_FINGERPRINT: _fingerprint(finding, seen)},
+    }
+
+
+def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
+    """What stays the same when lines above come or go (§3.27.17); equal findings are numbered."""
+    key = "\0".join((finding.rule, finding.path, finding.text))
+    seen[key] += 1
+    words = f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")
+    return hashlib.sha256(words).hexdigest()[:32]

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from docyard.cli.groups import NearestGroup
+from docyard.cli.main import NearestGroup
 from docyard.commit_errors import run_to_commit
 
 COMMANDS = (

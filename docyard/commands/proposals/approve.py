@@ -35,9 +35,7 @@ def command(
         docyard proposals approve k7m2q9xa
         docyard proposals approve k7m2q9xa --commit 1a2b3c4d -m "Reads well."
     """
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.places import full_commit
-    from docyard.cli.proposals.speaking import TOKEN_FIX, actor_of_caller
+    from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
     from workspace.proposals import Verdict
     from workspace.proposals.actions import NeedsPerson
 

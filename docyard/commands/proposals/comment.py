@@ -42,9 +42,7 @@ def command(
         raise click.UsageError("--quote needs a FILE: name the document or section that is quoted")
     if reply_to is not None and place is not None:
         raise click.UsageError("an answer stands where its comment does: leave out the FILE")
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.places import place_in
-    from docyard.cli.proposals.speaking import actor_of_caller, words_of_caller
+    from docyard.cli.proposals.actions import actor_of_caller, place_in, show_acted, words_of_caller
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

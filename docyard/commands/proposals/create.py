@@ -40,8 +40,7 @@ def command(
     """
     if description is not None and file is not None:
         raise click.UsageError("--description and --file exclude each other: give one of them")
-    from docyard.cli.proposals.actions import show_created
-    from docyard.cli.proposals.speaking import actor_of_caller, text_of
+    from docyard.cli.proposals.actions import actor_of_caller, show_created, text_of
 
     words = text_of(file) if file is not None else description or ""
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -34,9 +34,8 @@ def command(
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one")
-    from docyard.cli.proposals.changes import changes_data, changes_markdown, narrowed, show_changes
-    from docyard.cli.proposals.lines import Paper
-    from docyard.cli.proposals.places import place_in
+    from docyard.cli.proposals.actions import place_in
+    from docyard.cli.proposals.changes import Paper, changes_data, changes_markdown, narrowed, show_changes
     from tools.errors import visible
 
     workspace = options.open_workspace(repo, branch)

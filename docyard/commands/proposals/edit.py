@@ -40,8 +40,7 @@ def command(
         raise click.UsageError("--description and --file exclude each other: give one of them")
     if title is None and description is None and file is None:
         raise click.UsageError("nothing to change: give --title, --description or --file")
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.speaking import actor_of_caller, text_of
+    from docyard.cli.proposals.actions import actor_of_caller, show_acted, text_of
 
     words = text_of(file) if file is not None else description
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -34,11 +34,9 @@ def command(
     Example:
         docyard proposals merge k7m2q9xa
     """
-    from docyard.cli.proposals.actions import show_acted
+    from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
     from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
-    from docyard.cli.proposals.places import full_commit
-    from docyard.cli.proposals.speaking import TOKEN_FIX, actor_of_caller
-    from workspace.merge.committing import MergeConflict
+    from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions import MergeBlocked, NeedsPerson
 
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -15,7 +15,7 @@ from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from workspace.merge.conflict import Resolution, UnitId
-    from workspace.merge.trees_package import FileConflict, Resolutions
+    from workspace.merge.trees import FileConflict, Resolutions
 
 
 @click.command(name="refresh", short_help="Bring what the target has by now into a proposal.")
@@ -53,11 +53,17 @@ def command(
         docyard proposals conflicts k7m2q9xa --json > decisions.json
         docyard proposals refresh k7m2q9xa --resolve decisions.json
     """
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.conflicts import Found, conflict_name, conflicts_of, tell_conflicts
-    from docyard.cli.proposals.deciding import decided, read_decisions, seen_commits
-    from docyard.cli.proposals.speaking import actor_of_caller, text_of
-    from workspace.merge.committing import MergeConflict
+    from docyard.cli.proposals.actions import actor_of_caller, show_acted, text_of
+    from docyard.cli.proposals.conflicts import (
+        Found,
+        conflict_name,
+        conflicts_of,
+        decided,
+        read_decisions,
+        seen_commits,
+        tell_conflicts,
+    )
+    from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions import ConflictChanged, Decisions
 
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -29,8 +29,7 @@ def command(
     Example:
         docyard proposals reopen k7m2q9xa
     """
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.speaking import actor_of_caller
+    from docyard.cli.proposals.actions import actor_of_caller, show_acted
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

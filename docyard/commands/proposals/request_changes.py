@@ -31,9 +31,7 @@ def command(
     Example:
         docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
     """
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.places import full_commit
-    from docyard.cli.proposals.speaking import actor_of_caller, words_of_caller
+    from docyard.cli.proposals.actions import actor_of_caller, full_commit, show_acted, words_of_caller
     from workspace.proposals import Verdict
 
     workspace = options.open_workspace(repo, branch, read_only=False)

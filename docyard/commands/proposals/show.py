@@ -40,9 +40,7 @@ def command(
         docyard proposals show k7m2q9xa guides/setup.md#install
         docyard proposals show k7m2q9xa --no-diff --json
     """
-    from docyard.cli.proposals.page import show_page
-    from docyard.cli.proposals.page_data import page_data
-    from docyard.cli.proposals.view import view
+    from docyard.cli.proposals.page import page_data, show_page, view
 
     workspace = options.open_workspace(repo, branch)
     with console.progress("Looking at the proposal"):

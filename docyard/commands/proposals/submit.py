@@ -36,8 +36,7 @@ def command(
         docyard proposals submit k7m2q9xa
         docyard proposals submit k7m2q9xa --no-forge
     """
-    from docyard.cli.proposals.actions import show_acted
-    from docyard.cli.proposals.speaking import actor_of_caller
+    from docyard.cli.proposals.actions import actor_of_caller, show_acted
     from docyard.forges.announcements import announcer
 
     workspace = options.open_workspace(repo, branch, read_only=False)

@@ -1,25 +1,39 @@
-"""The changes of a document or section, newest first."""
+"""The changes of a document or section, newest first.
+
+Who wrote each line of a document or section: runs of lines that one commit wrote.
+
+What a commit changed, section by section.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.lookup import crumbs, path_of, redirection, section_of
+from docyard.web.documents.lookup import crumbs, meant, path_of, redirection, section_of
 from docyard.web.urls import with_query
 from workspace.document.addresses import SectionNotFound
-from workspace.snapshot.snapshot import DocumentNotFound
+from workspace.git.messages import read_trailers
+from workspace.history.commits import told
+from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 if TYPE_CHECKING:
+    from docyard.web.documents.sidebar import Surroundings
     from docyard.web.request import Asked
-    from workspace.history import Change
+    from workspace.git import Commit
+    from workspace.history import BlamedLine, Change, Told
     from workspace.snapshot.snapshot import Snapshot
 
-PAGE = 30
+COMMITS_PER_PAGE = 30
+
+
 """Changes of one page."""
+
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -40,7 +54,7 @@ def history_page(asked: Asked) -> Response:
     snapshot = _beginning(asked)
     try:
         page = asked.workspace.history().changes(
-            snapshot, path, section or None, after=asked.query.get("after"), limit=PAGE
+            snapshot, path, section or None, after=asked.query.get("after"), limit=COMMITS_PER_PAGE
         )
     except (DocumentNotFound, SectionNotFound) as error:
         url = redirection(asked, error, "history")
@@ -83,3 +97,154 @@ def _days(changes: tuple[Change, ...]) -> list[Day]:
             days.append(Day(change.time, []))
         days[-1].changes.append(change)
     return days
+
+
+BLAME_LINES = 600
+
+
+"""Lines of one page."""
+
+
+_LONGEST = 2_000  # characters of a line that is shown
+
+
+class Run(NamedTuple):
+    """Lines next to each other that one commit wrote, each with its number.
+
+    `may_be_older` says that the history ends before they do. `age` is 0 for the newest commits of the page,
+    and 3 for the oldest.
+    """
+
+    told: Told
+    may_be_older: bool
+    age: int
+    lines: list[tuple[int, str]]
+
+
+def blame_page(asked: Asked) -> Response:
+    """A page of lines, of which `from` is the first.
+
+    Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
+    """
+    try:
+        found = meant(asked)
+    except (DocumentNotFound, SectionNotFound) as error:
+        url = redirection(asked, error, "blame")
+        if url is None:
+            raise
+        return RedirectResponse(url, 302)
+    path = found.document.path
+    lines = asked.workspace.history().blame(asked.snapshot, path, found.key or None)
+    given = asked.query.get("from", "")
+    first = min(int(given), len(lines)) if given.isascii() and given.isdecimal() and len(given) < 9 else 0
+    shown = lines[first : first + BLAME_LINES]
+
+    def page_at(at: int) -> str:
+        return with_query(
+            f"{asked.urls.at(None).blame(path)}", section=found.key, ref=asked.ref, **{"from": at}
+        )
+
+    return asked.page(
+        "blame.html",
+        path=path,
+        section=found.key,
+        heading=found.section.title if found.section else "",
+        title=found.document.title,
+        sections=found.document.sections[:500],
+        crumbs=crumbs(path),
+        runs=_runs(asked, shown),
+        total=len(lines),
+        earlier=page_at(max(0, first - BLAME_LINES)) if first else None,
+        later=page_at(first + BLAME_LINES) if first + BLAME_LINES < len(lines) else None,
+    )
+
+
+def _runs(asked: Asked, lines: Sequence[BlamedLine]) -> list[Run]:
+    history = asked.workspace.history()
+    told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
+    times = sorted({one.time for one in told.values()})
+    # The newest quarter of the commits stands out most, so that the eye finds what is new.
+    ages = {time: min(3, 4 * (len(times) - 1 - at) // max(1, len(times))) for at, time in enumerate(times)}
+    return [
+        Run(told[commit], may_be_older, ages[told[commit].time], [(one.line, _text(one)) for one in group])
+        for (commit, may_be_older), group in groupby(lines, lambda line: (line.commit, line.is_boundary))
+    ]
+
+
+def _text(line: BlamedLine) -> str:
+    text = line.text.decode("utf-8", "replace").rstrip("\r\n")
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+_MOST_MESSAGE = 20_000  # characters that are shown
+
+
+_MOST_PARENTS = 20
+
+
+_IS_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
+
+
+class Message(NamedTuple):
+    """A commit's message without its subject and without the trailers that are told in words."""
+
+    body: str
+    others: tuple[tuple[str, str], ...]
+
+
+def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
+    """A commit and what differs from its first parent. Raises RefNotFound, NotACommit, NoHistory."""
+    from docyard.web.diff import diff_of
+    from workspace.revisions import find_ref
+
+    asked.workspace.history()  # says so where there is none
+    id = find_ref(asked.workspace, asked.path["id"])
+    commit = asked.workspace.git.commit(id)
+    view = "inline" if asked.query.get("view") == "inline" else "side"
+    given = asked.query.get("offset", "")
+    offset = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else 0
+    before, is_shallow = _before(asked, commit)
+    changes = None if is_shallow else surroundings.changes(before, asked.workspace.snapshot(id))
+    here = asked.urls.commit(id)
+    other = "inline" if view == "side" else "side"
+    return asked.page(
+        "commit.html",
+        commit=id,
+        told=told(commit),
+        message=_message(commit.message),
+        parents=commit.parents[:_MOST_PARENTS],
+        proposal=_proposal(asked, told(commit)),
+        diff=diff_of(changes, offset=offset) if changes else None,
+        view=view,
+        other_view=with_query(here, view=other),
+        link=lambda at: with_query(here, view=view, offset=at or None),
+    )
+
+
+def _before(asked: Asked, commit: Commit) -> tuple[Snapshot, bool]:
+    """The first parent, nothing for the first commit of all; and whether a shallow clone does not have it."""
+    git = asked.workspace.git
+    if not commit.parents:
+        return Snapshot(git, None), False
+    if not git.has(commit.parents[0]):
+        return Snapshot(git, None), True
+    return asked.workspace.snapshot(commit.parents[0]), False
+
+
+def _proposal(asked: Asked, told: Told) -> str | None:
+    """The proposal that a commit says it came from, if there is one: anybody may write a trailer."""
+    wanted = told.proposal
+    if wanted is None:
+        return None
+    return next((one.id for one in asked.proposals if one.id == wanted), None)
+
+
+def _message(message: str) -> Message:
+    body = message.strip().partition("\n")[2].strip()
+    above, _, last = body.rpartition("\n\n")
+    others: tuple[tuple[str, str], ...] = ()
+    if last and all(_IS_TRAILER.match(line) for line in last.split("\n")):
+        trailers = read_trailers(message)
+        others = tuple((name, value) for name, value in trailers.items() if not name.startswith("Docyard-"))
+        body = above.strip()
+    return Message(body if len(body) <= _MOST_MESSAGE else body[:_MOST_MESSAGE] + "…", others)

@@ -1,12 +1,18 @@
-"""The routes of these pages."""
+"""The routes of these pages.
+
+A file as it is, in a way that no browser runs anything of it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from docyard.web.documents.lookup import path_of, redirection
 from docyard.web.request import getting, posting
+from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -28,7 +34,6 @@ def document_routes(site: Site) -> list[BaseRoute]:
         return document_page(asked, surroundings)
 
     def raw_file(asked: Asked) -> Response:
-        from docyard.web.documents.raw_page import raw_page
 
         return raw_page(asked)
 
@@ -38,12 +43,12 @@ def document_routes(site: Site) -> list[BaseRoute]:
         return history_page(asked)
 
     def blame(asked: Asked) -> Response:
-        from docyard.web.documents.blame_page import blame_page
+        from docyard.web.documents.history import blame_page
 
         return blame_page(asked)
 
     def commit(asked: Asked) -> Response:
-        from docyard.web.documents.commit_page import commit_page
+        from docyard.web.documents.history import commit_page
 
         return commit_page(asked, surroundings)
 
@@ -75,3 +80,28 @@ def document_routes(site: Site) -> list[BaseRoute]:
         *(Route(path, getting(site, answer), methods=["GET"]) for path, answer in read.items()),
         Route("/edit/{path:path}", posting(site, edited), methods=["POST"]),
     ]
+
+
+def raw_page(asked: Asked) -> Response:
+    """The bytes of a file, unless the browser has them. Raises DocumentNotFound, LimitExceeded."""
+    from workspace.rendering.raw import raw
+
+    try:
+        file = raw(asked.snapshot, path_of(asked))
+    except DocumentNotFound as error:
+        url = redirection(asked, error, "raw")
+        if url is None:
+            raise
+        return RedirectResponse(url, 302)
+    headers = {
+        **file.headers,
+        "Content-Type": file.content_type,
+        "Content-Disposition": file.disposition,
+        "X-Content-Type-Options": "nosniff",
+        # Kept, and asked for again each time: who may read it can be another by then.
+        "Cache-Control": "private, no-cache",
+        "ETag": f'"{file.blob}"',
+    }
+    if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in asked.known.split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(file.data, headers=headers)

@@ -1,4 +1,7 @@
-"""What a list tells of a document: its title, its tasks, and its facets; remembered by its blob."""
+"""What a list tells of a document: its title, its tasks, and its facets; remembered by its blob.
+
+Which commit changed each document last, as far as the last commits tell.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.config.taxonomy import BUILT_IN
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git import DamagedRepository, trees
+from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
 from workspace.markdown.lines import LIST_MARKER_BYTES
 from workspace.snapshot.snapshot import check_pointer
@@ -20,13 +24,24 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _KEPT = 200_000  # summaries, of some hundred bytes each
+
+
 _AHEAD = 20_000  # documents that are read before anyone asks
+
+
 _CALM = 0.3  # seconds
 
+
 _OPEN_BOX = re.compile(rb"\[[ \t]")
+
+
 _BOX = re.compile(rb"\[[ xX]\]")
+
+
 # To find the tasks of a larger document takes seconds; of it every line that looks like one is counted.
 _PARSED = 1_000_000  # bytes
+
+
 _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
@@ -131,3 +146,52 @@ def _done(document: Document) -> list[bool]:
         return [box != b" " for box in _TASK_LINE.findall(document.data)]
     # Lists are what takes longest to find, and most documents have nothing that may be a box.
     return [task.is_done for task in document.all_tasks] if _BOX.search(document.data) else []
+
+
+MOST = 300
+
+
+"""Commits that are looked back on, along first parents: a merge counts as who merged."""
+
+
+class LastChanges:
+    """The last change of each path, for the commit that was asked for last. Safe in several threads.
+
+    What a new commit changed is added to what is known; each commit is compared once with the one before.
+    """
+
+    def __init__(self) -> None:
+        self._commit: str | None = None
+        self._last: Mapping[str, str] = {}
+        self._lock = threading.Lock()
+
+    def of(self, snapshot: Snapshot) -> Mapping[str, str]:
+        """The commit that changed each path last; a path that is not there was not changed lately."""
+        if snapshot.commit is None:
+            return {}
+        with self._lock:
+            if self._commit == snapshot.commit:
+                return self._last
+            last = self._walked(snapshot, snapshot.commit)
+            self._commit, self._last = snapshot.commit, last
+            return last
+
+    def _walked(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
+        git = snapshot.git
+        states = Graph(git).first_parents(commit, most=MOST + 1)
+        found: dict[str, str] = {}
+        for place, state in enumerate(states[:MOST]):
+            if state.id == self._commit:
+                return {**self._last, **found}
+            try:
+                if place + 1 < len(states):
+                    before: str | None = states[place + 1].tree
+                elif state.parents:
+                    break  # of a shallow clone, whose earlier commits are elsewhere
+                else:
+                    before = None
+                for change in trees.changes(git, before, state.tree):
+                    found.setdefault(change.path, state.id)
+            except DamagedRepository:
+                break
+        return found

@@ -2,30 +2,26 @@
 
 A decision counts for the commits that it was made on. Where one of them has gone on, nothing is merged, and
 what was chosen and written stays in the form.
+
+The decisions that a form holds: for each conflict a side, or words of one's own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.cli.proposals.conflicts import Found, conflicts_of, version_text
 from docyard.cli.proposals.list import who
 from docyard.terminal.exits import CannotError
-from docyard.web.diff_rows import Rows, rows_of
+from docyard.web.diff import Rows, rows_of
 from docyard.web.errors import status_of
-from docyard.web.proposals.deciding import (
-    Decided,
-    conflict_id,
-    digest,
-    read,
-    resolutions,
-    seen_digest,
-)
 from docyard.web.proposals.view import head
 from workspace.errors import WorkspaceError
-from workspace.merge.committing import MergeConflict
-from workspace.merge.conflict import UnitKind
+from workspace.merge.commits import MergeConflict
+from workspace.merge.conflict import Choice, Conflict, Resolution, UnitKind
 from workspace.proposals.actions import ConflictChanged, Decisions
 from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import has_committed
@@ -37,14 +33,94 @@ if TYPE_CHECKING:
 
     from docyard.web.request import Asked
     from workspace.merge.conflict import Conflict, UnitId
-    from workspace.merge.trees_package import FileConflict, Resolutions
+    from workspace.merge.trees import FileConflict, Resolutions
     from workspace.proposals import Event, Proposal
 
+
+class Decided(NamedTuple):
+    """What a form says of a conflict: a choice (None: not yet), new words, and a digest of what was shown."""
+
+    choice: Choice | None
+    content: str
+    seen: str
+
+
+def conflict_id(path: str, unit: UnitId) -> str:
+    """Names a conflict in a form: the same unit of the same file has the same name at all commits."""
+    named = "\0".join((path, unit.kind.value, unit.where, unit.part))
+    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def seen_digest(conflict: Conflict) -> str:
+    """A digest of the three versions of a conflict."""
+    told = hashlib.sha256()
+    for version in (conflict.base, conflict.ours, conflict.theirs):
+        told.update(b"-" if version is None else b"+%d\n%b" % (len(version), version))
+    return told.hexdigest()[:16]
+
+
+def read(fields: Mapping[str, str]) -> dict[str, Decided]:
+    """The decisions of a form's fields `choice-ID`, `content-ID` and `seen-ID`, by the ids of conflicts."""
+    ids = dict.fromkeys(
+        name.partition("-")[2] for name in fields if name.startswith(("choice-", "content-", "seen-"))
+    )
+    return {
+        id: Decided(
+            _choice(fields.get(f"choice-{id}", "")),
+            fields.get(f"content-{id}", ""),
+            fields.get(f"seen-{id}", ""),
+        )
+        for id in ids
+    }
+
+
+def resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, Decided]) -> Resolutions:
+    """What was decided of some conflicts."""
+    found: dict[str, dict[UnitId, Resolution]] = {}
+    for path, conflict in conflicts:
+        one = decided.get(conflict_id(path, conflict.unit))
+        if one is not None and one.choice is not None:
+            content = _content(conflict, one.content) if one.choice is Choice.CONTENT else None
+            found.setdefault(path, {})[conflict.unit] = Resolution(one.choice, content)
+    return found
+
+
+def digest(decided: Mapping[str, Decided]) -> str:
+    """What tells whether a form that is sent again with its key asks for the same."""
+    said = sorted(
+        (id, one.choice, one.content if one.choice is Choice.CONTENT else "") for id, one in decided.items()
+    )
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _choice(text: str) -> Choice | None:
+    return Choice(text) if text in [*Choice] else None
+
+
+def _content(conflict: Conflict, text: str) -> bytes | None:
+    """New words as bytes; a whole file keeps the line ends that it has, which a browser does not send."""
+    if not text:
+        return None
+    data = text.encode("utf-8", "replace")
+    if conflict.unit.kind is UnitKind.DOCUMENT:
+        versions = [version for version in (conflict.ours, conflict.theirs, conflict.base) if version]
+        if versions and b"\r\n" in versions[0]:
+            data = data.replace(b"\n", b"\r\n")
+    return data
+
+
 MOST = 100
+
+
 """Conflicts on one form."""
 
+
 _LONGEST = 200_000  # characters that are edited on a page
+
+
 _COMMIT = re.compile("[0-9a-f]{40}")
+
+
 _KINDS = {
     UnitKind.DOCUMENT: "The whole file",
     UnitKind.METADATA: "Front matter",

@@ -1,4 +1,7 @@
-"""What is said of a proposal, in order: comments with their answers, reviews, and what was done."""
+"""What is said of a proposal, in order: comments with their answers, reviews, and what was done.
+
+The words of people as HTML: descriptions, comments and reviews, which are Markdown.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from docyard.cli.commits import short
 from docyard.cli.proposals.comments import VOID
 from docyard.cli.proposals.list import who
 from docyard.web.diff import place_id
-from docyard.web.proposals.words import said
+from docyard.web.templates import trusted
 from workspace.proposals import Verdict
 from workspace.proposals.approvals import why_void
 from workspace.proposals.events import Closed, Commented, Edited, Refreshed, Reopened, Reviewed, Submitted
@@ -22,17 +25,31 @@ if TYPE_CHECKING:
     from docyard.web.request import Asked
     from workspace.proposals import Event, Proposal
     from workspace.proposals.approvals import Void
+    from workspace.proposals.proposal import Comment
     from workspace.proposals.review import Changes, PlacedThread
-    from workspace.proposals.told import Comment
+
+
+def said(asked: Asked, text: str, path: str = "") -> Markup:
+    """A text as safe HTML; its links lead to the served branch, and count from the document of a path."""
+    from workspace.rendering import render_text
+
+    snapshot = asked.workspace.snapshot()
+    return trusted(render_text(text, urls=asked.urls.at(None), snapshot=snapshot, base_path=path))
+
 
 PAGE = 100
+
+
 """Entries of one page: each comment may ask for two versions of a document."""
+
 
 _VERDICTS = {
     Verdict.APPROVE: "approved this",
     Verdict.REQUEST_CHANGES: "asked for changes",
     Verdict.COMMENT: "reviewed this",
 }
+
+
 _NOW = {
     "here": "",
     "moved": "its text has moved",

@@ -7,16 +7,14 @@ import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.cli.proposals.list import who
-from docyard.cli.proposals.next_steps import token_needed
-from docyard.cli.proposals.view import View
+from docyard.cli.proposals.page import View, token_needed
 from docyard.forges.relay import link_of
 from docyard.web.diff import diff_of
-from docyard.web.proposals.conversation import conversation
-from docyard.web.proposals.words import said
-from workspace.history.told import told
+from docyard.web.proposals.conversation import conversation, said
+from workspace.history.commits import told
 from workspace.proposals import State
 from workspace.proposals.actions.merge_gate import may_merge
-from workspace.proposals.review.commits import MOST as LOOKED_AT
+from workspace.proposals.review.changes import MOST as LOOKED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     from docyard.web.request import Asked
     from workspace.history import Told
-    from workspace.merge.trees_package import FileConflict
+    from workspace.merge.trees import FileConflict
     from workspace.proposals import Proposal
 
 _MOST_COMMITS = 20

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.docyard_processes import in_blocks
+from docyard.cli.validate_sources import in_blocks
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import Files, FolderReader
-from workspace.validation.fixes.documents import mended
-from workspace.validation.fixes.fixers import Fixers
-from workspace.validation.fixes.history import RenamedDocuments
+from workspace.validation.fixes.broken_link import RenamedDocuments
+from workspace.validation.fixes.fix import Fixers, mended
 from workspace.validation.run import Selection
 
 pytestmark = pytest.mark.process

@@ -16,8 +16,7 @@ from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect
 from workspace.markdown.attribute_lists import AnchorForm
-from workspace.validation.files import FolderReader
-from workspace.validation.listing import of_folder
+from workspace.validation.files import FolderReader, of_folder
 
 SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 

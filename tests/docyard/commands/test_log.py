@@ -10,8 +10,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
+from docyard.cli.commits import RecentCommits
 from docyard.cli.main import docyard, main
-from docyard.cli.recent import RecentCommits
 from tests.docyard.commands.conftest import Commit, Screen
 from tests.docyard.conftest import Git
 from tests.loops import loop_over

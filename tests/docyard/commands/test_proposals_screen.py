@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.proposals.lines import Paper, Piece, counted, joined
+from docyard.cli.proposals.changes import Paper, Piece, counted, joined
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
 from workspace.proposals import Author, KnownBy

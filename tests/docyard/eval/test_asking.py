@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.eval.asking import Asked, CommitChanged, ask_all
 from docyard.eval.cases import Case
-from docyard.eval.judging import expected
+from docyard.eval.run import Asked, CommitChanged, ask_all, expected
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace

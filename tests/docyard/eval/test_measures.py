@@ -9,7 +9,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docyard.eval.measures import MEASURES, measure, ndcg, ranks, recall, reciprocal_rank
+from docyard.eval.run import MEASURES, measure, ndcg, ranks, recall, reciprocal_rank
 
 TREC = {
     "ndcg@5": "ndcg_cut_5",

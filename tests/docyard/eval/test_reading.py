@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docyard.eval.cases import Case, InvalidCases
-from docyard.eval.reading import read_cases
+from docyard.eval.cases import Case, InvalidCases, read_cases
 from tests.examples import examples
 from tests.loops import loop_over
 

@@ -8,12 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from docyard.eval.difference import compare
-from docyard.eval.gates import Gate, read_gate
-from docyard.eval.measures import measure, ranks
-from docyard.eval.report import measure_cells, report, time_cells
-from docyard.eval.run import InvalidRun, Outcome, Parameters, Run, Scored, keep_run, read_run, read_runs
-from docyard.eval.summary import latency, rows, summary, without_hits
+from docyard.eval.report import (
+    Gate,
+    compare,
+    latency,
+    measure_cells,
+    read_gate,
+    report,
+    rows,
+    summary,
+    time_cells,
+    without_hits,
+)
+from docyard.eval.run import (
+    InvalidRun,
+    Outcome,
+    Parameters,
+    Run,
+    Scored,
+    keep_run,
+    measure,
+    ranks,
+    read_run,
+    read_runs,
+)
 from tests.loops import loop_over
 
 PARAMETERS = Parameters(top=50, limit=None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.forges.describing import MOST, described, harmless, marker, title_of
+from docyard.forges.pull_requests import MOST, described, harmless, marker, title_of
 from tests import repositories
 from tests.loops import loop_over
 from workspace.proposals import Author, KnownBy, Proposal

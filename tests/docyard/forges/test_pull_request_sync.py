@@ -10,26 +10,23 @@ from typing import NamedTuple
 
 import pytest
 
-from docyard.forges import finding, relay
-from docyard.forges.describing import marker
+from docyard.forges import pull_request_sync, relay
 from docyard.forges.errors import ForgeLimited
 from docyard.forges.place import ForgeAccess
 from docyard.forges.port import ForgeReview
-from docyard.forges.pull_request_sync import FollowedPullRequest
+from docyard.forges.pull_request_sync import FollowedPullRequest, followed_data, followed_lines
+from docyard.forges.pull_requests import marker
 from docyard.forges.relay import speaker
 from docyard.forges.rounds import ForgeRounds
-from docyard.forges.telling import followed_data, followed_lines
 from docyard.sync import Syncing
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import Fault, github_api
 from tests.workspace.proposals.actions.scene import ADA, AGENT, Scene
-from workspace.config.remotes_settings import RemoteSettings
+from workspace.config.tables import RemoteSettings
 from workspace.git.remotes.credentials import Access
 from workspace.proposals import Proposal, State, Verdict
 from workspace.proposals.actions import Actor, MergeBlocked, NeedsPerson
-from workspace.proposals.encoding import decode, encode
-from workspace.proposals.events import Author, Commented, KnownBy
-from workspace.proposals.fields import Unreadable
+from workspace.proposals.events import Author, Commented, KnownBy, Unreadable, decode, encode
 from workspace.proposals.proposal import Bond
 from workspace.writing.idempotency import InvalidKey
 
@@ -80,7 +77,7 @@ def test_what_has_not_changed_costs_one_call(here: Joined) -> None:
 def test_many_are_listed_by_one_call_and_looked_at_when_they_change(
     here: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "LISTED_FROM", 2)
+    monkeypatch.setattr(pull_request_sync, "LISTED_FROM", 2)
     first, number = here.requested()
     second, other = here.requested()
     alone = here.proposed("More.", here.page())

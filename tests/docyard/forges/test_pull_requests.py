@@ -10,10 +10,9 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.forges.announcements import announcer
-from docyard.forges.describing import marker
 from docyard.forges.errors import ForgeDenied
 from docyard.forges.place import ForgeAccess
-from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
+from docyard.forges.pull_requests import OpenedPullRequest, marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.forges.conftest import MAINLY_ONE, Setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docyard.forges.errors import ForgeUnclear
-from docyard.forges.shapes import Fields
+from docyard.forges.transport import Fields
 from tests.loops import loop_over
 
 

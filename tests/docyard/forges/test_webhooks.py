@@ -22,14 +22,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from docyard.forges.asked import Asked, asked_of
-from docyard.forges.deliveries import Deliveries
-from docyard.forges.exchanges import Exchanged, Exchanges
+from docyard.forges.exchanges import Asked, Exchanged, Exchanges, asked_of
 from docyard.forges.place import ForgeAccess
 from docyard.forges.pull_request_sync import Followed
 from docyard.forges.rounds import ForgeRounds
-from docyard.forges.signatures import is_signed
-from docyard.forges.webhooks import MOST_BYTES, Webhooks, webhook_routes
+from docyard.forges.webhooks import MOST_BYTES, Deliveries, Webhooks, is_signed, webhook_routes
 from tests import repositories, warm
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
@@ -37,7 +34,7 @@ from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
 from workspace.git.remotes.credentials import Access
 from workspace.proposals import State
-from workspace.sync.states import State as SyncState
+from workspace.sync.branches import State as SyncState
 from workspace.sync.sync import Synced
 from workspace.workspace import Workspace
 

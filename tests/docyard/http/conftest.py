@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.failures import Failures
+from docyard.http.authentication import Failures
 from docyard.http.server import Parts, build_app
 from docyard.http.settings import http_settings
 from docyard.mcp_server.http import serve_http

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.http.access import Admission
-from docyard.http.authorities import Admitted
+from docyard.http.access import Admission, Admitted
 from tests.docyard.http.conftest import PORT, Running
 from tests.loops import loop_over
 

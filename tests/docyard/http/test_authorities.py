@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docyard.http.authorities import Admitted, Authority, parse_authority
+from docyard.http.access import Admitted, Authority, parse_authority
 from tests.loops import loop_over
 
 LOCAL = Admitted({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})

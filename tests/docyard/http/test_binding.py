@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from docyard.http.binding import Address, CannotListen, listening, parse_address
+from docyard.http.settings import Address, CannotListen, listening, parse_address
 from tests.loops import loop_over
 
 

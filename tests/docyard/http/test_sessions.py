@@ -5,10 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from docyard.http import sessions
-from docyard.http.failures import MOST, Failures
-from docyard.http.proving import Proof
-from docyard.http.sessions import IDLE, LONGEST, Sessions
+from docyard.http import authentication
+from docyard.http.authentication import IDLE, LONGEST, MAX_DELAYED, Failures, Proof, Sessions
 
 
 class Clock:
@@ -43,7 +41,7 @@ def test_one_that_was_ended_or_never_begun_is_none() -> None:
 
 
 def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MOST", 3)
+    monkeypatch.setattr(authentication, "MAX_SESSIONS", 3)
     kept = Sessions()
     first, second, third = (kept.begin(Proof()) for _ in range(3))
     assert kept.find(first)
@@ -64,7 +62,7 @@ async def test_too_many_failures_are_turned_away_at_once() -> None:
     failures = Failures(pause=60)
     with anyio.move_on_after(30) as patience:
         async with anyio.create_task_group() as tasks:
-            for _ in range(MOST):
+            for _ in range(MAX_DELAYED):
                 tasks.start_soon(failures.slow)
             await anyio.wait_all_tasks_blocked()
             assert await failures.slow() is False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.http import starting
+from docyard.http import server
 from docyard.http.settings import http_settings
 from docyard.terminal.exits import Exit
 from tests.loops import loop_over
@@ -51,7 +51,7 @@ def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("a server was started")
 
-    monkeypatch.setattr(starting, "run", fail)
+    monkeypatch.setattr(server, "run", fail)
 
 
 @loop_over(("options", "said"), WRONG.values(), ids=WRONG)
@@ -112,7 +112,7 @@ def test_tokens_of_people_that_cannot_be_used(
 
 
 def test_a_port_in_use(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from docyard.http.binding import Address, listening
+    from docyard.http.settings import Address, listening
 
     [taken], port = listening(Address("127.0.0.1", 0))
     with taken:

@@ -10,9 +10,8 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 
-from docyard.mcp_server.calls import Calls
+from docyard.mcp_server.calls import Calls, Workers
 from docyard.mcp_server.notifications import Announcer
-from docyard.mcp_server.workers import Workers
 from tools.registry import UnknownTool
 
 PATIENCE = 60.0  # seconds

@@ -7,16 +7,16 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.http import stopping
-from docyard.http.stopping import Stopping
+from docyard.http import server
+from docyard.http.server import Stopping
 
 SCOPE: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_FAREWELL", 0.01)
-    monkeypatch.setattr(stopping, "_LAST", 0.01)
+    monkeypatch.setattr(server, "_FAREWELL", 0.01)
+    monkeypatch.setattr(server, "_LAST", 0.01)
 
 
 async def answered(kind: str) -> list[Message]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docyard.web.diff import MOST_FILES, MOST_SECTIONS, diff_of, place_id
-from docyard.web.diff_rows import MOST, Row, rows_of
+from docyard.web.diff import MOST, MOST_FILES, MOST_SECTIONS, Row, diff_of, place_id, rows_of
 from tests.examples import examples
 from tests.loops import loop_over
 from workspace.diff import document_change

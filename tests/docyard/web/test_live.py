@@ -13,7 +13,7 @@ import pytest
 
 from docyard.web import live
 from docyard.web.live import MOST, unfinished
-from docyard.web.versions import Versions
+from docyard.web.site import Versions
 from tests.docyard.web.serving import Served, serving
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from docyard.web.warming import warm_pages
+from docyard.web.templates import warm_pages
 
 
 def test_the_first_pages_find_their_modules_and_templates() -> None:

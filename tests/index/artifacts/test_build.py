@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from index.artifacts import claiming
+from index.artifacts import build
 from index.artifacts.artifact import open_artifact
-from index.artifacts.build import Built, build
-from index.artifacts.claiming import ArtifactUnwritable, BuildBusy, OutOccupied
+from index.artifacts.build import ArtifactUnwritable, BuildBusy, Built, OutOccupied, build
 from index.artifacts.contents import Choice, UnreadableFolder, of_commit, of_folder
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import read, read_metadata_bytes
@@ -25,7 +24,7 @@ from index.storage.locking import locked
 from tests.index.lists import QUERIES, List
 from tests.index.test_crashes import kill, refuse, run, stop_at
 from tests.repositories import Repo
-from workspace.config.manifests import InvalidManifest
+from workspace.config.taxonomy import InvalidManifest
 from workspace.git import GitReader
 
 KEY = bytes(range(32))
@@ -264,7 +263,7 @@ def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, t
 def test_two_builders_of_one_folder_do_not_meet(repo: Repo, out: Path) -> None:
     built(repo, out)
     before = read_metadata_bytes(out)
-    with locked(out / claiming.LOCK, 0), pytest.raises(BuildBusy):
+    with locked(out / build.LOCK, 0), pytest.raises(BuildBusy):
         built(repo, out)
     assert read_metadata_bytes(out) == before
     assert built(repo, out).indexed == 0
@@ -287,7 +286,7 @@ def test_of_builders_at_once_each_ends_whole_or_is_refused(repo: Repo, out: Path
     assert len(ended) == 6
     assert any(isinstance(one, Built) for one in ended)
     assert open_artifact(out, KEY).trusted
-    assert not (out / claiming.LOCK).exists()
+    assert not (out / build.LOCK).exists()
 
 
 def test_what_is_no_artifact_is_not_touched(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
@@ -367,6 +366,6 @@ def test_a_build_that_fails_removes_what_it_wrote(repo: Repo, out: Path) -> None
 
         run(work)
         if of(trial) == old:
-            assert files(trial) - {claiming.LOCK} == before, step
+            assert files(trial) - {build.LOCK} == before, step
             failed += 1
     assert failed > 5

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.artifacts.settings import effective
+from index.artifacts.build import effective
 from tests.loops import loop_over
 from workspace.config.config import Corpus, InvalidConfig, WorkspaceConfig
 

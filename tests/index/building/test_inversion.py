@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis import MAX_WEIGHT, section_terms
-from index.building import batch, packing
+from index.building import inversion
 from index.building.inversion import Inversion, Inverted
 from index.building.vocabulary import shared
 from index.page import Page
@@ -65,7 +65,7 @@ def test_lists_are_what_the_sections_hold_in_whichever_batches(
     pages: list[Page], size: int, limit: int, at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "AT_ONCE", at_once)
+        patch.setattr(inversion, "AT_ONCE", at_once)
         inversion = Inversion(size, limit)
         for page in pages:
             inversion.add(page)
@@ -148,17 +148,17 @@ def test_postings_count_what_is_held() -> None:
 
 
 def test_postings_keep_high_sections_and_terms() -> None:
-    top = packing.CAPACITY - 1
+    top = inversion.CAPACITY - 1
     terms, sections = np.array([0, 1, top], np.uint32), np.array([top, 0, top], np.uint32)
-    packed = packing.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
-    assert packing.terms_of(packed).tolist() == terms.tolist()
-    assert packing.sections_of(packed).tolist() == sections.tolist()
-    assert packing.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
-    packing.move_terms(packed[:2], np.array([top, 5], np.uint64))
-    packing.move_sections(packed[1:2], 1 << 20)
-    assert packing.terms_of(packed).tolist() == [top, 5, top]
-    assert packing.sections_of(packed).tolist() == [top, 1 << 20, top]
-    assert packing.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    packed = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
+    assert inversion.terms_of(packed).tolist() == terms.tolist()
+    assert inversion.sections_of(packed).tolist() == sections.tolist()
+    assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    inversion.move_terms(packed[:2], np.array([top, 5], np.uint64))
+    inversion.move_sections(packed[1:2], 1 << 20)
+    assert inversion.terms_of(packed).tolist() == [top, 5, top]
+    assert inversion.sections_of(packed).tolist() == [top, 1 << 20, top]
+    assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
 
 
 def test_more_sections_than_can_be_told_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis import BREAK, STOP_WORDS, raw_tokens, terms_of_raw
-from index.analysis.bulk import terms_of_raws
+from index.analysis.expansion import terms_of_raws
 from index.building import vocabulary
 from index.building.vocabulary import Vocabulary, shared
 

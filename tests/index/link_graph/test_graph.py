@@ -15,7 +15,7 @@ import pytest
 from index.link_graph.graph import LinkGraph
 from index.link_graph.store import LinkStore
 from index.service import SearchIndex
-from index.storage.home import Home
+from index.storage.location import Home
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from index.link_graph.likely import LONG, LongRecords
-from index.link_graph.records import Record, Reference
-from index.link_graph.spelled import naming
+from index.link_graph.records import LONG, LongRecords, Record, Reference, naming
 from index.link_graph.store import Found
 from workspace.links.link import LinkKind
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.link_graph.records import Record, record_of
-from index.link_graph.spelled import keys_of_link, keys_of_path, name_in, names_meaning, naming
+from index.link_graph.records import (
+    Record,
+    keys_of_link,
+    keys_of_path,
+    name_in,
+    names_meaning,
+    naming,
+    record_of,
+)
 from tests.examples import examples
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
 from workspace.config.tables import LinkRules

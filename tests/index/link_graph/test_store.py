@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from index.link_graph.standing import Standing
-from index.link_graph.store import LinkStore, Row
+from index.link_graph.store import LinkStore, Row, Standing
 from index.port import BaseMoved
 from index.storage.manifest import IndexDamaged
 

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.ranking.evaluation import WHOLE, Mask, Weighted, evaluate, holding, score
-from index.ranking.postings import BEST, ready
+from index.ranking.evaluation import BEST, WHOLE, Mask, Weighted, evaluate, holding, ready, score
 from tests.loops import loop_over
 
 Scored = list[tuple[int, int]]

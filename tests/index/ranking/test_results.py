@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import Page, Record
-from index.phrases import required_terms, verifier
 from index.port import Query
+from index.query import required_terms, verifier
+from index.ranking.blocks import Statistics
 from index.ranking.cache import ArrayCache
 from index.ranking.results import best
-from index.ranking.statistics import Statistics
 from tests.examples import examples
 from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
 from tests.index.plain import Entry, entries_of, ranked

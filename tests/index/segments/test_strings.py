@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.segments.strings import Pool, Strings, decoded, encoded, gather, join, offsets, ranges
+from index.segments.arrays import Pool, Strings, decoded, encoded, gather, join, offsets, ranges
 from tests.loops import loop_over
 
 POOL = st.lists(st.binary(max_size=6), max_size=12)

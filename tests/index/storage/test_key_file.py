@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from index.storage.key_file import InvalidKeyFile, read_key
+from index.storage.keys import InvalidKeyFile, read_key
 
 
 def test_a_key_file_is_32_bytes_of_this_user_alone(tmp_path: Path, key: bytes) -> None:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from index.storage.later import Later
+from index.storage.metadata_file import Later
 
 NEVER = 1_000.0
 

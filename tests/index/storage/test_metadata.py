@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from index.port import State
 from index.service import SearchIndex
-from index.storage.describing import corpus_description, describe, facet
 from index.storage.metadata import (
     Facet,
     InvalidMetadata,
     Metadata,
+    corpus_description,
+    describe,
+    facet,
     is_listable,
     parse_metadata,
     problems,

@@ -15,8 +15,7 @@ from whoosh.reading import TermNotFound
 from index.port import State
 from index.segments.generation import Part
 from index.segments.store import Store, toc_name
-from index.whoosh_engine.schema import NAME, key_of, schema, term_of
-from index.whoosh_engine.toc import write_toc
+from index.whoosh_engine.codec import NAME, key_of, schema, term_of, write_toc
 from tests.index.pages import Growing, page, random_page, segment
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]

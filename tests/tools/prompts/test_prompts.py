@@ -13,10 +13,10 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
-from tools.context import Context
 from tools.prompts import FAMILY, prompts_for
 from tools.prompts.prompt import Prompt, UnknownPrompt, Written, choose
 from tools.registry import Toolbox
+from tools.tool import Context
 from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace

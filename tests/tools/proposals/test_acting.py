@@ -11,7 +11,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, next_call
 from tests.tools.proposals.conftest import approved, done, followed, opened, seen
 from tools.proposals import update_proposal
-from tools.proposals.actions import ACTIONS
+from tools.proposals.update_proposal import ACTIONS
 from tools.registry import Toolbox
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace

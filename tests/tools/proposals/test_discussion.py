@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from docyard.mcp_server.answers import result_of
+from docyard.mcp_server.calls import result_of
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
 from tools.errors import Answer

@@ -14,8 +14,7 @@ from tests.repositories import Repo, normal
 from tests.tools.conftest import API
 from tests.tools.resources.test_list import context_of
 from tools.registry import Toolbox
-from tools.resources.contents import read_resource
-from tools.resources.uris import write_uri
+from tools.resources.contents import read_resource, write_uri
 from workspace.config.config import Limits
 from workspace.errors import WorkspaceError
 from workspace.texts.tokens import count_tokens

@@ -10,10 +10,10 @@ from index.cursors import InvalidCursor, StaleCursor
 from index.service import SearchIndex
 from tests.repositories import Repo, normal, unborn
 from tests.tools.conftest import API
-from tools.context import Context
 from tools.registry import Toolbox
 from tools.resources.contents import read_resource
 from tools.resources.list import PAGE, list_resources
+from tools.tool import Context
 from workspace.workspace import Workspace
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"

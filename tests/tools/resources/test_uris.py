@@ -11,8 +11,8 @@ from mcp.shared.uri_template import UriTemplate
 from pydantic import AnyUrl
 
 from tests.loops import loop_over
+from tools.resources.contents import MAX_URI, InvalidUri, Target, read_uri, write_uri
 from tools.resources.list import TEMPLATES, Template
-from tools.resources.uris import MAX_URI, InvalidUri, Target, read_uri, write_uri
 
 # What a document may be called: any text of one line.
 NAMES = st.text(

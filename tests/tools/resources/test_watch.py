@@ -8,7 +8,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.registry import Toolbox
 from tools.resources import watch
-from tools.resources.uris import InvalidUri
+from tools.resources.contents import InvalidUri
 from tools.resources.watch import TooManyWatched, Watch
 from workspace.errors import WorkspaceError
 

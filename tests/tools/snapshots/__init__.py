@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tools.schema import input_schema
+from tools.arguments import input_schema
 from tools.tool import Tool
 from tools.toolsets import all_tools
 

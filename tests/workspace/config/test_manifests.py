@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.config.manifests import InvalidManifest, Manifest, read_manifest
+from workspace.config.taxonomy import InvalidManifest, Manifest, read_manifest
 
 pytestmark = pytest.mark.smoke
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.config.config import InvalidConfig, WorkspaceConfig
-from workspace.config.settings import ALL_CHECKS, MAX_RULES, Protection
+from workspace.config.tables import ALL_CHECKS, MAX_RULES, Protection
 from workspace.proposals.approvals import Void
 
 pytestmark = pytest.mark.smoke

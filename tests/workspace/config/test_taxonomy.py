@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.config.manifests import Manifest, read_manifest
-from workspace.config.taxonomy import MAX_VALUES, Taxonomy, read_values
+from workspace.config.taxonomy import MAX_VALUES, Manifest, Taxonomy, read_manifest, read_values
 
 pytestmark = pytest.mark.smoke
 

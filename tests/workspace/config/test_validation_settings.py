@@ -6,8 +6,8 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.config.config import InvalidConfig, WorkspaceConfig
-from workspace.config.validation_settings import NAMES, Validation
-from workspace.validation.finding import Severity
+from workspace.config.tables import NAMES, Validation
+from workspace.validation.rule import Severity
 from workspace.validation.rules import RULES
 from workspace.validation.run import Selection
 

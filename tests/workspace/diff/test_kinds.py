@@ -13,7 +13,7 @@ from tests.loops import loop_over
 from tests.workspace.diff.test_cases import in_brief
 from tests.workspace.documents import documents, revised
 from workspace.diff import Kind, as_data, as_lines, as_markdown, document_change, section_changes
-from workspace.diff.texts import raw_text, readable
+from workspace.diff.text import raw_text, readable
 from workspace.document.addresses import task_address
 from workspace.document.document import Document
 from workspace.edits import (

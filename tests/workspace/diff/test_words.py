@@ -9,9 +9,7 @@ from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
 from workspace.diff import Edit, edits
-from workspace.diff.texts import readable
-from workspace.diff.units import units
-from workspace.diff.words import tokens, word_edits
+from workspace.diff.text import readable, tokens, units, word_edits
 
 WORDS = st.sampled_from(
     ["the", "search", "`a b`", "``", "-", "- ", "1.", "|", "\n", "\n\n", " ", "数据", "e\u0301", "```", "~~~"]

@@ -13,8 +13,7 @@ import pytest
 from index.building.build import build_segments
 from index.matches import Matcher
 from index.page import Page
-from index.shown import Shown
-from index.snippets import snippet
+from index.snippets import Shown, snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import STYLE, revised

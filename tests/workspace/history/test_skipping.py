@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from workspace.document.document import Document
+from workspace.history.origins import common_prefix, common_suffix, edit_between
 from workspace.history.places import extent
-from workspace.history.skipping import common_prefix, common_suffix, edit_between
 
 BLOCKS = [
     "## One\n",

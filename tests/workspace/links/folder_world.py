@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.corpus import Corpus
-from workspace.validation.listing import of_folder
+from workspace.validation.files import of_folder
 
 
 def folder_world(root: Path, config: WorkspaceConfig) -> Corpus:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
-from workspace.links.affected import _may_name
 from workspace.links.fragments import names_of
+from workspace.links.inbound import _may_name
 
 LINES = st.sampled_from(
     [

@@ -14,12 +14,10 @@ from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
 from workspace.document.document import Document
-from workspace.links.destinations import relative_path, spell
-from workspace.links.enclosing import enclosed
+from workspace.links.destinations import enclosed, relative_path, spell
 from workspace.links.link import Enclosure, Link
 from workspace.links.reader import links_of
-from workspace.links.resolver import Status, resolve
-from workspace.links.targets import Target
+from workspace.links.resolver import Status, Target, resolve
 
 FORMS = {
     Enclosure.BARE: '[a `b`]({} "title")',

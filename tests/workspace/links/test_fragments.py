@@ -14,9 +14,16 @@ from tests.loops import loop_over
 from workspace import markdown
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
-from workspace.links.fragments import DOCUMENT, Place, find_place, names_of
-from workspace.links.headings import all_headings
-from workspace.links.numbering import UnderscoredIds, github_slug, mkdocs_slug
+from workspace.links.fragments import (
+    DOCUMENT,
+    Place,
+    UnderscoredIds,
+    all_headings,
+    find_place,
+    github_slug,
+    mkdocs_slug,
+    names_of,
+)
 
 # Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
 GITHUB_SLUGS: dict[str, str] = json.loads(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.loops import loop_over
 from workspace import markdown
 from workspace.document.document import Document
-from workspace.links.headings import all_headings, with_braces
-from workspace.links.numbering import github_slug
+from workspace.links.fragments import all_headings, github_slug, with_braces
 
 WORDS = (
     "Plain",

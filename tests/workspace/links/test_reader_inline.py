@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.links.library import Found, Library
 from workspace.links.inline import read_inline
-from workspace.links.link import LinkKind
-from workspace.links.spans import Name, Span
+from workspace.links.link import LinkKind, Name, Span
 
 pytestmark = pytest.mark.smoke
 

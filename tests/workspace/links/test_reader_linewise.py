@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from workspace.document.document import Document
-from workspace.links.linewise import ABOVE, read_linewise
 from workspace.links.link import Enclosure, LinkKind
-from workspace.links.reader import links_of, read_by_parser, read_links
+from workspace.links.reader import ABOVE, links_of, read_by_parser, read_linewise, read_links
 from workspace.markdown import unescaped
 
 pytestmark = pytest.mark.smoke

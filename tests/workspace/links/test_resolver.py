@@ -13,9 +13,7 @@ from workspace.document.document import Document
 from workspace.links.destinations import spell
 from workspace.links.fragments import names_of
 from workspace.links.reader import links_of
-from workspace.links.resolver import Resolved, Status, World, resolve
-from workspace.links.suggesting import suggest
-from workspace.links.targets import Target
+from workspace.links.resolver import Resolved, Status, Target, World, resolve, suggest
 
 CASES = read_cases("links.md")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.config.config import InvalidConfig, WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
-from workspace.links.targets import Target, is_external, meant_paths, read_target, split_destination
+from workspace.links.resolver import Target, is_external, meant_paths, read_target, split_destination
 
 RULES = LinkRules()
 SOURCE = "docs/a.md"

@@ -28,7 +28,7 @@ from workspace.edits import (
 )
 from workspace.git import GitReader, GitStore
 from workspace.git.trees import rewrite
-from workspace.links.affected import Affected
+from workspace.links.inbound import Affected
 from workspace.links.reader import links_of
 from workspace.links.resolver import Status, resolve
 from workspace.links.world import OverlayWorld

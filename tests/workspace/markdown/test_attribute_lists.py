@@ -15,7 +15,7 @@ from workspace import markdown
 from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
-from workspace.document.layout import scanned_layout
+from workspace.document.headings import scanned_layout
 from workspace.document.slugs import heading_slug
 from workspace.edits import RenameSection
 from workspace.links.fragments import find_place, names_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workspace.markdown import bounds, may_have_too_many_blocks
+from workspace.markdown import may_have_too_many_blocks, parser
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from workspace.markdown import bounds, may_have_too_many_blocks
 def test_marks_count_where_only_marks_stand_before_them(
     line: bytes, may: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MAX_TOKENS", 500)
+    monkeypatch.setattr(parser, "MAX_TOKENS", 500)
     assert may_have_too_many_blocks(line * 100, 100) is may

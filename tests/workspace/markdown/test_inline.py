@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workspace import markdown
 from workspace.config.config import LimitExceeded
-from workspace.markdown import LeafKind, bounds
+from workspace.markdown import LeafKind, parser
 
 pytestmark = pytest.mark.smoke
 
@@ -46,7 +46,7 @@ def test_leaves_are_found_in_lists_and_quotations() -> None:
 
 
 def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MAX_TOKENS", 300)
+    monkeypatch.setattr(parser, "MAX_TOKENS", 300)
     assert len(markdown.read_leaves("[a]\n\n" * 100)) == 100
     with pytest.raises(LimitExceeded):
         markdown.read_leaves("[a]\n\n" * 101)

@@ -13,8 +13,8 @@ from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
 from workspace import markdown
 from workspace.document.document import Document
-from workspace.document.layout import scanned_layout
-from workspace.markdown import anchors, words
+from workspace.document.headings import scanned_layout
+from workspace.markdown import anchors, inline
 from workspace.markdown.lines import Lines
 from workspace.markdown.scanner import Scanned, scan
 
@@ -216,7 +216,7 @@ def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPat
 @example("![a](b)")
 @example("[ ](b)")
 def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
-    assert markdown.plain_text(source) == words._plain_text(source)
+    assert markdown.plain_text(source) == inline._plain_text(source)
 
 
 @given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))

@@ -13,11 +13,11 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound
 from workspace.edits import AppendContent, Undo
-from workspace.edits.edits_undo import MergeCommit
+from workspace.edits.restore import MergeCommit
 from workspace.git import GitStore, ReadOnly
-from workspace.merge.committing import MergeConflict, Merged, commit_merge
+from workspace.merge.commits import MergeConflict, Merged, commit_merge
 from workspace.merge.conflict import Choice, Resolution
-from workspace.merge.trees_package import WHOLE, Merge
+from workspace.merge.trees import WHOLE, Merge
 from workspace.paths import InvalidPath
 from workspace.publishing import Batch, Busy, Publication, WorktreeBusy, WorktreeConflict, publish
 from workspace.workspace import Workspace

@@ -14,8 +14,9 @@ from tests.repositories import Repo
 from workspace.git import Entry, GitReader, GitStore, ShallowHistory, initialise
 from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE, TREE_MODE, blob_id
 from workspace.git.trees import Whole, rewrite, walk
+from workspace.merge.commits import UnrelatedHistories, merge_commits
 from workspace.merge.conflict import Choice, InvalidResolution, Resolution, UnitId, UnitKind
-from workspace.merge.trees_package import PLACE, WHOLE, Merge, Resolutions, UnrelatedHistories, merge_commits
+from workspace.merge.trees import PLACE, WHOLE, Merge, Resolutions
 from workspace.merge.world import MergedWorld
 from workspace.paths import InvalidPath, twin_key
 from workspace.snapshot.snapshot import Snapshot

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.workspace.proposals.saying import ADA, AGENT, COMMIT, ID, event, opening
-from workspace.policy.person import Known, Person
-from workspace.proposals.encoding import Event
-from workspace.proposals.events import Author, KnownBy, Reviewed, Verdict, Words
-from workspace.proposals.proposal import Proposal, State
-from workspace.proposals.seals import seal
-from workspace.proposals.told import told
+from workspace.policy.tokens import Known, Person
+from workspace.proposals.approvals import seal
+from workspace.proposals.events import Author, Event, KnownBy, Reviewed, Verdict, Words
+from workspace.proposals.proposal import Proposal, State, told
 
 __all__ = ["ADA", "AGENT", "COMMIT", "ID", "Check", "Ring", "by", "ring", "said", "sealed", "standing"]
 

@@ -16,8 +16,7 @@ from workspace.config.config import WorkspaceConfig
 from workspace.git import GitReader
 from workspace.git.trees import Whole, find
 from workspace.globs import Glob, problem
-from workspace.policy.protection import Protected, Touched, check_direct, governing, named, touched
-from workspace.policy.reach import Reach
+from workspace.policy.protection import Protected, Reach, Touched, check_direct, governing, named, touched
 from workspace.snapshot.snapshot import Snapshot
 
 API = "---\ntype: api_spec\n---\n\n# Api\n"

@@ -13,8 +13,17 @@ from pathlib import Path
 import pytest
 
 from tests.loops import loop_over
-from workspace.policy.keeping import FILE, DamagedTokens, UnsafeTokens
-from workspace.policy.tokens import InvalidPerson, InvalidToken, Person, TokenExists, Tokens, UnknownToken
+from workspace.policy.tokens import (
+    FILE,
+    DamagedTokens,
+    InvalidPerson,
+    InvalidToken,
+    Person,
+    TokenExists,
+    Tokens,
+    UnknownToken,
+    UnsafeTokens,
+)
 
 ANA = Person("ana", "Ana Li", "ana@example.org")
 

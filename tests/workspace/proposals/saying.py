@@ -8,9 +8,8 @@ from pathlib import Path
 
 from workspace.git import GitStore
 from workspace.proposals.discussion import Discussion
-from workspace.proposals.encoding import Event, decode, encode
 from workspace.proposals.event_log import Appended, EventLog
-from workspace.proposals.events import Author, KnownBy, Opened, Words
+from workspace.proposals.events import Author, Event, KnownBy, Opened, Words, decode, encode
 
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")

@@ -11,9 +11,18 @@ from tests.loops import loop_over
 from tests.workspace.policy.judged import ADA, AGENT, by, ring, said, sealed, standing
 from tests.workspace.proposals.saying import COMMIT, ID, NOON, OTHER_COMMIT
 from workspace.proposals.approvals import Verdicts, Void, verdicts
-from workspace.proposals.encoding import Event, decode, encode
-from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Verdict, Words
-from workspace.proposals.fields import Unreadable
+from workspace.proposals.events import (
+    Author,
+    Event,
+    KnownBy,
+    Reviewed,
+    Submitted,
+    Unreadable,
+    Verdict,
+    Words,
+    decode,
+    encode,
+)
 
 TOKENS = ring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org")
 ANA, LAPTOP, BEN = (TOKENS.people[name] for name in ("ana", "laptop", "ben"))

@@ -15,7 +15,7 @@ from workspace.document.addresses import SectionNotFound
 from workspace.git import GitReader
 from workspace.proposals.comments import Now, Standing, place_of, standing
 from workspace.proposals.events import InvalidWords, Place
-from workspace.proposals.told import Comment
+from workspace.proposals.proposal import Comment
 from workspace.snapshot.snapshot import Snapshot
 
 GUIDE = """# Retries

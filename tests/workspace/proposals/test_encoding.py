@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, OTHER_COMMIT, opening
-from workspace.proposals.encoding import MAX_BYTES, Event, decode, encode
 from workspace.proposals.events import (
+    MAX_BYTES,
     MAX_TEXT,
     Author,
     Closed,
     Commented,
     Edited,
+    Event,
     KnownBy,
     Opened,
     Place,
@@ -27,11 +28,13 @@ from workspace.proposals.events import (
     Reviewed,
     Submitted,
     Unknown,
+    Unreadable,
     Verdict,
     Words,
+    decode,
+    encode,
     plain,
 )
-from workspace.proposals.fields import Unreadable
 
 FIELDS = ["after", "author", "kind", "proposal", "time", "version", "words", "text", "name"]
 

@@ -17,7 +17,7 @@ from tests import repositories
 from tests.repositories import Repo, cloned
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
 from workspace.git import GitReader, GitStore, ReadOnly
-from workspace.proposals import told
+from workspace.proposals import proposal
 from workspace.proposals.discussion import BRANCH, Discussion
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
@@ -290,7 +290,7 @@ def test_any_interleaving_of_writers_comes_to_the_same(tmp_path: Path) -> None:
         for repo in order:
             tip = copy.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
             speaker.log.take_in(tip, repositories.signature())
-        found.add((copy.git("rev-parse", f"{BRANCH}^{{tree}}"), told.told(speaker.said())))
+        found.add((copy.git("rev-parse", f"{BRANCH}^{{tree}}"), proposal.told(speaker.said())))
     assert len(found) == 1
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
 from workspace.edits import UpdateContent
 from workspace.merge.conflict import Choice, Resolution
-from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.merge.trees import FileConflict, Resolutions
 from workspace.proposals import Proposal
 from workspace.proposals.actions import Decisions
 from workspace.proposals.actions.discuss import OwnProposal
-from workspace.sync.joining import join
+from workspace.sync.sync import join
 from workspace.writing.plan import Mode
 
 API = "specs/api.md"

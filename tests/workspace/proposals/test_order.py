@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workspace.proposals.saying import event, opening
-from workspace.proposals.encoding import Event
-from workspace.proposals.events import Closed, Commented, Reopened
-from workspace.proposals.order import heads, in_order
+from workspace.proposals.discussion import heads, in_order
+from workspace.proposals.events import Closed, Commented, Event, Reopened
 
 
 def test_by_time_where_nothing_else_tells() -> None:

@@ -11,9 +11,9 @@ from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import ADA, BEA
 from workspace.document.document import Document
 from workspace.proposals import Now, Standing, place_of
+from workspace.proposals.comments import MAX_CHECKED, MAX_COMMENTS, MAX_FOLLOWED, placed
 from workspace.proposals.events import Commented
 from workspace.proposals.review import review as module
-from workspace.proposals.reviewing_comments import MOST, MOST_FOLLOWED, MOST_LOOKED_AT, placed
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"
 ID = "k0000001"
@@ -68,16 +68,17 @@ def test_pages(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
     scene.propose(ID, {"other.md": "# Other\n"})
     words = [
-        Commented(f"Remark {number}", place=None, commit=None, reply_to=None) for number in range(MOST + 5)
+        Commented(f"Remark {number}", place=None, commit=None, reply_to=None)
+        for number in range(MAX_COMMENTS + 5)
     ]
     scene.speaker.say(*words, by=ADA, proposal=ID)
     proposal = scene.one(ID)
     first = scene.reviewing.comments(proposal)
-    assert (len(first.threads), first.total, first.next) == (MOST, MOST + 5, MOST)
-    rest = scene.reviewing.comments(proposal, after=MOST, limit=1_000)
+    assert (len(first.threads), first.total, first.next) == (MAX_COMMENTS, MAX_COMMENTS + 5, MAX_COMMENTS)
+    rest = scene.reviewing.comments(proposal, after=MAX_COMMENTS, limit=1_000)
     assert (len(rest.threads), rest.next) == (5, None)
     texts = [one.thread.comment.text for one in (*first.threads, *rest.threads)]
-    assert texts == [f"Remark {number}" for number in range(MOST + 5)]
+    assert texts == [f"Remark {number}" for number in range(MAX_COMMENTS + 5)]
     two = scene.reviewing.comments(proposal, after=3, limit=2)
     assert ([one.thread.comment.text for one in two.threads], two.next) == (["Remark 3", "Remark 4"], 5)
     assert scene.reviewing.comments(proposal, after=1_000_000).threads == ()
@@ -108,10 +109,10 @@ def test_a_page_of_a_place_follows_only_what_may_be_there(
         return len(page.threads), page.next
 
     scene.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
-    assert numbers("other.md", None) == (0, MOST_LOOKED_AT), "their text cannot have come there"
+    assert numbers("other.md", None) == (0, MAX_CHECKED), "their text cannot have come there"
     assert followed == 0
-    assert numbers("guide.md", "use") == (0, MOST_FOLLOWED), "it may have: as many are followed as a page may"
-    assert followed == MOST_FOLLOWED
+    assert numbers("guide.md", "use") == (0, MAX_FOLLOWED), "it may have: as many are followed as a page may"
+    assert followed == MAX_FOLLOWED
     assert numbers("guide.md", "setup", after=1_190) == (10, None)
     scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
     assert numbers("other.md", "setup", after=1_190) == (10, None), "a text that was moved there is there"

@@ -11,19 +11,18 @@ from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT as CLIENT
 from tests.workspace.proposals.actions.scene import RULE, Scene
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
-from workspace.proposals import InvalidWords, State, Verdict, room
+from workspace.proposals import InvalidWords, State, Verdict, discussion
 from workspace.proposals.actions import MergeBlocked
 from workspace.proposals.discussion import BRANCH, Discussion
-from workspace.proposals.encoding import encode
-from workspace.proposals.events import Author, Closed, Commented, Reopened, Reviewed, Words
+from workspace.proposals.events import Author, Closed, Commented, Reopened, Reviewed, Words, encode
 
 ASKS = Reviewed(Verdict.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST_EVENTS", 100)
-    monkeypatch.setattr(room, "MOST_BYTES", 80_000)
+    monkeypatch.setattr(discussion, "MOST_EVENTS", 100)
+    monkeypatch.setattr(discussion, "MOST_BYTES", 80_000)
 
 
 def fill(speaker: Speaker, by: Author, *words: Words) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.proposals.union import first_name, union
+from workspace.proposals.discussion import first_name, union
 
 BLOBS = ["1" * 40, "2" * 40, "3" * 40]
 NAMES = ["a.json", "b.json", "a", f"a~{'2' * 40}.json", f"a~{'1' * 40}~{'3' * 40}.json", "a~b.json"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.loops import loop_over
-from workspace.rendering import math
-from workspace.rendering.math import MAX_FORMULAS, MAX_LENGTH, Formulas
-from workspace.rendering.sanitizer import sanitize
+from workspace.rendering import sanitizer
+from workspace.rendering.sanitizer import MAX_FORMULAS, MAX_LENGTH, Formulas, sanitize
 
 
 def shown(source: str, *, is_block: bool = False) -> str:
@@ -55,7 +54,7 @@ def test_more_formulas_than_are_made_stay_text() -> None:
 
 
 def test_more_characters_than_are_made_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(math, "MAX_IN_ALL", 7)
+    monkeypatch.setattr(sanitizer, "MAX_IN_ALL", 7)
     formulas = Formulas()
     written = [formulas.write("a+b", is_block=False) for _ in range(3)]
     assert [one.startswith("<math") for one in written] == [True, True, False]

@@ -10,8 +10,8 @@ import pytest
 from tests.repositories import Repo, unborn
 from workspace.config.config import WorkspaceConfig
 from workspace.git import GitReader
-from workspace.snapshot import listing
-from workspace.snapshot.listing import Listing, TooManyFiles
+from workspace.snapshot import snapshot
+from workspace.snapshot.snapshot import Listing, TooManyFiles
 
 
 def nested(repo: Repo, name: str, depth: int) -> str:
@@ -40,7 +40,7 @@ def test_a_tree_of_shared_folders_is_refused(
     repo = unborn(tmp_path / "bomb")
     git, config = GitReader(repo.path), WorkspaceConfig()
     assert len(Listing.of(git, nested(repo, "a.md", 3), config).documents) == 1_000
-    monkeypatch.setattr(listing, limit, 1_000)
+    monkeypatch.setattr(snapshot, limit, 1_000)
     assert len(Listing.of(git, nested(repo, "a.md", 3), config).documents) == 1_000
     with pytest.raises(TooManyFiles, match="more than 1,000"):
         Listing.of(git, nested(repo, name, 12), config)

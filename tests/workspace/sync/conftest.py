@@ -15,8 +15,7 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.sync import servers
 from workspace.git.remotes.credentials import Access
-from workspace.sync.joining import Choose
-from workspace.sync.sync import Synced, sync
+from workspace.sync.sync import Choose, Synced, sync
 from workspace.workspace import Workspace
 
 TRANSPORTS = ("file", "git", "http", "ssh")

@@ -14,8 +14,7 @@ from workspace.git.objects import Signature
 from workspace.git.remotes.credentials import Access
 from workspace.proposals import Author, EventLog, KnownBy, Proposals, branch_name
 from workspace.proposals.events import Commented, Opened
-from workspace.sync.branches import DISCUSSION, Beside
-from workspace.sync.states import State
+from workspace.sync.branches import DISCUSSION, Beside, State
 from workspace.sync.sync import Synced, sync
 from workspace.workspace import Workspace
 

@@ -11,14 +11,13 @@ from tests.workspace.sync.conftest import Site
 from tests.workspace.sync.test_joining import all_for, append
 from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMetadata
 from workspace.merge.conflict import Choice, Resolution
-from workspace.merge.trees_package import PLACE, FileConflict, Resolutions
+from workspace.merge.trees import PLACE, FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
 from workspace.proposals import Author, KnownBy, Verdict
 from workspace.proposals.actions import Actor
+from workspace.sync.branches import State
 from workspace.sync.conflicts import SyncConflict
-from workspace.sync.joining import UnreviewedMerge
-from workspace.sync.states import State
-from workspace.sync.sync import Synced, sync
+from workspace.sync.sync import Synced, UnreviewedMerge, sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -12,14 +12,13 @@ from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, Elsewhere
 from tests.workspace.sync.test_joining import all_for
 from workspace.edits import AppendContent, MoveDocument, Operation, SetMetadata
 from workspace.merge.conflict import Choice, Resolution, UnitId
-from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.protection import Protected
 from workspace.policy.tokens import Tokens
 from workspace.proposals import Verdict
 from workspace.proposals.actions import Actor
-from workspace.sync.joining import Choose, UnreviewedMerge
-from workspace.sync.states import State
-from workspace.sync.sync import Synced, sync
+from workspace.sync.branches import State
+from workspace.sync.sync import Choose, Synced, UnreviewedMerge, sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

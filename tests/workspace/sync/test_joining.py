@@ -9,13 +9,12 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import Site
-from workspace.edits.append_content import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.merge.conflict import Choice, Resolution, UnitId
-from workspace.merge.trees_package import FileConflict, Resolutions
+from workspace.merge.trees import FileConflict, Resolutions
 from workspace.publishing import WorktreeBusy
 from workspace.sync.conflicts import SyncConflict
-from workspace.sync.joining import Choose
-from workspace.sync.sync import State
+from workspace.sync.sync import Choose, State
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import Written

@@ -10,8 +10,8 @@ import pytest
 from tests.workspace.sync.conftest import Site
 from workspace.git.remotes.remote import PushRejected
 from workspace.publishing.locks import Locked
-from workspace.sync import moving
-from workspace.sync.states import State
+from workspace.sync import exchange
+from workspace.sync.branches import State
 
 NOTE = ".git/docyard/sync.moving"
 TRACKING = "refs/remotes/origin/main"
@@ -19,7 +19,7 @@ TRACKING = "refs/remotes/origin/main"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moving, "WAIT_FOR_GIT", 0.1)
+    monkeypatch.setattr(exchange, "WAIT_FOR_GIT", 0.1)
 
 
 def left(made: Site, ref: str, data: str) -> Path:
@@ -93,14 +93,14 @@ def test_a_ref_in_the_way_is_told(
     folder_site: Site, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     """And no lock that nobody holds, be the machine ever so slow."""
-    monkeypatch.setattr(moving, "WAIT_FOR_GIT", patience)
+    monkeypatch.setattr(exchange, "WAIT_FOR_GIT", patience)
     folder_site.there.git("branch", "proposals/k3v7m2qa")
     folder_site.here.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
     found = folder_site.sync()
     assert found.commit == theirs
     (beside,) = found.beside
-    assert isinstance(beside.error, moving.RefNotMoved)
+    assert isinstance(beside.error, exchange.RefNotMoved)
     assert beside.needs_someone
 
 

@@ -16,7 +16,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git import GitStore
 from workspace.git.objects import Signature
-from workspace.sync.states import State
+from workspace.sync.branches import State
 from workspace.sync.status import Standing
 from workspace.workspace import Workspace
 

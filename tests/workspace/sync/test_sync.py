@@ -18,10 +18,9 @@ from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import HostNotTrusted, RemoteDenied, RemoteTooLarge, RemoteUnreachable
 from workspace.git.remotes.remote import PushRejected
 from workspace.publishing import WorktreeBusy, WorktreeConflict
-from workspace.sync.exchange import ShallowHere
-from workspace.sync.following import RemoteDamaged
+from workspace.sync.exchange import RemoteDamaged, ShallowHere
+from workspace.sync.status import unpushed_of
 from workspace.sync.sync import State, sync
-from workspace.sync.unpushed import unpushed_of
 from workspace.workspace import Workspace
 
 SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]

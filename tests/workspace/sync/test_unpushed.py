@@ -13,7 +13,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git import GitStore
 from workspace.git.objects import Signature
-from workspace.sync.unpushed import Unpushed, ahead, unpushed_of
+from workspace.sync.status import Unpushed, ahead, unpushed_of
 from workspace.workspace import Workspace
 
 HISTORIES = st.lists(

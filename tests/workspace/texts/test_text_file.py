@@ -16,8 +16,16 @@ from workspace.errors import WorkspaceError
 from workspace.git import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
-from workspace.texts.text_file import Kind, NotText, TextFile, is_binary, kind_of, read_text
-from workspace.texts.unreadable import NotAFile, readable_paths
+from workspace.texts.text_file import (
+    Kind,
+    NotAFile,
+    NotText,
+    TextFile,
+    is_binary,
+    kind_of,
+    read_text,
+    readable_paths,
+)
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workspace.validation.files import Files
-from workspace.validation.finding import Finding
+from workspace.validation.rule import Finding
 from workspace.validation.run import Selection, Validator
 
 

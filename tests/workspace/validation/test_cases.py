@@ -7,7 +7,7 @@ from itertools import pairwise
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.validation.memory import validator
-from workspace.validation.finding import Finding
+from workspace.validation.rule import Finding
 from workspace.validation.rules import RULES
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from tests.repositories import Repo, unborn
 from workspace.git import GitReader
-from workspace.validation.files import UnreadableFile
-from workspace.validation.listing import of_commit, of_folder, of_index
+from workspace.validation.files import UnreadableFile, of_commit, of_folder, of_index
 from workspace.validation.run import Selection, Validator
 
 

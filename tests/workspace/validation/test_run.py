@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 
 from tests.workspace.validation.memory import findings, validator
-from workspace.validation.checking import check
 from workspace.validation.rule import Subject
 from workspace.validation.rules import RULES
-from workspace.validation.run import MOST_SUGGESTIONS
+from workspace.validation.run import MOST_SUGGESTIONS, check
 
 
 def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.workspace.validation.memory import files, validator
 from workspace.git.objects import blob_id
-from workspace.validation.since import earlier_paths, without
+from workspace.validation.run import earlier_paths, without
 
 BEFORE = {
     "a.md": "# A\n\n[x](gone.md)\n\n[b](b.md#setup)\n",

@@ -33,8 +33,15 @@ from workspace.git import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, Status, plan
-from workspace.writing.read_before_write import Ledger, Proof, ReadFirst, UnknownCommit, known_commit
-from workspace.writing.sight import Sight, digest
+from workspace.writing.read_before_write import (
+    Ledger,
+    Proof,
+    ReadFirst,
+    Sight,
+    UnknownCommit,
+    digest,
+    known_commit,
+)
 
 pytestmark = pytest.mark.smoke
 

@@ -1,9 +1,13 @@
-"""One exchange with a remote: what libgit2 asks on the way is answered, and how it may fail."""
+"""One exchange with a remote: what libgit2 asks on the way is answered, and how it may fail.
+
+What a remote or a library said, fit to be shown: no secrets, no controls, no paths of this machine.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +20,37 @@ from pygit2.remotes import TransferProgress
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Login
 from workspace.git.remotes.url import Address, Transport
-from workspace.git.remotes.wording import cleaned
+
+_MOST = 500
+
+
+_READ = 5_000
+
+
+_URL_USER = re.compile(r"(://)[^/@\s]{1,500}@")
+
+
+_CONTROLS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b.|[\x00-\x1f\x7f-\x9f]+")
+
+
+_PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/[^']{0,1000}(?=')")
+
+
+def cleaned(text: str, secrets: Iterable[str] = ()) -> str:
+    """One line of at most 500 characters, without secrets, names before `@` in URLs, and absolute paths."""
+    text = text[:_READ]
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "***")
+    text = _URL_USER.sub(r"\1***@", text)
+    text = " ".join(_CONTROLS.sub(" ", text).split())
+    text = "".join(char if char.isprintable() else "?" for char in text)
+    text = _PATH.sub("the folder", text).strip(" .")
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
+
 
 _SSH_USER = "git"
+
 
 Progress = Callable[[float, float | None, str | None], None]
 

@@ -18,11 +18,10 @@ from typing import ClassVar, NamedTuple
 import pygit2
 
 from workspace.errors import WorkspaceError
-from workspace.git.remotes.exchange import Exchange, Peer, Progress
+from workspace.git.remotes.exchange import Exchange, Peer, Progress, cleaned
 from workspace.git.remotes.local_push import FolderRefuses, push_to_folder
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.remotes.url import Address, Transport, parse_address
-from workspace.git.remotes.wording import cleaned
 from workspace.git.repository import open_repository
 
 _HEADS = "refs/heads/"

@@ -8,10 +8,8 @@ html         the rules of the renderer
 raw_html     raw HTML, as it is passed on
 """
 
-from workspace.markdown.html.raw_html import SHOWN
-from workspace.markdown.html.reader import Features, Page, read_page
-from workspace.markdown.html.wiki import WIKI_SCHEME
-from workspace.markdown.html.writer import Context, Mark, Written, fragment_of, write_html
+from workspace.markdown.html.reader import WIKI_SCHEME, Features, Page, read_page
+from workspace.markdown.html.writer import SHOWN, Context, Mark, Written, fragment_of, write_html
 
 __all__ = [
     "SHOWN",

@@ -1,32 +1,247 @@
-"""Read a text for a page: blocks, what GitHub adds to them, and inline Markdown, within bounds."""
+"""Read a text for a page: blocks, what GitHub adds to them, and inline Markdown, within bounds.
+
+Read what GitHub adds to blocks: alerts, task lists; and headings without their anchors.
+
+Find addresses that stand in a text without marks (GFM 0.29 §6.9), by linkify-it-py.
+
+`mdit_py_plugins.gfm_autolink` takes minutes for a text of 90,000 colons, and finds no address in quotes.
+
+Read formulas: `$x$` within a line of text, `$$x$$` for one by itself.
+
+The rules of `mdit_py_plugins.dollarmath` find no formula at the beginning of a text that ends in a digit, run
+on into other list items, and take time that grows with the square of their number.
+
+Wiki links: `[[Page]]`, `[[Page#Heading|text]]`.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workspace.markdown.bounds import too_many_blocks
-from workspace.markdown.html.additions import add_to_blocks
-from workspace.markdown.html.autolinks import enable_autolinks
-from workspace.markdown.html.math import read_math
-from workspace.markdown.html.wiki import read_wiki
+from workspace.markdown.anchors import read_heading
+from workspace.markdown.attribute_lists import read_line
 from workspace.markdown.html.writer import add_render_rules
-from workspace.markdown.parser import block_parser
+from workspace.markdown.parser import block_parser, too_many_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from linkify_it.main import Match
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
+
+ALERTS = {
+    "note": "Note",
+    "tip": "Tip",
+    "important": "Important",
+    "warning": "Warning",
+    "caution": "Caution",
+}
+
+
+"""The kinds of alerts, and their titles."""
+
+
+_ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
+
+
+# The task list extension of GitHub Flavored Markdown 0.29 §5.3; as `workspace.tasks` reads it.
+_BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+
+
+def add_to_blocks(tokens: list[Token]) -> None:
+    """Mark alerts and tasks, and take their marks and the anchors of headings off the text.
+
+    In its `meta` a quotation that is an alert has `alert`, a list item that is a task `done`. The library's
+    own rules for both read what follows the mark as blocks: a page would have headings without addresses.
+    """
+    lists: list[Token] = []
+    for position, token in enumerate(tokens):
+        match token.type:
+            case "heading_open":
+                inline = tokens[position + 1]
+                inline.content = read_heading(inline.content).words
+                _hide_lists_below(tokens, position)
+            case "blockquote_open" if not token.level:
+                _read_alert(tokens, position)
+            case "bullet_list_open" | "ordered_list_open":
+                lists.append(token)
+            case "bullet_list_close" | "ordered_list_close":
+                lists.pop()
+            case "list_item_open":
+                if _read_task(tokens, position) and lists:
+                    lists[-1].attrSet("class", "task-list")
+            case "th_open" | "td_open":
+                _align(token)
+
+
+def _hide_lists_below(tokens: list[Token], position: int) -> None:
+    """Take the attribute lists of kramdown off the paragraph that begins on the line below a heading."""
+    heading, paragraph = tokens[position], tokens[position + 3 : position + 6]
+    if not paragraph or paragraph[0].type != "paragraph_open" or not heading.map or not paragraph[0].map:
+        return
+    if paragraph[0].map[0] != heading.map[1]:
+        return
+    lines = paragraph[1].content.split("\n")
+    while lines and read_line(lines[0]):
+        lines.pop(0)
+    paragraph[1].content = "\n".join(lines)
+    paragraph[0].hidden = paragraph[2].hidden = not lines
+
+
+def _read_alert(tokens: list[Token], position: int) -> None:
+    if tokens[position + 1].type != "paragraph_open":
+        return
+    inline = tokens[position + 2]
+    found = _ALERT.match(inline.content)
+    if found is None:
+        return
+    rest = inline.content[found.end() :]
+    # A mark alone is text, as GitHub has it.
+    if not rest and tokens[position + 4].type == "blockquote_close":
+        return
+    inline.content = rest
+    if not rest:
+        tokens[position + 1].hidden = tokens[position + 3].hidden = True
+    quotation, kind = tokens[position], found[1].lower()
+    quotation.meta["alert"] = kind
+    quotation.attrSet("class", f"alert alert-{kind}")
+    end = next(token for token in tokens[position:] if token.type == "blockquote_close" and not token.level)
+    quotation.tag = end.tag = "div"
+
+
+def _read_task(tokens: list[Token], position: int) -> bool:
+    if tokens[position + 1].type != "paragraph_open":
+        return False
+    inline = tokens[position + 2]
+    found = _BOX.match(inline.content)
+    if found is None:
+        return False
+    inline.content = inline.content[found.end() :]
+    tokens[position].meta["done"] = found[1] != " "
+    tokens[position].attrSet("class", "task-list-item")
+    return True
+
+
+def _align(token: Token) -> None:
+    """Say how a cell is aligned without a style, which no page allows."""
+    style = str(token.attrs.pop("style", ""))
+    if style:
+        token.attrSet("align", style.removeprefix("text-align:"))
+
+
+# At each of these marks all that follows without a space is read, which takes quadratic time.
+_AUTOLINK_MARKS = ("://", "www.")
+
+
+_MAX_MARKS = 20
+
+
+_MAX_LENGTH = 4_000  # characters of an address that begins with `www.`
+
+
+def enable_autolinks(parser: MarkdownIt) -> None:
+    """Make links of `https://…`, `http://…`, `www.…` and `name@host` in the texts that a parser reads."""
+    from linkify_it import LinkifyIt
+
+    class Linkify(LinkifyIt):  # type: ignore[misc]
+        def pretest(self, text: str) -> bool:
+            """Return False for a text without addresses, ten times as fast as the library does."""
+            text = text.lower()
+            return any(mark in text for mark in (*_AUTOLINK_MARKS, "@")) and not _has_many_marks(text)
+
+        def validate_www(self, text: str, position: int) -> int:
+            """Return how many characters behind `www.` belong to the address, 0 if it is none."""
+            prefix = "http://www."
+            found = self.match_at_start(prefix + text[position : position + _MAX_LENGTH])
+            return found.last_index - len(prefix) if found else 0
+
+        def normalize_www(self, match: Match) -> None:
+            match.url = f"http://{match.url}"
+
+    # With fuzzy links any name with a dot would be an address, README.md one of Moldova.
+    linkify = Linkify({"ftp:": None, "//": None}, {"fuzzy_link": False})
+    linkify.add("www.", {"validate": linkify.validate_www, "normalize": linkify.normalize_www})
+    parser.linkify = linkify
+    parser.options["linkify"] = True
+    parser.core.ruler.enable("linkify")
+
+
+def _has_many_marks(text: str) -> bool:
+    """Return True if so many addresses stand in each other that none of them is read."""
+    if sum(map(text.count, _AUTOLINK_MARKS)) <= _MAX_MARKS:
+        return False
+    return any(sum(map(run.count, _AUTOLINK_MARKS)) > _MAX_MARKS for run in text.split())
+
+
+# A dollar beside a space or before a digit is money.
+_FORMULA = re.compile(
+    r"\$\$((?:[^$\\]|\\[\s\S]){1,2000})\$\$"
+    r"|\$(?![\s$])((?:[^$\\\n]|\\.){1,1000})(?<!\s)\$(?![0-9$])"
+)
+
+
+def read_math(state: StateInline, silent: bool) -> bool:
+    """Read a formula, as a rule of the inline parser."""
+    if state.src[state.pos] != "$":
+        return False
+    found = _FORMULA.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        token = state.push("math", "", 0)
+        token.content = found[1] or found[2]
+        token.markup = "$$" if found[1] else "$"
+    state.pos = found.end()
+    return True
+
+
+WIKI_SCHEME = "docyard-wiki"
+
+
+"""The scheme of the address that stands for a wiki link until it is resolved."""
+
+
+# As `workspace.links.inline` reads them.
+_WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
+
+
+def read_wiki(state: StateInline, silent: bool) -> bool:
+    """The rule of the inline parser."""
+    if not state.src.startswith(("[[", "![["), state.pos):
+        return False
+    found = _WIKI.match(state.src, state.pos, state.posMax)
+    if found is None or state.linkLevel:
+        return False
+    page = found[2].removesuffix("\\").strip(" ")
+    if not page:
+        return False
+    if not silent:
+        token = state.push("link_open", "a", 1)
+        token.attrs = {"href": f"{WIKI_SCHEME}:{page}"}
+        token = state.push("text", "", 0)
+        token.content = (found[3] or "").strip() or page
+        state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
 
 # A page of more blocks than this would take seconds to make, and longer to look at.
 MAX_BLOCKS = 60_000
 
+
 # Inline rules take time that grows with the square of some texts: this bounds marks times characters, of one
 # text and of a page.
 _MAX_PRODUCT = 4_000_000
+
+
 _MAX_PRODUCTS = 40_000_000
+
+
 _MARKS = "[]<`*_$!~&"
 
 

@@ -20,14 +20,12 @@ proposing.py   all of that, for a workspace
 
 from __future__ import annotations
 
-from workspace.proposals.actions.actions import Proposing
-from workspace.proposals.actions.actor import Acted, Actor, Proposed
-from workspace.proposals.actions.announcing import Announced, NotAnnounced
-from workspace.proposals.actions.branches import InvalidTarget, ProposalEnded
-from workspace.proposals.actions.decisions import ConflictChanged, Decisions
+from workspace.proposals.actions.actions import Announced, NotAnnounced, Proposing
 from workspace.proposals.actions.discuss import NeedsPerson
-from workspace.proposals.actions.lacking import Lacking
 from workspace.proposals.actions.merge import MergeBlocked, NothingProposed
+from workspace.proposals.actions.merge_gate import Lacking
+from workspace.proposals.actions.refresh import ConflictChanged, Decisions
+from workspace.proposals.actions.register import Acted, Actor, InvalidTarget, ProposalEnded, Proposed
 from workspace.proposals.proposal import Proposal
 
 __all__ = [

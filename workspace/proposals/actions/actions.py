@@ -1,14 +1,17 @@
-"""All that one does with the proposals of a workspace."""
+"""All that one does with the proposals of a workspace.
+
+What became of a submitted proposal on a forge: its pull request, or why there is none.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.proposals.actions import direct, discuss, merge, open, refresh
-from workspace.proposals.actions.branches import check_alive, local_tip
-from workspace.proposals.actions.lacking import lacking
-from workspace.proposals.actions.register import Register
-from workspace.proposals.actions.relaying import relay
+from workspace.errors import WorkspaceError
+from workspace.proposals.actions import discuss, merge, open, refresh
+from workspace.proposals.actions.discuss import relay
+from workspace.proposals.actions.merge_gate import lacking
+from workspace.proposals.actions.register import Register, check_alive, local_tip
 from workspace.writing.idempotency import check_key
 from workspace.writing.write import Call
 
@@ -18,20 +21,18 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.git.trees import Whole
-    from workspace.proposals.actions.actor import Acted, Actor, Proposed
-    from workspace.proposals.actions.announcing import Announced
-    from workspace.proposals.actions.decisions import Decisions
-    from workspace.proposals.actions.lacking import Lacking
-    from workspace.proposals.actions.relaying import Relayed
-    from workspace.proposals.encoding import Event
-    from workspace.proposals.events import Verdict
+    from workspace.proposals.actions.discuss import Relayed
+    from workspace.proposals.actions.merge_gate import Lacking
+    from workspace.proposals.actions.refresh import Decisions
+    from workspace.proposals.actions.register import Acted, Actor, Proposed
+    from workspace.proposals.events import Event, Verdict
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review import Preview
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Mode
-    from workspace.writing.sight import Sight
+    from workspace.writing.read_before_write import Sight
     from workspace.writing.write import Written
 
 
@@ -121,19 +122,19 @@ class Proposing:
             request=request,
             person=actor.person,
         )
-        return direct.propose(self._register, call, actor)
+        return open.propose(self._register, call, actor)
 
     def took(self, request: Request) -> bool:
         """Whether a call of this key became a proposal, or opened one."""
-        return direct.is_taken(self._register, request.key)
+        return open.is_taken(self._register, request.key)
 
     def written(self, proposal: Proposal, request: Request) -> Written | None:
         """What an earlier call of this key wrote to a proposal, also one that has ended. Raises KeyReused."""
-        return direct.written(self._register.workspace, proposal, request)
+        return open.written(self._register.workspace, proposal, request)
 
     def check_not_proposed(self, request: Request) -> None:
         """Raises Protected if a call of this key became a proposal, as `propose` then tells."""
-        direct.check_not_proposed(self._register, request)
+        open.check_not_proposed(self._register, request)
 
     def edit(
         self,
@@ -264,3 +265,31 @@ class Proposing:
 def _check(request: str | None) -> None:
     if request is not None:
         check_key(request)
+
+
+class NotAnnounced(WorkspaceError):
+    """A proposal was submitted, which stands, but has no pull request; `reason` is the code of why."""
+
+    code = "NOT_ANNOUNCED"
+
+    def __init__(self, cause: WorkspaceError) -> None:
+        super().__init__(
+            f"it was submitted, but its pull request was not opened or brought up to date: {cause.message}",
+            fix=f"{cause.fix} Then submit it again." if cause.fix else "Submit it again later.",
+            reason=cause.code,
+            **({"retry_after": cause.details["retry_after"]} if "retry_after" in cause.details else {}),
+        )
+
+
+class Announced(NamedTuple):
+    """A proposal's pull request: on which forge, its number and its URL, and whether it was just opened.
+
+    `error` is why it was not opened, and `unsent` why the words of the discussion did not travel with it.
+    """
+
+    forge: str
+    number: int | None = None
+    url: str = ""
+    is_new: bool = False
+    error: NotAnnounced | None = None
+    unsent: WorkspaceError | None = None

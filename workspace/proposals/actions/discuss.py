@@ -1,22 +1,34 @@
 """What is said of a proposal that is open: its words edited, comments, reviews; submitted, closed, reopened.
 
 Each is one event, or none where it would say what holds already. A retry with its key says nothing twice.
+
+Which requests for changes a submission leaves unanswered: those of the same words.
+
+What a refresh brings from the target is not the proposal's. So a commit of a refresh that nobody had to
+decide stands for the commit before it, and one that the target holds for no words at all.
+
+What somebody said of a proposal elsewhere, such as on a forge, is said here in their name: once.
+
+Nothing of it is proven, and nothing takes it for that: it has no seal, so an approval counts for nothing
+where approvals are demanded (`policy.verdicts`), while a request for changes is heard from anybody.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import writable
+from workspace.git.ancestry import first_parents
+from workspace.git.messages import read_trailers
 from workspace.proposals import events as said
-from workspace.proposals.actions.actor import Acted, Actor
-from workspace.proposals.actions.branches import ProposalEnded, check_alive
-from workspace.proposals.actions.register import key_reused
-from workspace.proposals.actions.unanswered import unanswered
+from workspace.proposals.actions.register import Acted, Actor, ProposalEnded, check_alive, key_reused
+from workspace.proposals.approvals import own_hands
 from workspace.proposals.comments import place_of
 from workspace.proposals.events import (
+    MAX_COMMITS,
     Closed,
     Commented,
     Edited,
@@ -27,17 +39,61 @@ from workspace.proposals.events import (
     Submitted,
     Verdict,
 )
-from workspace.proposals.hands import own_hands
+from workspace.proposals.landing import REFRESH
 from workspace.proposals.proposal import Proposal, State
 from workspace.publishing.after_commit import note_commit
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from workspace.proposals.actions.register import Register
+    from workspace.git import GitReader
+    from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.event_log import Appended
-    from workspace.proposals.events import Words
+    from workspace.proposals.events import Closed, Commented, Reopened, Words
+    from workspace.proposals.proposal import Proposal
+
+DECIDED = "Docyard-Decided"
+
+
+"""The trailer of a refresh by which conflicts were decided: how many."""
+
+
+_MOST = 10_000  # refreshes in a row
+
+
+def unanswered(git: GitReader, proposal: Proposal) -> tuple[str, ...] | None:
+    """The commits at which changes are asked for, and which differ from a proposal's tip by refreshes alone.
+
+    None where there is none; the last 50 at most.
+    """
+    tip = proposal.tip
+    asked = dict.fromkeys(
+        review.commit
+        for review in proposal.words.reviews
+        if review.verdict is Verdict.REQUEST_CHANGES and review.commit != tip
+    )
+    if tip is None or not asked:
+        return None
+    target = git.tip(proposal.words.target)
+    words = _words_of(git, proposal, tip, target)
+    same = [commit for commit in asked if _words_of(git, proposal, commit, target) == words]
+    return tuple(same[-MAX_COMMITS:]) or None
+
+
+def _words_of(git: GitReader, proposal: Proposal, commit: str, target: str | None) -> str | None:
+    """The commit that has the proposal's words as they are at another; None where the target has it."""
+    at = commit
+    try:
+        for found in first_parents(git.commit, git.boundary, commit, most=_MOST):
+            trailers = read_trailers(found.message)
+            is_plain = trailers.get(REFRESH) == proposal.id and DECIDED not in trailers
+            if not is_plain or len(found.parents) < 2:
+                break
+            at = found.parents[0]
+        return None if target is not None and at in git.merge_bases(target, at) else at
+    except WorkspaceError:  # such as a commit that a rewritten branch had, or that a shallow clone lacks
+        return at
 
 
 class NeedsPerson(WorkspaceError):
@@ -282,7 +338,7 @@ def _seal(register: Register, proposal: Proposal, actor: Actor, verdict: Verdict
     if actor.person is None:
         return None
     from workspace.policy.tokens import Tokens
-    from workspace.proposals.seals import seal
+    from workspace.proposals.approvals import seal
 
     key = Tokens(register.workspace.git.common_dir).key(actor.person.token)
     if key is None:
@@ -295,3 +351,31 @@ def _seal(register: Register, proposal: Proposal, actor: Actor, verdict: Verdict
         commit=commit,
         token=actor.person.token,
     )
+
+
+class Relayed(NamedTuple):
+    """Words from elsewhere: whose they are, and the key by which they are known again.
+
+    The key holds a space: no caller can give such a key (`requests.check_key`), and so take its place.
+    """
+
+    words: Commented | Reviewed | Closed | Reopened
+    actor: Actor
+    key: str
+
+
+def relay(register: Register, id: str, heard: Iterable[Relayed]) -> tuple[Relayed, ...]:
+    """Say of a proposal what was not said before, in order; what was new.
+
+    Raises ReadOnly, InvalidWords where there is no room, Busy, and what `Publication` raises; what was said
+    before an error stays said.
+    """
+    writable(register.workspace.git)
+    new: list[Relayed] = []
+    for one in heard:
+        if register.repeated(id, one.key) is not None:
+            continue
+        words = replace(one.words, seal=None) if isinstance(one.words, Reviewed) else one.words
+        register.say(id, [words], one.actor, one.key)
+        new.append(one)
+    return tuple(new)

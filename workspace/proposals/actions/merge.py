@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git import writable
 from workspace.git.messages import commit_message
-from workspace.merge.committing import MergeConflict, commit_merge
+from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.actor import Acted
-from workspace.proposals.actions.branches import ProposalEnded, check_alive, target_tip
 from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, needs_person
-from workspace.proposals.actions.gate import judged
-from workspace.proposals.actions.merge_gate import may_merge
+from workspace.proposals.actions.merge_gate import judged, may_merge
+from workspace.proposals.actions.register import Acted, ProposalEnded, check_alive, target_tip
 from workspace.proposals.events import KnownBy
 from workspace.proposals.landing import TRAILER
 from workspace.proposals.proposal import State
@@ -23,11 +21,10 @@ from workspace.writing.write import trailers_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workspace.merge.trees_package import Merge
-    from workspace.policy.person import Known, Person
-    from workspace.proposals.actions.actor import Actor
+    from workspace.merge.trees import Merge
+    from workspace.policy.tokens import Known, Person
     from workspace.proposals.actions.merge_gate import Judgement
-    from workspace.proposals.actions.register import Register
+    from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.proposal import Proposal
 
 _ATTEMPTS = 4

@@ -1,27 +1,48 @@
-"""What a proposal lacks before it may be merged: pure, from values that others have read."""
+"""What a proposal lacks before it may be merged: pure, from values that others have read.
+
+What a proposal lacks before it may be merged, by the rules of its target's tip.
+
+What stands between a proposal and its merge, whoever merges it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from workspace.policy.protection import named
-from workspace.proposals.approvals import Verdicts, Void, address_of, verdicts
+from workspace.errors import WorkspaceError
+from workspace.merge.commits import MergeConflict
+from workspace.policy.protection import governing, named, touched
+from workspace.policy.tokens import Tokens
+from workspace.policy.unreviewed import find_unreviewed
+from workspace.proposals.actions.merge import NothingProposed
+from workspace.proposals.actions.register import ProposalEnded
+from workspace.proposals.approvals import Verdicts, Void, address_of, own_hands, verdicts
 from workspace.proposals.events import KnownBy
+from workspace.proposals.proposal import State
+from workspace.proposals.review.changes import merge_changes
 
 if TYPE_CHECKING:
-    from workspace.policy.person import Person
+    from collections.abc import Iterator, Mapping
+
+    from workspace.merge.trees import Merge
     from workspace.policy.protection import Governed
-    from workspace.policy.tokens import Keyring
+    from workspace.policy.tokens import Keyring, Person
     from workspace.policy.unreviewed import Unreviewed
-    from workspace.proposals.encoding import Event
-    from workspace.proposals.events import Author
+    from workspace.proposals.actions.register import Register
+    from workspace.proposals.approvals import Void
+    from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review import Changes, Preview
 
 NEEDS_REFRESH = "NEEDS_REFRESH"
+
+
 """The code of a block where the merge would bring text under a rule that no reviewer has seen."""
 
+
 _SHOWN = 60
+
 
 _NOT_COUNTED = {
     Void.NO_TOKEN: "without a token",
@@ -216,3 +237,86 @@ def _listed(names: Sequence[str]) -> str:
 def _any_of(names: Sequence[str]) -> str:
     *first, last = names if len(names) <= 5 else [*names[:5], f"{len(names) - 5} more"]
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def judged(register: Register, proposal: Proposal, merge: Merge) -> Judgement:
+    """The judgement on a proposal whose merge this is: its first side is the target's tip, whose rules hold.
+
+    What is protected is judged by what changes on the target, however the proposal came to it. Raises
+    InvalidConfig, and UnsafeTokens or DamagedTokens for a file of tokens that cannot be believed.
+    """
+    config = merge.ours.config
+    assert merge.ours.commit is not None
+    assert merge.theirs.commit is not None
+    governed = governing(config, touched(merge.ours, merge.changes)) if config.protect else ()
+    wanted = any(one.rule.checks for one in governed)
+    return judge(
+        proposal,
+        register.said(proposal.id),
+        governed,
+        register.workspace.reviewing().check(merge) if wanted else (),
+        Tokens(register.workspace.git.common_dir),
+        own_hands(register.workspace.git, register.graph, merge.theirs.commit, merge.ours.commit)
+        if governed
+        else frozenset(),
+        find_unreviewed(merge) if config.protect else (),
+    )
+
+
+NOT_MERGEABLE = "NOT_MERGEABLE"
+
+
+"""The code of a block where no merge can be tried, such as where the target is gone."""
+
+
+_ENDED = {State.CLOSED: "it was closed", State.GONE: "its branch was deleted"}
+
+
+class Lacking(NamedTuple):
+    """Why a proposal cannot be merged as it is (no blocks: it can), and the judgement on it.
+
+    `judgement` is None where there is no merge to judge, or where it cannot be judged: a block says why.
+    `unreviewed` is what the merge would bring under a rule beyond the proposal's commit; None for nothing.
+    """
+
+    blocks: tuple[Block, ...]
+    judgement: Judgement | None = None
+    unreviewed: Changes | None = None
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """What the rules ask for that govern it."""
+        return self.judgement.demands if self.judgement is not None else ()
+
+    @property
+    def void(self) -> Mapping[str, Void]:
+        """Why approvals do not count, by the ids of their events."""
+        return self.judgement.void if self.judgement is not None else {}
+
+
+def lacking(register: Register, proposal: Proposal, preview: Preview) -> Lacking:
+    """What a proposal lacks before the merge that is previewed; nothing for one that is merged."""
+    if proposal.state is State.MERGED:
+        return Lacking(())
+    blocks = list(_before_the_gate(proposal, preview))
+    if preview.merge is None:
+        return Lacking(tuple(blocks))
+    try:
+        judgement = judged(register, proposal, preview.merge)
+    except WorkspaceError as error:  # such as tokens that others could have changed: all else is told
+        return Lacking((*blocks, Block(error.code, error.message)))
+    paths = dict.fromkeys(one.path for one in judgement.unreviewed)
+    unreviewed = merge_changes(preview.merge, paths) if paths else None
+    return Lacking((*blocks, *judgement.blocks), judgement, unreviewed)
+
+
+def _before_the_gate(proposal: Proposal, preview: Preview) -> Iterator[Block]:
+    if proposal.state in _ENDED:
+        yield Block(ProposalEnded.code, _ENDED[proposal.state])
+    if preview.is_empty:
+        yield Block(NothingProposed.code, "it has no commit of its own yet")
+    if preview.reason is not None and proposal.state is not State.GONE:
+        yield Block(NOT_MERGEABLE, preview.reason)
+    if count := len(preview.conflicts):
+        conflicts = "1 conflict" if count == 1 else f"{count:,} conflicts"
+        yield Block(MergeConflict.code, f"{conflicts} with {proposal.words.target} to be decided")

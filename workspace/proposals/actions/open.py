@@ -1,26 +1,45 @@
-"""A proposal is opened: its branch first, then its words, so that no words are of a branch that never was."""
+"""A proposal is opened: its branch first, then its words, so that no words are of a branch that never was.
+
+A direct write of what only a proposal may change becomes a proposal: opened for it, and written there.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workspace.branch import check_branch
-from workspace.git import writable
+from workspace.git import trees, writable
+from workspace.git.messages import read_trailers, what_was_done
+from workspace.policy.protection import Protected
 from workspace.proposal_ids import id_for, new_id
 from workspace.proposals import events as said
-from workspace.proposals.actions.branches import begin, begun, target_of, target_tip
-from workspace.proposals.actions.register import key_reused
-from workspace.proposals.events import Opened, Submitted
-from workspace.publishing.after_commit import note_commit
+from workspace.proposals.actions.register import (
+    ProposalEnded,
+    Proposed,
+    begin,
+    begun,
+    key_reused,
+    target_of,
+    target_tip,
+)
+from workspace.proposals.events import MAX_TITLE, Opened, Submitted, one_line, plain
+from workspace.proposals.landing import TRAILER
+from workspace.proposals.proposal import ProposalNotFound, State
+from workspace.publishing.after_commit import note_commit, preliminary_commits
+from workspace.snapshot.overlay import Overlay
+from workspace.writing.plan import Plan
+from workspace.writing.write import Call, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workspace.proposals.actions.actor import Actor
-    from workspace.proposals.actions.register import Register
+    from workspace.errors import WorkspaceError
+    from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.events import Words
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
+    from workspace.writing.idempotency import Recorded, Request
 
 
 def open_proposal(
@@ -81,3 +100,113 @@ def tell(
         words.append(Submitted(tip))
     register.say(id, words, actor, request, check=lambda: check_branch(register.workspace.git, branch))
     return register.one(id)
+
+
+_TITLE = "Change what is protected"
+
+
+_MAX_DESCRIPTION = 20_000
+
+
+def propose(register: Register, call: Call, actor: Actor) -> Proposed:
+    """Writes a call's operations to a new proposal; nothing is opened where they change nothing.
+
+    The branch comes first, then what is written, then the words: whatever a crash leaves before the end shows
+    nowhere, and the same call with its key completes it. Where nothing could be written to the branch, it is
+    removed again. Raises what `Workspace.write` raises, InvalidTarget,
+    and ProposalEnded where the same call was written to a branch that is gone.
+    """
+    workspace = call.workspace
+    writable(workspace.git)
+    target, tip = target_of(workspace)
+    key = call.request.key if call.request is not None and not call.dry_run else None
+    id = id_for(key) if key is not None else new_id(register.ids())
+    if key is not None and call.request is not None and id in register.ids():
+        repeated = _repeated(register, id, call.request)
+        if repeated is None:
+            raise _lost(register, id)
+        return repeated
+    planned = replace(call, dry_run=True, is_free=True).write()
+    if call.dry_run or not planned.changes:
+        return Proposed(None, planned)
+    title, description = _words(call, planned)
+    branch = begun(workspace.git, id, title)
+    with begin(register, id, branch, planned.commit or tip):
+        with workspace.turn, preliminary_commits():
+            done = replace(call, workspace=workspace.on(branch)).write()
+        if not done.changes and done.repeated is None:
+            return Proposed(None, done)
+        proposal = tell(register, id, title, description, target, branch, actor, submit=False, request=key)
+        return Proposed(proposal, done)
+
+
+def check_not_proposed(register: Register, request: Request) -> None:
+    """Raises Protected if a call of this key became a proposal: what it wrote there may be merged by now."""
+    id = id_for(request.key)
+    earlier = _repeated(register, id, request) if id in register.ids() else None
+    if earlier is not None and earlier.written.commit is not None:
+        git = register.workspace.git
+        commit = git.commit(earlier.written.commit)
+        before = git.commit(commit.parents[0]).tree if commit.parents else None
+        raise Protected(sorted(change.path for change in trees.changes(git, before, commit.tree)))
+
+
+def is_taken(register: Register, key: str) -> bool:
+    """Whether a call of this key became a proposal, or opened one; not if the served branch itself has it."""
+    id = id_for(key)
+    if _found(register, id) is None:
+        return False
+    workspace = register.workspace
+    recorded = workspace.requests().find(workspace.tip(), key)
+    return recorded is None or _is_of(workspace, recorded, id)
+
+
+def written(workspace: Workspace, proposal: Proposal, request: Request) -> Written | None:
+    """What an earlier call with the same key has written to a proposal. Raises KeyReused."""
+    at = proposal.landing.tip if proposal.landing is not None else proposal.tip
+    recorded = workspace.requests().repeated(at, request)
+    if recorded is None or not _is_of(workspace, recorded, proposal.id):
+        return None
+    snapshot = workspace.snapshot(at)
+    return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
+
+
+def _repeated(register: Register, id: str, request: Request) -> Proposed | None:
+    """What an earlier call with the same key has written to its proposal. Raises KeyReused."""
+    proposal = _found(register, id)
+    earlier = written(register.workspace, proposal, request) if proposal is not None else None
+    return Proposed(proposal, earlier) if earlier is not None else None
+
+
+def _lost(register: Register, id: str) -> WorkspaceError:
+    """The error for a key whose proposal does not hold the call: its branch is gone, or it is another's."""
+    proposal = _found(register, id)
+    if proposal is not None and proposal.tip is None and proposal.landing is None:
+        return ProposalEnded(proposal._replace(state=State.GONE))
+    return key_reused(proposal=id)
+
+
+def _found(register: Register, id: str) -> Proposal | None:
+    if id not in register.ids():
+        return None
+    try:
+        return register.one(id)
+    except ProposalNotFound:
+        return None
+
+
+def _is_of(workspace: Workspace, recorded: Recorded, id: str) -> bool:
+    """Whether a commit was written to a proposal, and not to the branch on which that began."""
+    return read_trailers(workspace.git.commit(recorded.commit).message).get(TRAILER) == id
+
+
+def _words(call: Call, planned: Written) -> tuple[str, str]:
+    """The title and description of a proposal that nobody worded: as a commit of it would say."""
+    said, done = what_was_done(planned.plan.summaries, paths=sorted(planned.changes), message=call.message)
+    subject, _, rest = said.partition("\n")
+    title = one_line(subject)
+    if len(title) > MAX_TITLE:
+        rest = f"…{title[MAX_TITLE - 1 :]}\n\n{rest}"
+        title = f"{title[: MAX_TITLE - 1]}…"
+    body = "\n\n".join(part for part in (rest.strip(), done) if part)
+    return title or _TITLE, plain(body)[:_MAX_DESCRIPTION]

@@ -2,21 +2,24 @@
 
 A proposal that has no commit of its own goes forward to the target's tip instead; that is said before it is
 done, since a branch that went forward with no word of it would look like one that was merged.
+
+Decisions on conflicts, bound to the commits that they were made on.
+
+Who decides has seen what both sides say. Where one of them has gone on since, a decision for the other side
+would drop words that nobody has seen, so it is refused.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.git import trees, writable
 from workspace.git.messages import commit_message, read_trailers
 from workspace.git.trees import Whole
-from workspace.merge.committing import MergeConflict, commit_merge
-from workspace.merge.trees_package import merge_commits
-from workspace.proposals.actions.actor import Acted
-from workspace.proposals.actions.branches import check_alive, local_tip, target_tip
-from workspace.proposals.actions.decisions import ConflictChanged
-from workspace.proposals.actions.unanswered import DECIDED
+from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
+from workspace.proposals.actions.discuss import DECIDED
+from workspace.proposals.actions.register import Acted, check_alive, local_tip, target_tip
 from workspace.proposals.events import KnownBy, Refreshed
 from workspace.proposals.landing import REFRESH
 from workspace.publishing import Batch, BranchMoved, Busy, publish
@@ -24,17 +27,49 @@ from workspace.publishing.after_commit import attempt, preliminary_commits
 from workspace.writing.read_before_write import UnknownCommit, known_commit
 from workspace.writing.write import HAND, author_now, trailers_of
 
-_ATTEMPTS = 4
-
 if TYPE_CHECKING:
     from workspace.git import GitReader
-    from workspace.merge.trees_package import Merge
-    from workspace.proposals.actions.actor import Actor
-    from workspace.proposals.actions.decisions import Decisions
-    from workspace.proposals.actions.register import Register
+    from workspace.merge.trees import FileConflict, Merge, Resolutions
+    from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.event_log import Appended
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
+
+Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
+
+
+"""Decides conflicts, or some of them, and raises what is wrong with that."""
+
+
+class Decisions(NamedTuple):
+    """How the conflicts of a refresh are decided, and on what.
+
+    `commit` is that of the proposal, `target` that of its target; None stands for where they are now.
+    `digest` is of what was asked for, in hex: a retry by its key has the same.
+    """
+
+    choose: Choose
+    commit: str | None = None
+    target: str | None = None
+    digest: str | None = None
+
+
+class ConflictChanged(MergeConflict):
+    """A proposal, or its target, is not what was decided on: `conflicts` are those of now."""
+
+    code: ClassVar[str] = "CONFLICT_CHANGED"
+
+    def __init__(self, tip: str | None, theirs: str | None, conflicts: Sequence[FileConflict]) -> None:
+        super().__init__(tip, conflicts, theirs)
+        self.args = (
+            "the proposal or its target has changed since the conflicts were shown that are decided here, "
+            "so nothing was merged",
+        )
+        self.message = self.args[0]
+        self.fix = "Look at what is in conflict now, and decide that."
+
+
+_ATTEMPTS = 4
 
 
 def refresh(

@@ -14,13 +14,11 @@ reviewing.py  who is asked
 
 from __future__ import annotations
 
-from workspace.proposals.review.changes import Changes
-from workspace.proposals.review.checks_package import CHECKS, CheckResult, Problem
-from workspace.proposals.review.commits import ProposedCommit
-from workspace.proposals.review.preview import Preview
-from workspace.proposals.review.review import Reviewing
-from workspace.proposals.review.reviewing_overlaps import Overlap
-from workspace.proposals.reviewing_comments import Comments, PlacedThread
+from workspace.proposals.comments import Comments, PlacedThread
+from workspace.proposals.review.changes import Changes, ProposedCommit
+from workspace.proposals.review.checks import CHECKS, CheckResult, Problem
+from workspace.proposals.review.overlaps import Overlap
+from workspace.proposals.review.review import Preview, Reviewing
 
 __all__ = [
     "CHECKS",

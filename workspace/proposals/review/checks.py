@@ -1,15 +1,36 @@
-"""The checks are run: each document that a merge may have made worse, as it is and as it would be."""
+"""The checks are run: each document that a merge may have made worse, as it is and as it would be.
+
+What a check is: a name, the rules that it stands for, and what it answers.
+
+The documents that a merge may have made worse: those that it changes, and those that link to what went.
+
+A workspace before or after a merge, as the rules of `validation` see its documents.
+
+What no rule of `validation` tells: comments that switch rules off.
+
+The checks of a merge: what it would make worse than its target is, held against the rules of `validation`.
+
+check.py      what a check is, and what it answers
+state.py      a workspace before and after a merge, as rules see its documents
+switching.py  comments that switch rules off, which no proposal can use to escape
+sources.py    the documents that a merge may have made worse
+running.py    the checks are run
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.config.config import LimitExceeded
 from workspace.errors import WorkspaceError
-from workspace.proposals.review.check import CheckResult, Problem, result, unchecked
-from workspace.proposals.review.sources import changed_documents, linking_documents
-from workspace.proposals.review.state import after, before
-from workspace.proposals.review.switching import switched_off
+from workspace.links.fragments import names_of
+from workspace.links.world import OverlayWorld
+from workspace.merge.world import MergedWorld
+from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, document_types, read_type
+from workspace.snapshot.snapshot import NotADocument
+from workspace.validation.rule import Severity, Subject
 from workspace.validation.rules import (
     broken_fragment,
     broken_image,
@@ -19,16 +40,214 @@ from workspace.validation.rules import (
     malformed_task,
     type_structure,
     unknown_type,
+    unreadable_document,
 )
+from workspace.validation.run import Selection, check, switches_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from templates import DocumentType
+    from workspace.config.config import WorkspaceConfig
+    from workspace.document.document import Document
     from workspace.links.inbound import Inbound
-    from workspace.merge.trees_package import Merge
-    from workspace.proposals.review.state import State
-    from workspace.validation.finding import Finding
-    from workspace.validation.rule import Rule
+    from workspace.links.resolver import World
+    from workspace.merge.trees import Merge
+    from workspace.snapshot.document_types import BrokenType
+    from workspace.validation.rule import Finding, Rule
+
+
+CHECKS = ("links", "anchors", "types", "tasks")
+
+
+"""The names of all checks."""
+
+
+MOST_PROBLEMS = 50
+
+
+"""Problems of one check that are told; of more, how many there are."""
+
+
+class Problem(NamedTuple):
+    """Something that a merge would make worse.
+
+    `rule` is that of `docyard validate`, or `rule-switched-off` or `unchecked`; `address` is the document's
+    path, or that of a section in it; `line` counts from 1, in the document after the merge. `message` begins
+    in lower case and names what is wrong.
+    """
+
+    rule: str
+    address: str
+    line: int
+    message: str
+
+
+class CheckResult(NamedTuple):
+    """What a check says of a merge: the first problems, and how many `more` there are."""
+
+    name: str
+    passed: bool
+    problems: tuple[Problem, ...] = ()
+    more: int = 0
+
+
+def result(name: str, problems: list[Problem]) -> CheckResult:
+    """What a check says that found these."""
+    return CheckResult(
+        name, not problems, tuple(problems[:MOST_PROBLEMS]), max(0, len(problems) - MOST_PROBLEMS)
+    )
+
+
+def unchecked(reason: str) -> tuple[CheckResult, ...]:
+    """What all checks say where nothing could be looked at."""
+    return tuple(CheckResult(name, False, (Problem("unchecked", "", 1, reason),)) for name in CHECKS)
+
+
+def changed_documents(merge: Merge) -> list[str]:
+    """The paths of the documents that a merge changes or adds, in order."""
+    is_document = merge.ours.config.is_document
+    files = ((path, merge.entry(path)) for path in merge.changes if is_document(path))
+    return [path for path, found in files if isinstance(found, bytes) or (found and found.is_blob)]
+
+
+def linking_documents(merge: Merge, before: State, after: State, inbound: Inbound) -> list[str]:
+    """Other documents that may link to what is there no more: a file, a folder, a place in a document."""
+    vanished = list(_vanished(merge, before, after))
+    if not vanished:
+        return []
+    found = inbound.linking_to(merge.ours, vanished)
+    return [path for path in found if path not in merge.changes]
+
+
+def _vanished(merge: Merge, before: State, after: State) -> Iterator[str]:
+    folders: set[str] = set()
+    for path in merge.changes:
+        if not after.world.exists(path) or after.world.is_folder(path):
+            yield path
+            folders.update(_above(path))
+            continue
+        old, new = before.document(path), after.document(path)
+        if old is not None and (new is None or _lacks_names(before, path, after)):
+            yield path
+    yield from sorted(folder for folder in folders if not after.world.exists(folder))
+
+
+def _lacks_names(before: State, path: str, after: State) -> bool:
+    """Whether a name by which links reach a place of a document is gone."""
+    old, new = before.document(path), after.document(path)
+    if old is None or new is None:
+        return old is not None
+    dialect = before.config.links.dialect
+    if names_of(old, dialect).keys() - names_of(new, dialect).keys():
+        return True
+    # A wiki link may name a heading by its words.
+    return before.config.links.wiki and bool(
+        {one.title for one in old.sections} - {one.title for one in new.sections}
+    )
+
+
+def _above(path: str) -> Collection[str]:
+    names = path.split("/")[:-1]
+    return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
+
+
+_MOST = 1_000  # places of one document that one rule tells of
+
+
+class State(NamedTuple):
+    """The files at one moment, and the types that documents may have; the settings are the target's."""
+
+    world: World
+    config: WorkspaceConfig
+    types: Mapping[str, DocumentType | BrokenType]
+
+    def document(self, path: str) -> Document | None:
+        """The document of a path; None where none is, or none that can be read within the target's limits."""
+        try:
+            found = self.world.document(path)
+        except (LimitExceeded, NotADocument):
+            return None
+        most = self.config.limits.document_bytes
+        return None if found is None or len(found.data) > most else found
+
+    def findings(self, path: str, rules: Sequence[Rule]) -> list[Finding]:
+        """What is wrong with the document of a path, notes left out; nothing where no document is.
+
+        One that is there and cannot be read is a finding: nobody can say what is in it.
+        """
+        document = self.document(path)
+        if document is None:
+            is_there = self.config.is_document(path) and self.world.exists(path)
+            return [_unreadable(path)] if is_there and not self.world.is_folder(path) else []
+        subject = Subject(document, self.config, self.types, self.world)
+        try:
+            found = check(subject, rules, _severities(self.config, path, rules), _MOST)
+        except LimitExceeded:
+            return [_unreadable(path)]
+        return [one for one in found if one.is_problem]
+
+
+def before(merge: Merge) -> State:
+    """The target as it is. Raises InvalidConfig, DamagedRepository."""
+    ours = merge.ours
+    return State(OverlayWorld(ours), ours.config, document_types(ours))
+
+
+def after(merge: Merge, earlier: State) -> State:
+    """The merge as it would be. Raises DamagedRepository."""
+    world = MergedWorld(merge)
+    types = earlier.types
+    if any(path.startswith(f"{FOLDER}/") for path in merge.changes):
+        types = {**types}
+        for name in sorted(world.entries(FOLDER))[:MAX_TYPES]:
+            types[name] = _type(merge, name)
+    return State(world, earlier.config, types)
+
+
+def _type(merge: Merge, name: str) -> DocumentType | BrokenType:
+    read = {part: merge.read(f"{FOLDER}/{name}/{part}") for part in PARTS}
+    there = {part: data for part, data in read.items() if data is not None}
+    return read_type(name, {part: len(data) for part, data in there.items()}, partial(_part, there))
+
+
+def _part(parts: Mapping[str, bytes], name: str) -> bytes:
+    return parts[name]
+
+
+def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
+    """The severities of rules by the settings of the target.
+
+    A type that the workspace does not have is a note to `docyard validate`, and here a problem, unless the
+    settings say which it is: what a type demands cannot be checked where nobody knows it.
+    """
+    found = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
+    if unknown_type.RULE.name in found and unknown_type.RULE.name not in config.validation.levels(path):
+        found[unknown_type.RULE.name] = Severity.WARNING
+    return found
+
+
+def _unreadable(path: str) -> Finding:
+    message = "the document cannot be read, so nobody can tell what is wrong with it"
+    return whole(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
+
+
+SWITCHED_OFF = "rule-switched-off"
+
+
+def switched_off(document: Document, rules: Collection[str]) -> Iterator[Finding]:
+    """The comments of a document that switch off one of some rules: a merge that adds one escapes a check."""
+    for offset, is_off, names in switches_of(document.data):
+        if is_off and (not names or names & set(rules)):
+            yield whole(
+                document.path,
+                SWITCHED_OFF,
+                Severity.ERROR,
+                "a comment switches rules off here, so they were not checked",
+                None,
+                document.lines.line_at(offset) + 1,
+            )
+
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "links": (broken_link.RULE, broken_fragment.RULE, broken_image.RULE),
@@ -36,10 +255,17 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "types": (unknown_type.RULE, type_structure.RULE, malformed_front_matter.RULE),
     "tasks": (malformed_task.RULE,),
 }
+
+
 """The rules of `docyard validate` that each check stands for."""
 
+
 MOST_DOCUMENTS = 2_000
+
+
 MOST_BYTES = 64_000_000
+
+
 """What one run looks at; a merge that changes more is not checked, and so passes nothing."""
 
 
@@ -129,3 +355,6 @@ def _size(merge: Merge, path: str) -> int:
     if found is None:
         return 0
     return len(found) if isinstance(found, bytes) else merge.ours.git.blob_size(found.id)
+
+
+__all__ = ["CHECKS", "CheckResult", "Problem", "check_merge"]

@@ -3,6 +3,8 @@
 Two changes meet where both touch a section of one address, or one front matter key; where one removed or
 moved a section and the other touched what is below it; and where one touched a document or file as a whole
 (it came, went, was moved, or cannot be told by its sections) and the other touched anything of it.
+
+Overlaps: other open proposals that touch the same sections.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 _TAKES_ALL = (Kind.REMOVED, Kind.MOVED)
 
+
 Address = tuple[str, str | None]
+
+
 """A path, and the key of a section in it; None for the document or file itself."""
 
 
@@ -116,3 +121,15 @@ def _above(document: Document | None, key: str) -> tuple[str, ...]:
         section = document.sections[section.parent]
         found.append(section.key)
     return tuple(found)
+
+
+class Overlap(NamedTuple):
+    """Another open proposal, and the addresses that both touch, as the first one names them.
+
+    An address is `path.md#section`; `path.md` alone is the document as a whole, its front matter, or another
+    file.
+    """
+
+    id: str
+    title: str
+    addresses: tuple[str, ...]

@@ -1,49 +1,86 @@
-"""Who is asked what a reviewer sees of a proposal."""
+"""Who is asked what a reviewer sees of a proposal.
+
+What a merge would make of a proposal now: what it cannot decide, and what it would make worse.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
 from workspace.proposals import State
-from workspace.proposals.review.bases import Bases
-from workspace.proposals.review.changes import Changes, changed_paths, changes_between
-from workspace.proposals.review.check import unchecked
-from workspace.proposals.review.checks_package import check_merge
-from workspace.proposals.review.commits import ProposedCommit, own_line
-from workspace.proposals.review.overlaps import Touched, meeting, touched_by
-from workspace.proposals.review.preview import Preview
-from workspace.proposals.review.reviewing_overlaps import Overlap
-from workspace.proposals.reviewing_comments import (
-    MOST,
-    MOST_FOLLOWED,
-    MOST_LOOKED_AT,
+from workspace.proposals.comments import (
+    MAX_CHECKED,
+    MAX_COMMENTS,
+    MAX_FOLLOWED,
     At,
     Comments,
     PlacedThread,
     Sieve,
     placed,
 )
+from workspace.proposals.review.changes import (
+    Bases,
+    Changes,
+    ProposedCommit,
+    changed_paths,
+    changes_between,
+    own_line,
+)
+from workspace.proposals.review.checks import check_merge, unchecked
+from workspace.proposals.review.overlaps import Overlap, Touched, meeting, touched_by
 from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.merge.trees_package import FileConflict, Merge
+    from workspace.merge.trees import FileConflict, Merge
     from workspace.proposals import Proposal, Standing
-    from workspace.proposals.review.checks_package import CheckResult
+    from workspace.proposals.proposal import Thread
+    from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
-    from workspace.proposals.told import Thread
     from workspace.workspace import Workspace
 
+
+class Preview(NamedTuple):
+    """A merge that nobody has made yet, as of the target's tip and the proposal's.
+
+    `merge` is None where there is none to make, and `reason` says why: the proposal is merged already, a
+    branch is gone, or the two cannot be merged. `conflicts` must be decided first; `checks` are of the merge,
+    in which what is in conflict stands as the target has it. `behind` counts the target's commits since, by
+    first parents; 10,000 stands for more. `is_empty` says that the proposal has no commit of its own.
+    """
+
+    merge: Merge | None
+    conflicts: tuple[FileConflict, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    behind: int = 0
+    reason: str | None = None
+    is_empty: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it can be merged as it is, and makes nothing worse."""
+        return self.merge is not None and not self.conflicts and all(one.passed for one in self.checks)
+
+
 _KEPT_CHANGES = 32
+
+
 _KEPT_PREVIEWS = 16
+
+
 _KEPT_PATHS = 5_000
+
+
 _KEPT_STANDINGS = 10_000
 
+
 Ends = tuple[str | None, str]
+
+
 """The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
 
 
@@ -146,7 +183,7 @@ class Reviewing:
 
         Nothing where it is merged or one of the branches is gone. Raises what `merge_commits` raises.
         """
-        from workspace.merge.trees_package import merge_commits
+        from workspace.merge.commits import merge_commits
 
         target = target or self._workspace.git.tip(proposal.words.target)
         if proposal.state is State.MERGED or proposal.tip is None or target is None:
@@ -175,7 +212,7 @@ class Reviewing:
         return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound))
 
     def comments(
-        self, proposal: Proposal, *, after: int = 0, limit: int = MOST, at: At = (None, None)
+        self, proposal: Proposal, *, after: int = 0, limit: int = MAX_COMMENTS, at: At = (None, None)
     ) -> Comments:
         """A page of a proposal's threads, or of those at a place, and where their texts are now.
 
@@ -183,8 +220,8 @@ class Reviewing:
         A page of a place ends early where many texts would be followed: `next` says where to go on.
         """
         threads = proposal.words.threads
-        first, limit = max(0, after), max(1, min(limit, MOST))
-        may_look, may_follow = (MOST_LOOKED_AT, MOST_FOLLOWED) if at[0] is not None else (limit, limit)
+        first, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
+        may_look, may_follow = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
         tip = proposal.landing.tip if proposal.landing is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
         sieve = Sieve(snapshot, at)
@@ -242,7 +279,7 @@ class Reviewing:
         return (Snapshot(new.git, None) if base is None else new.at(base)), new
 
     def _previewed(self, target: str, tip: str) -> Preview:
-        from workspace.merge.trees_package import merge_commits
+        from workspace.merge.commits import merge_commits
 
         merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))
         behind, is_empty = self._bases.behind(target, tip), self._bases.of(target, tip) == tip

@@ -1,4 +1,7 @@
-"""The passages of a part of source code: its declaration, and what its comments and its docstring say."""
+"""The passages of a part of source code: its declaration, and what its comments and its docstring say.
+
+The passages of a log: how it begins and ends, and the first line of each level of trouble.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,35 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.markdown.lines import LINE_END
-from workspace.texts.summaries.passages import WORTH, Kind, Passage, clipped, kind_of
-from workspace.texts.summaries.sentences import split_sentences
-from workspace.texts.summaries.signatures import declaration
+from workspace.texts.summaries.passages import (
+    WORTH,
+    Kind,
+    Passage,
+    clipped,
+    counted,
+    declaration,
+    kind_of,
+    split_sentences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _COMMENT = re.compile(r"[ \t]*(?:///?!?|#+!?|--|;+|\*(?!/)|%|/\*\*?!?)[ \t]?(.*)$")
+
+
 _DOCSTRING = re.compile(r"[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(.*)$")
+
+
 _CLOSES = re.compile(r"\*/[ \t]*$")
+
+
 _DECORATOR = re.compile(r"[ \t]*(?:@\w|#\[|\[\w)")
+
+
 _OPEN_WORK = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
+
+
 _PREPROCESSOR = re.compile(
     r"[ \t]*#[ \t]*(?:include|define|ifdef|ifndef|if|endif|else|pragma|undef|import)\b"
 )
@@ -67,3 +87,34 @@ def _said(lines: Sequence[str]) -> Iterator[str]:
             run = []
     if run:
         yield " ".join(run)
+
+
+_LEVEL = re.compile(r"\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|Traceback|panic|Exception)\b")
+
+
+_LOOKED_AT = 400
+
+
+_ENDS = 3
+
+
+def passages_of_log(text: str) -> Iterator[Passage]:
+    """The first and the last lines of a log, and the first line of each level with the count of its lines."""
+    lines = [line for line in LINE_END.split(text) if line.strip()]
+    counts: dict[str, int] = {}
+    first: dict[int, str] = {}
+    for place, line in enumerate(lines):
+        if found := _LEVEL.search(line[:_LOOKED_AT]):
+            if found[0] not in counts:
+                first[place] = found[0]
+            counts[found[0]] = counts.get(found[0], 0) + 1
+    ends = {*range(_ENDS), *range(len(lines) - _ENDS, len(lines))}
+    for place, line in enumerate(lines):
+        shown = clipped(" ".join(line.split()))
+        if (level := first.get(place)) is not None:
+            note = f"{counted(counts[level], 'line')} with {level}"
+            yield Passage(Kind.LEVEL, shown, WORTH[Kind.LEVEL], note, is_first=place == 0)
+        elif place in ends:
+            yield Passage(Kind.LEAD, shown, WORTH[Kind.LEAD], is_first=place == 0)
+        else:
+            yield Passage(Kind.SENTENCE, shown, WORTH[Kind.ROW])

@@ -1,33 +1,213 @@
-"""Summaries: what a text says, in its own words, within a budget, with the address of each section."""
+"""Summaries: what a text says, in its own words, within a budget, with the address of each section.
+
+Which passages a summary keeps: the most worth for what they cost, with a fair share for each section.
+
+How a summary names the sections of a text: as headings, as fully as the budget allows.
+
+The passages of each section of a text, by the kind of text that it is.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from heapq import heapify, heappop, heapreplace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import nearest
+from workspace.document.slugs import heading_slug
 from workspace.errors import WorkspaceError
-from workspace.texts.summaries import naming
-from workspace.texts.summaries.choosing import Choice, choose
-from workspace.texts.summaries.passages import CUT, WORTH, Kind, Passage
-from workspace.texts.summaries.reading import MAX_PASSAGES, read_passages
+from workspace.markdown.lines import LINE_END
+from workspace.texts.summaries.code import passages_of_log, passages_of_source
+from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Kind, Passage
+from workspace.texts.summaries.prose import passages_of_prose
+from workspace.texts.text_file import Kind as TextKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workspace.texts.outline import Entry, Outline
-    from workspace.texts.summaries.naming import Name
+    from workspace.texts.summaries.passages import Passage
     from workspace.texts.text_file import TextFile
 
     Count = Callable[[str], int]
 
+# Each line costs a reader's attention beside its tokens, and fewer tokens than this tell less.
+_OVERHEAD = 6
+
+
+_TELLING = 14
+
+
+class Choice(NamedTuple):
+    """A passage that may be kept: where it stands, what it is worth, what its lines cost in tokens."""
+
+    section: int
+    place: int
+    worth: float
+    cost: int
+
+
+def choose(choices: Sequence[Choice], sizes: Sequence[int], room: int) -> list[Choice]:
+    """The choices to keep within `room` tokens, the best first; `sizes` are the tokens of each section.
+
+    Greedy by worth for each token. What a section has been given lowers the worth of more from it, measured
+    by its fair share: the room by the square roots of the sections' sizes, so that a long section gets more,
+    but not all. Equal worths go by position, so the same text is always summarized alike.
+    """
+    by_section: dict[int, list[Choice]] = {}
+    for choice in choices:
+        by_section.setdefault(choice.section, []).append(choice)
+    for found in by_section.values():
+        # The best is taken from the end.
+        found.sort(key=lambda choice: (_density(choice), -choice.place))
+    roots = {section: math.sqrt(sizes[section] + 1) for section in by_section}
+    unit = max(room, 1) / (sum(roots.values()) or 1.0)
+    spent = dict.fromkeys(by_section, 0)
+
+    def rank(section: int) -> tuple[float, int]:
+        share = unit * roots[section]
+        return -_density(by_section[section][-1]) * share / (share + spent[section]), section
+
+    heap = [rank(section) for section in by_section]
+    heapify(heap)
+    kept: list[Choice] = []
+    while heap and room > 0:
+        section = heap[0][1]
+        choice = by_section[section].pop()
+        if choice.cost <= room:
+            kept.append(choice)
+            room -= choice.cost
+            spent[section] += choice.cost
+        if by_section[section]:
+            heapreplace(heap, rank(section))
+        else:
+            heappop(heap)
+    return kept
+
+
+def _density(choice: Choice) -> float:
+    return choice.worth * min(1.0, choice.cost / _TELLING) / (choice.cost + _OVERHEAD)
+
+
+_DEEPEST = 6
+
+
+_TITLE = 200
+
+
+class Name(NamedTuple):
+    """The heading of a section in a summary: its line, the title in it ("" where the address tells it)."""
+
+    line: str
+    title: str
+    tokens: int
+
+
+def full_names(entries: Sequence[Entry], count: Count) -> list[Name]:
+    """Title and address of each section: `## Title `address``."""
+    return [_name(entry, one_line(entry.title), count) for entry in entries]
+
+
+def short_names(entries: Sequence[Entry], count: Count) -> list[Name]:
+    """The address alone where its last part is the title's slug; else both."""
+    return [_name(entry, "" if _tells_title(entry) else one_line(entry.title), count) for entry in entries]
+
+
+def addresses(entries: Sequence[Entry], count: Count) -> list[Name]:
+    """The address alone of each section."""
+    return [_name(entry, "", count) for entry in entries]
+
+
+def one_line(title: str) -> str:
+    """A title on one line, of bounded length."""
+    title = " ".join(title.split())
+    return title if len(title) <= _TITLE else title[:_TITLE].rstrip() + " …"
+
+
+def _tells_title(entry: Entry) -> bool:
+    return entry.address.rpartition("/")[2] == heading_slug(entry.title)
+
+
+def _name(entry: Entry, title: str, count: Count) -> Name:
+    marks = "#" * max(1, min(entry.level, _DEEPEST))
+    line = f"{marks} {title} `{entry.address}`" if title else f"{marks} `{entry.address}`"
+    # The line's end costs a token at most.
+    return Name(line, title, count(line) + 1)
+
+
+# A book has some ten thousand; each costs up to 20 µs.
+MAX_PASSAGES = 200_000
+
+
+# The markups whose headings are lines of their sections.
+_TITLED = (TextKind.RESTRUCTUREDTEXT, TextKind.ASCIIDOC)
+
+
+def read_passages(text: TextFile, outline: Outline) -> list[list[Passage]]:
+    """The passages of each section's own text, in order. One that comes again word for word is worth less.
+
+    Those past the first MAX_PASSAGES are not read, which bounds what a hostile text may cost.
+    """
+    seen: set[str] = set()
+    found: list[list[Passage]] = []
+    room = MAX_PASSAGES
+    for entry in outline.entries:
+        passages: list[Passage] = []
+        for passage in islice(_of_entry(text, entry), room):
+            if passage.text in seen:
+                passage = passage._replace(worth=passage.worth * AGAIN)
+            elif passage.text:
+                seen.add(passage.text)
+            passages.append(passage)
+        room -= len(passages)
+        found.append(passages)
+    return found
+
+
+def _of_entry(text: TextFile, entry: Entry) -> Iterator[Passage]:
+    body = body_of(text, entry)
+    match text.kind:
+        case TextKind.SOURCE:
+            return passages_of_source(body, declares=entry.level > 0)
+        case TextKind.LOG:
+            return passages_of_log(body)
+        case _:
+            return passages_of_prose(body)
+
+
+def body_of(text: TextFile, entry: Entry) -> str:
+    """A section's own text without its heading; a declaration of source code is its own heading."""
+    document = text.document
+    section = document.section_by_key(entry.address) if document is not None else None
+    if section is not None:
+        return text.text(section.body, section.end)
+    own = text.text(entry.start, entry.end)
+    if not entry.title or text.kind not in _TITLED:
+        return own
+    # The line of the title goes; rules above and below it hold no words.
+    lines = LINE_END.split(own)
+    place = entry.line - entry.first_line
+    del lines[place : place + 1]
+    return "\n".join(lines)
+
+
 STYLES = ("structured", "outline", "lead")
+
+
 MIN_BUDGET, MAX_BUDGET = 100, 20_000
+
 
 # The default budget: a part of the original, in bounds; more where the names of all sections need it.
 _PART, _LEAST, _MOST = 8, 500, 4_000
+
+
 _ROOM_BESIDE_NAMES = 2.5
+
+
 _MOST_OF_ORIGINAL = 3
+
 
 # Names may take so much of a budget in full before they are written shorter.
 _NAMES_SHARE = 0.5
@@ -92,7 +272,7 @@ def summarize(
     entries = outline.entries
     sizes = [count(text.text(entry.start, entry.end)) for entry in entries]
     original = count(text.text())
-    full = naming.full_names(entries, count)
+    full = full_names(entries, count)
     if budget is None:
         budget = default_budget(original, sum(name.tokens for name in full))
     passages = read_passages(text, outline)
@@ -152,12 +332,12 @@ def _lines(passage: Passage) -> list[str]:
 
 def _fitting(entries: Sequence[Entry], full: list[Name], budget: int, count: Count) -> list[Name]:
     """The names of sections as fully as the budget allows."""
-    for names in (full, naming.short_names(entries, count)):
+    for names in (full, short_names(entries, count)):
         if sum(name.tokens for name in names) <= budget * _NAMES_SHARE:
             return names
     if sum(name.tokens for name in names) <= budget:
         return names
-    return naming.addresses(entries, count)
+    return addresses(entries, count)
 
 
 def _with_sizes(

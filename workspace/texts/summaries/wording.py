@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.texts.summaries.passages import MARKED, Kind, counted
-from workspace.texts.summaries.reading import MAX_PASSAGES
+from workspace.texts.summaries.summary import MAX_PASSAGES
 from workspace.texts.text_file import Kind as TextKind
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.config.config import LimitExceeded
 from workspace.document.document import Document
 from workspace.git.objects import blob_id
-from workspace.links.affected import Affected
-from workspace.links.inbound import ScannedInbound
+from workspace.links.inbound import Affected, ScannedInbound
 from workspace.links.updates import relink
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes.change import Change, Left
-from workspace.validation.fixes.documents import UNREADABLE
-from workspace.validation.fixes.kept import together
+from workspace.validation.fixes.fix import UNREADABLE, together
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

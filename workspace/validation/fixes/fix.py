@@ -2,23 +2,54 @@
 
 Words, levels and titles stay, and so does every line's number. A result that reads otherwise than expected is
 thrown away, and said so.
+
+Which mends are looked for in a document: those of the rules that hold for it.
+
+Documents put right one after the other, here or in another process; each is held against the limits.
+
+What fixes keep of documents, for the links that lead there: lines stay lines, sections sections.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from workspace import markdown
 from workspace.config.config import LimitExceeded
+from workspace.config.tables import Dialect
 from workspace.document.document import Document
+from workspace.document.slugs import Names
+from workspace.links.survival import Piece, Survival
+from workspace.markdown.anchors import AnchorForm
+from workspace.snapshot.snapshot import NotADocument
+from workspace.validation.corpus import Corpus
+from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes import missing_anchor
-from workspace.validation.fixes.change import Fixed, Left, Mend
+from workspace.validation.fixes.broken_link import Elsewhere, HistoryNeeded, Twins, led_back
+from workspace.validation.fixes.change import Fixed, Left, Mend, Mended
+from workspace.validation.fixes.missing_anchor import RULE as MISSING_ANCHOR
+from workspace.validation.fixes.missing_anchor import may_be_named_elsewhere, missing_anchors
+from workspace.validation.rule import Subject
+from workspace.validation.rules import RULES
+from workspace.validation.run import MOST, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workspace.validation.fixes.fixers import Fixers
+    from workspace.document.document import Document
+    from workspace.validation.files import Files
+    from workspace.validation.fixes.change import Fixed
+    from workspace.validation.rule import Finding
+    from workspace.validation.run import Selection
 
 _ROUNDS = 100
+
+
 """How often a document is looked at: mends may stand in each other's way, and a rule tells of so many."""
 
 
@@ -108,3 +139,177 @@ def _is_alike(old: Document, new: Document, *, named: bool) -> bool:
         and (was.address == now.address or (named and was.anchor is None and was.address != was.key))
         for was, now in zip(old.sections, new.sections, strict=True)
     )
+
+
+LINKS = frozenset({"broken-link", "broken-fragment", "broken-image"})
+
+
+_SWITCH = re.compile(rb"<!--\s*docyard:")
+
+
+MENDED = frozenset(
+    {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
+)
+
+
+"""The rules some of whose findings are safe to mend."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixers:
+    """What is looked for: by the rules that `selection` lets hold, among these files."""
+
+    files: Files
+    selection: Selection
+    elsewhere: Elsewhere
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The world of the files."""
+        return Corpus(self.files)
+
+    @cached_property
+    def twins(self) -> Twins:
+        """Its paths by what they have in common with others."""
+        return Twins(self.corpus)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process is sent no document that was read here."""
+        return _fixers, (self.files, self.selection, self.elsewhere)
+
+    def find(self, document: Document) -> Iterator[Mend | Left]:
+        """Every mend of a document, and what has to be left."""
+        severities = self.selection.severities(document.path)
+        held = MENDED.intersection(severities)
+        if MISSING_ANCHOR in held and not _SWITCH.search(document.data):
+            # Nothing but a comment exempts a heading, so that the rule need not be asked.
+            yield from missing_anchors(document, self.files.config.anchors)
+            held -= {MISSING_ANCHOR}
+        rules = [rule for rule in RULES if rule.name in held]
+        if not rules:
+            return
+        subject = Subject(document, self.files.config, self.corpus.types, self.corpus)
+        findings = check(subject, rules, severities)
+        for finding in findings:
+            yield from (Mend(finding.rule, finding.line, splice) for splice in finding.mend)
+        if unnamed := _lines(findings, {MISSING_ANCHOR}):
+            found = missing_anchors(document, self.files.config.anchors)
+            yield from (one for one in found if one.line in unnamed)
+        if broken := _lines(findings, LINKS):
+            yield from (one for one in led_back(subject, self.elsewhere, self.twins) if one.line in broken)
+
+    def may_find_more(self, mends: tuple[Mend, ...]) -> bool:
+        """Whether a rule told of as many places as it tells of at most."""
+        return max(Counter(mend.rule for mend in mends).values(), default=0) >= MOST
+
+
+def _fixers(files: Files, selection: Selection, elsewhere: Elsewhere) -> Fixers:
+    return Fixers(files=files, selection=selection, elsewhere=elsewhere)
+
+
+def _lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int]:
+    return {finding.line for finding in findings if finding.rule in rules}
+
+
+def kept(one: Fixed, dialect: Dialect) -> Survival | None:
+    """Where the places of a document are now; None where every name leads where it led."""
+    before, after = one.before, one.document
+    if not _may_rename(before, after, dialect):
+        return None
+    renamed = {
+        (before.path, was.heading_start): (after.path, now.heading_start)
+        for was, now in zip(before.sections, after.sections, strict=True)
+        if was.has_heading
+    }
+    return Survival(tuple(_pieces(before, after)), renamed, {before.path: after.path})
+
+
+def together(several: Iterable[Survival | None]) -> Survival | None:
+    """What was kept of several documents; None where all stayed as they were."""
+    found = [one for one in several if one is not None]
+    if not found:
+        return None
+    pieces = tuple(piece for one in found for piece in one.pieces)
+    renamed = {place: now for one in found for place, now in one.renamed.items()}
+    return Survival(pieces, renamed, {path: now for one in found for path, now in one.documents.items()})
+
+
+def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
+    """Whether a name of a place may lead to another one now; yes where only a closer look could tell."""
+    if any(was.aliases != now.aliases for was, now in zip(before.sections, after.sections, strict=True)):
+        return True
+    given = {
+        now.anchor: now.position
+        for was, now in zip(before.sections, after.sections, strict=True)
+        if was.anchor is None and now.anchor is not None
+    }
+    if not given:
+        return False
+    if (
+        dialect is not Dialect.GITHUB
+        or before.form not in (None, AnchorForm.HTML)
+        or markdown.may_have_nested_headings(before.data)
+        or may_be_named_elsewhere(before.data, set(given))
+    ):
+        return True
+    numbered = Names("-", 1)
+    slugs = {numbered.give(item.slug): item.position for item in before.sections if item.has_heading}
+    return any(slugs.get(name, position) != position for name, position in given.items())
+
+
+def _pieces(before: Document, after: Document) -> Iterator[Piece]:
+    """The bytes that two versions of the same lines have in common, at the ends of each line."""
+    old, new = before.lines, after.lines
+    start = (old.offset(0), new.offset(0))
+    for line in range(len(old)):
+        first, second = old.offset(line), new.offset(line)
+        one, other = before.data[first : old.offset(line + 1)], after.data[second : new.offset(line + 1)]
+        if one == other:
+            continue
+        head = _common(one, other)
+        tail = _common(one[head:][::-1], other[head:][::-1])
+        if start[0] < first + head:
+            yield Piece(before.path, start[0], first + head, after.path, start[1])
+        start = first + len(one) - tail, second + len(other) - tail
+    if start[0] < len(before.data):
+        yield Piece(before.path, start[0], len(before.data), after.path, start[1])
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike."""
+    size = min(len(one), len(other))
+    return next((place for place in range(size) if one[place] != other[place]), size)
+
+
+UNREADABLE = "unreadable-document"
+
+
+"""The rule that tells of documents that cannot be read, and so cannot be mended."""
+
+
+def mended(fixers: Fixers, paths: Iterable[str]) -> list[Mended]:
+    """What comes of some documents; nothing is said of those that stay and in which nothing had to be left.
+
+    Raises DamagedRepository.
+    """
+    done = (_mended(fixers, path) for path in paths)
+    return [one for one in done if one is not None]
+
+
+def _mended(fixers: Fixers, path: str) -> Mended | None:
+    config = fixers.files.config
+    try:
+        one = fixed(fixers.corpus.read(path), fixers)
+    except NotADocument:
+        return None
+    except HistoryNeeded:
+        return Mended(path, is_open=True)
+    except (LimitExceeded, UnreadableFile) as error:
+        return Mended(path, left=(Left(UNREADABLE, path, 0, error.message),))
+    if not one.mends:
+        return Mended(path, left=one.left) if one.left else None
+    try:
+        config.limits.check_written(one.document, one.before)
+    except LimitExceeded as error:
+        return Mended(path, left=(*one.left, Left(one.mends[0].rule, path, 0, error.message)))
+    return Mended(path, one.change, one.left, kept(one, config.links.dialect))

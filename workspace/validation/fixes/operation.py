@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.edits.operation import Operation, Outcome
-from workspace.validation.fixes.kept import together
+from workspace.validation.fixes.fix import together
 
 if TYPE_CHECKING:
     from workspace.document.splices import Style

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.validation.characters import BIDIRECTIONAL, code_point, invisible, is_isolated
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workspace.validation.destinations import missing_fragments
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule
+from workspace.validation.rule import Rule, Severity
 
 RULE = Rule(
     "broken-fragment",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from workspace.validation.destinations import missing_files
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule
+from workspace.validation.rule import Rule, Severity
 
 RULE = Rule(
     "broken-link",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from workspace.document.headings import inline_span
 from workspace.document.splices import Splice
 from workspace.markdown.anchors import derived_anchor
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

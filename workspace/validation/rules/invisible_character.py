@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from workspace.document.splices import Splice
 from workspace.validation.characters import BIDIRECTIONAL, code_point, invisible, is_needed
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

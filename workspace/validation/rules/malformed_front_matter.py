@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.markdown.lines import BOM
-from workspace.validation.finding import Severity
-from workspace.validation.rule import FRONT_MATTER_KEY, Rule, Spot
+from workspace.validation.rule import FRONT_MATTER_KEY, Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule
+from workspace.validation.rule import Rule, Severity
 
 RULE = Rule("malformed-manifest", Severity.ERROR, "A .taxonomy.toml cannot be used.", None)

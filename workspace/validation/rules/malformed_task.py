@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from workspace.document.splices import Splice
 from workspace.document.tasks import FIELD_LINE
 from workspace.markdown.lines import LIST_MARKER_BYTES
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from workspace.config.taxonomy import MAX_VALUES, read_values
 from workspace.validation.characters import invisible, is_needed
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.document.splices import Splice
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

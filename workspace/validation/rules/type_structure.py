@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from templates import DocumentType
 from workspace.document.addresses import nearest
 from workspace.document.slugs import heading_slug
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workspace.validation.finding import Severity
-from workspace.validation.rule import Rule
+from workspace.validation.rule import Rule, Severity
 
 RULE = Rule("unreadable-document", Severity.ERROR, "A document is too large to be read.", None)

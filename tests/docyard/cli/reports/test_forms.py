@@ -7,11 +7,8 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from docyard.cli.reports.data import as_json
-from docyard.cli.reports.formats import Report
-from docyard.cli.reports.github import as_annotations
-from docyard.cli.reports.sarif import as_sarif
-from workspace.validation.finding import Finding, Severity
+from docyard.cli.reports.formats import Report, as_annotations, as_json, as_sarif
+from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
 
 LINK = Finding(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.documents.dressing import Doors, dressed
+from docyard.web.documents.document import Doors, dressed
 from docyard.web.live import unfinished
 from tests.docyard.web.documents.scene import Pages, served
 from tests.loops import loop_over

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.library.changed import LastChanges
-from docyard.web.library.summaries import Summaries
+from docyard.web.library.summaries import LastChanges, Summaries
 from docyard.web.live import Live
 from tests.docyard.web.serving import Served, serving
 from tests.loops import loop_over

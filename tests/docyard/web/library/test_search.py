@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.library.snippets import Block, Run, blocks
+from docyard.web.library.search import Block, Run, blocks
 from index.matches import Matcher
 from tests.docyard.web.serving import Served, serving
 from tests.loops import loop_over

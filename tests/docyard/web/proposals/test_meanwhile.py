@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web import versions
+from docyard.web import site
 from tests.docyard.web.proposals.pages import Pages, pages
 from tests.meanwhile import after
 from workspace.proposals import Verdict
@@ -68,7 +68,7 @@ def test_who_has_written_sees_it_by_a_clock_that_stands_still(
 ) -> None:
     """Two changes within one tick of the clock of folders look like one."""
     one = open_pages.scene.proposed()
-    monkeypatch.setattr(versions, "_look", lambda git: ((("refs", 1, 0),), True))
+    monkeypatch.setattr(site, "_look", lambda git: ((("refs", 1, 0),), True))
     assert one.words.title in open_pages.get("/proposals")
     open_pages.does(one, "close")
     assert one.words.title not in open_pages.get("/proposals")

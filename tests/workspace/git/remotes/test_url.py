@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
+from workspace.git.remotes.exchange import cleaned
 from workspace.git.remotes.url import Address, Transport, UnsupportedRemote, parse_address
-from workspace.git.remotes.wording import cleaned
 
 
 @loop_over(

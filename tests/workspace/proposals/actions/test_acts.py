@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
 from workspace.edits import RemoveDocument
-from workspace.merge.committing import MergeConflict
+from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Choice, Resolution
 from workspace.policy.protection import Protected
 from workspace.proposals import InvalidWords, State, Verdict

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.policy.judged import ADA, AGENT, Check, by, ring, said, sealed, standing
 from tests.workspace.proposals.saying import COMMIT, OTHER_COMMIT
-from workspace.config.settings import ALL_CHECKS, Protection
-from workspace.policy.person import Known, Person
+from workspace.config.tables import ALL_CHECKS, Protection
 from workspace.policy.protection import Governed
+from workspace.policy.tokens import Known, Person
 from workspace.proposals.actions.merge_gate import Judgement, judge, may_merge
 from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Verdict, Words
 

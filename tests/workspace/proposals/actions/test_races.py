@@ -11,7 +11,7 @@ from tests.workspace.proposals.actions.scene import AGENT, RULE, Scene
 from workspace.policy.tokens import Tokens
 from workspace.proposals import Proposal, Verdict
 from workspace.proposals.actions import MergeBlocked, NeedsPerson
-from workspace.proposals.actions.gate import judged as judge
+from workspace.proposals.actions.merge_gate import judged as judge
 from workspace.workspace import Workspace
 
 API = "specs/api.md"

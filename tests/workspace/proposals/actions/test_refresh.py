@@ -8,9 +8,9 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, Scene
 from workspace.edits import UpdateContent
-from workspace.merge.committing import MergeConflict
+from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Choice, Resolution
-from workspace.merge.trees_package import Resolutions
+from workspace.merge.trees import Resolutions
 from workspace.proposals import Proposal, State, Verdict
 from workspace.proposals.actions import ConflictChanged, Decisions, MergeBlocked
 from workspace.proposals.events import Refreshed

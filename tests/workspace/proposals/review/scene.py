@@ -9,7 +9,8 @@ from tests import repositories
 from tests.repositories import signature
 from tests.workspace.proposals.saying import AGENT, Speaker
 from workspace.git import GitStore, Signature, trees
-from workspace.merge.trees_package import Merge, merge_commits
+from workspace.merge.commits import merge_commits
+from workspace.merge.trees import Merge
 from workspace.proposals import Proposal, Proposals
 from workspace.proposals.events import Opened, Submitted
 from workspace.proposals.review import Reviewing

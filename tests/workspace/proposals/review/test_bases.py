@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.workspace.proposals.review.scene import Scene
 from workspace.git.ancestry import Graph
-from workspace.proposals.review.bases import Bases
+from workspace.proposals.review.changes import Bases
 
 PARENTS = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=2, unique=True), min_size=2, max_size=14)
 

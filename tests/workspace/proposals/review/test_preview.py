@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
 from workspace.merge.conflict import UnitKind
-from workspace.merge.trees_package import WHOLE
+from workspace.merge.trees import WHOLE
 from workspace.proposals.events import Closed
 from workspace.proposals.review import CHECKS, Preview, Reviewing
 from workspace.workspace import Workspace

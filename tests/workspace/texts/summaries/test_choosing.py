@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.texts.summaries.choosing import Choice, choose
+from workspace.texts.summaries.summary import Choice, choose
 
 SECTIONS = 4
 CHOICES = st.lists(

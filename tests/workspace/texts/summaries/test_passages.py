@@ -6,12 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.texts.summaries.code import passages_of_source
-from workspace.texts.summaries.log_passages import passages_of_log
-from workspace.texts.summaries.passages import Kind, clipped, kind_of
-from workspace.texts.summaries.prose_passages import passages_of_prose
-from workspace.texts.summaries.shown import as_shown
-from workspace.texts.summaries.signatures import signature
+from workspace.texts.summaries.code import passages_of_log, passages_of_source
+from workspace.texts.summaries.passages import Kind, as_shown, clipped, kind_of, signature
+from workspace.texts.summaries.prose import passages_of_prose
 
 
 def found(text: str) -> list[tuple[str, str]]:

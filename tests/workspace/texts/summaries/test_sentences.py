@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.texts.summaries.sentences import split_sentences
+from workspace.texts.summaries.passages import split_sentences
 
 
 @loop_over(

@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.loops import loop_over
 from workspace.texts.finder import find_entry
 from workspace.texts.outline import Outline, outline_of
-from workspace.texts.summaries import reading, wording
+from workspace.texts.summaries import summary, wording
 from workspace.texts.summaries.passages import Kind
 from workspace.texts.summaries.summary import STYLES, Summary, UnknownStyle, default_budget, summarize
 from workspace.texts.text_file import TextFile, kind_of
@@ -233,9 +233,9 @@ def test_what_comes_again_word_for_word_is_kept_once_first() -> None:
 
 
 def test_a_hostile_text_costs_no_more_than_so_many_passages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_PASSAGES", 50)
+    monkeypatch.setattr(summary, "MAX_PASSAGES", 50)
     text = text_of("# A\n\n" + "A1. " * 40 + "\n\n## B\n\n" + "A2. " * 40)
-    assert [len(found) for found in reading.read_passages(text, outline_of(text))] == [40, 10]
+    assert [len(found) for found in summary.read_passages(text, outline_of(text))] == [40, 10]
 
 
 def test_a_text_of_which_not_all_was_read_is_said_to_be_so() -> None:

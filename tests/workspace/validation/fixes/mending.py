@@ -9,8 +9,7 @@ from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.validation.files import Files
 from workspace.validation.fixes.change import Fixed
-from workspace.validation.fixes.fix import fixed
-from workspace.validation.fixes.fixers import Fixers
+from workspace.validation.fixes.fix import Fixers, fixed
 from workspace.validation.run import Selection
 
 

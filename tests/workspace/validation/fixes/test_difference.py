@@ -11,7 +11,7 @@ from tests.repositories import normal
 from tests.workspace.documents import documents
 from tests.workspace.validation.fixes.mending import fixers, mended
 from workspace.document.document import Document
-from workspace.validation.fixes.difference import unified
+from workspace.validation.fixes.change import unified
 from workspace.validation.fixes.fix import fixed
 
 

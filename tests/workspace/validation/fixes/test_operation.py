@@ -11,12 +11,11 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.publishing import WorktreeConflict
 from workspace.snapshot.snapshot import Snapshot
+from workspace.validation.files import of_commit
+from workspace.validation.fixes.broken_link import History
 from workspace.validation.fixes.change import Mended
-from workspace.validation.fixes.documents import mended
-from workspace.validation.fixes.fixers import Fixers
-from workspace.validation.fixes.history import History
+from workspace.validation.fixes.fix import Fixers, mended
 from workspace.validation.fixes.operation import FixDocuments
-from workspace.validation.listing import of_commit
 from workspace.validation.run import Selection
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

@@ -1,1 +1,0 @@
-"""`docyard validate` behind its options: what is looked at, in several processes, and since when."""
