@@ -29,7 +29,8 @@ from rs_bpe.bpe import openai
 
 from benchmarks.corpus import markdown_files
 from workspace.texts.finder import find_entry
-from workspace.texts.outline import Entry, Outline, outline_of
+from workspace.texts.headings import Entry, Outline
+from workspace.texts.outline import outline_of
 from workspace.texts.text_file import Kind, TextFile
 from workspace.texts.tokens import estimate_tokens
 

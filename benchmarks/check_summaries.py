@@ -27,7 +27,8 @@ from typing import NamedTuple
 from benchmarks.corpus import markdown_files
 from workspace.document.document import Document
 from workspace.texts.finder import find_entry
-from workspace.texts.outline import Outline, outline_of
+from workspace.texts.headings import Outline
+from workspace.texts.outline import outline_of
 from workspace.texts.summaries.summary import MAX_BUDGET, Summary, summarize
 from workspace.texts.text_file import Kind, TextFile
 from workspace.texts.tokens import count_tokens, tokenizer

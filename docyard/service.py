@@ -156,7 +156,7 @@ def _distrust(index: FrozenIndex, key: Path | None) -> str:
 
 def _check_settings(workspace: Workspace) -> None:
     """Raises InvalidConfig for settings that no call could be answered with."""
-    from workspace.config.config import InvalidConfig
+    from workspace.errors import InvalidConfig
 
     try:
         workspace.snapshot().config  # noqa: B018

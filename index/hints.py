@@ -25,7 +25,7 @@ from index.port import Query
 from index.query import MAX_PATH, parse
 from index.spelling import distances, is_word
 from index.storage.metadata import is_listable
-from workspace.document.addresses import nearest
+from workspace.nearest import nearest
 
 MAX_VALUES_SHOWN = 10
 

@@ -33,8 +33,8 @@ from index.segments.merge import merge
 from index.segments.store import Store
 from index.source import difference, pages
 from index.whoosh_engine.engine import Opened
-from workspace.config.config import InvalidConfig
 from workspace.config.taxonomy import Values
+from workspace.errors import InvalidConfig
 from workspace.git import DamagedRepository
 from workspace.snapshot.snapshot import Snapshot
 

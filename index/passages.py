@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from index.page import chunk_id
 from workspace.config.config import DOCUMENT_SUFFIXES
-from workspace.document.addresses import (
-    InvalidAddress,
-    SectionNotFound,
-    nearest,
-    resolve_section,
-    split_address,
-)
+from workspace.document.addresses import InvalidAddress, SectionNotFound, resolve_section, split_address
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LIST_MARKER
+from workspace.nearest import nearest
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from index.page import Page, Unreadable
 from index.port import Progress
-from workspace.config.config import LimitExceeded
 from workspace.config.taxonomy import Taxonomy
 from workspace.document.document import Document
+from workspace.errors import LimitExceeded
 from workspace.git import DamagedRepository, GitReader, trees
 from workspace.snapshot.snapshot import NotADocument, Snapshot, changed_files, check_pointer, is_manifest
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.errors import Answer, Data, call, visible
+from tools.errors import visible
+from tools.tool import Answer, Data, call
 from workspace.publishing.after_commit import describe_failure
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from index.service import SearchPage
-    from tools.errors import Answer, Data
+    from tools.tool import Answer, Data
     from workspace.sync.status import Seen, Standing
     from workspace.workspace import Workspace
 

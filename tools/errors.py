@@ -7,19 +7,17 @@ Texts of documents in an error: bounded in all, and remembered where they were s
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tools.pages import fitting
+from tools.tool import Data, call
 from workspace.diff.section_mapping import Conflict
+from workspace.document.section_text import SectionText
 from workspace.errors import Listed, WorkspaceError
-from workspace.writing.read_before_write import ReadFirst, SectionText
+from workspace.writing.read_before_write import ReadFirst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from workspace.history.moves import Moves
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.read_before_write import Sight
-
-Data = dict[str, Any]
 
 
 _SHOWN = 500
@@ -66,71 +62,6 @@ _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "AMBIGUOUS_ID": ("ref",),
     "NO_PROPOSED_COMMIT": ("ref",),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool says: `data`, and `text` where a contract fixes the words (else the data as JSON).
-
-    `next_step` of the data is a NextStep, which the registry replaces by its text.
-    """
-
-    data: Data
-    text: str | None = None
-    is_error: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that an answer names; as text `view_document {"file": "api.md"}`."""
-
-    tool: str
-    arguments: Data
-
-    def __str__(self) -> str:
-        return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}"
-
-
-class NextStep:
-    """The next step that an answer proposes: words, the calls that they name, and the proposal it is for."""
-
-    __slots__ = ("parts", "proposal")
-
-    def __init__(self, *parts: str | Call | NextStep, proposal: str | None = None) -> None:
-        self.parts: tuple[str | Call, ...] = tuple(
-            chain.from_iterable(part.parts if isinstance(part, NextStep) else (part,) for part in parts)
-        )
-        self.proposal = proposal
-
-    def within(self, proposal: str) -> NextStep:
-        """Return the same step for a proposal."""
-        return NextStep(*self.parts, proposal=proposal)
-
-    def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return the step as text; `fields` are the names of the field in which each tool takes a proposal.
-
-        Each call keeps to the proposal, but for a writer's without arguments, which only explains the writer.
-        A step without calls ends with the proposal.
-        """
-        if self.proposal is None:
-            return "".join(map(str, self.parts))
-        if not any(isinstance(part, Call) for part in self.parts):
-            return "".join((*map(str, self.parts), f", with proposal {self.proposal}"))
-        return "".join(str(_kept(part, self.proposal, fields)) for part in self.parts)
-
-
-def _kept(part: str | Call, proposal: str, fields: Mapping[str, str]) -> str | Call:
-    """Return a part of a step with the proposal among the arguments of its call."""
-    if isinstance(part, str) or (field := fields.get(part.tool)) is None:
-        return part
-    if field == "proposal" and not part.arguments:
-        return part
-    return Call(part.tool, {**part.arguments, field: proposal})
-
-
-def call(tool: str, **arguments: object) -> Call:
-    """Return a call as a next step names it."""
-    return Call(tool, arguments)
 
 
 def pinned(ref: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import target
-from tools.errors import NextStep
+from tools.tool import NextStep
 from workspace.document.addresses import read_fragment, sections_named
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, MAX_PATH

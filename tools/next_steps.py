@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.errors import call
+from tools.tool import call
 from workspace.document.addresses import read_fragment
 
 if TYPE_CHECKING:
-    from tools.errors import Call
-    from tools.tool import Context
+    from tools.tool import Call, Context
 
 
 def view_call(context: Context, file: str, slug: str | None = None) -> Call | None:

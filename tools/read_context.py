@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import Answer, Call, NextStep, call, pinned
+from tools.errors import pinned
+from tools.tool import Answer, Call, NextStep, call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

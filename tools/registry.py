@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tools.after_commit import committed_answer, with_caveats
 from tools.arguments import OPERATIONS, InvalidArguments, input_schema
 from tools.caveats import with_standing
-from tools.errors import Answer, NextStep, failure, visible
-from tools.tool import Context, Progress
+from tools.errors import failure, visible
+from tools.tool import Answer, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.nearest import nearest
 from workspace.publishing.after_commit import CommitRecord, attempt, record_commits
 
 if TYPE_CHECKING:

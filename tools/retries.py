@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import Answer, NextStep, with_list
+from tools.errors import with_list
 from tools.next_steps import list_call, view_call
+from tools.tool import Answer, NextStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
-    from tools.errors import Call, Data
-    from tools.tool import Context, Given, Tool
+    from tools.tool import Call, Context, Data, Given, Tool
     from workspace.writing.idempotency import Recorded, Request
     from workspace.writing.plan import Plan, Step
 

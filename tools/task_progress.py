@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments, target
-from tools.errors import NextStep
 from tools.next_steps import view_call
 from tools.outline import progress, task_data
+from tools.tool import NextStep
 from workspace.document.addresses import read_fragment, resolve_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools.errors import Data
-    from tools.tool import Context
+    from tools.tool import Context, Data
     from workspace.document.document import Document, Section, Task
     from workspace.writing.plan import Step
     from workspace.writing.write import Written

@@ -5,15 +5,17 @@ What a tool may reach while it answers one call.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
-    from tools.errors import Answer
     from workspace.document.document import Document, Section
     from workspace.errors import WorkspaceError
     from workspace.policy.tokens import Person
@@ -109,10 +111,78 @@ class Context:
     def shows(self, document: Document, sections: Iterable[Section]) -> None:
         """Remembers sections whose own text this answer shows in full."""
         if self.sight is not None:
-            from workspace.writing.read_before_write import digest
+            from workspace.document.section_text import digest
 
             self.sight.add(digest(document, section) for section in sections)
 
     def snapshot(self, ref: str | None = None) -> Snapshot:
         """The commit that a ref names, else the tip of the served branch. Raises as `Workspace.at` does."""
         return self.workspace.at(ref)
+
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool says: `data`, and `text` where a contract fixes the words (else the data as JSON).
+
+    `next_step` of the data is a NextStep, which the registry replaces by its text.
+    """
+
+    data: Data
+    text: str | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that an answer names; as text `view_document {"file": "api.md"}`."""
+
+    tool: str
+    arguments: Data
+
+    def __str__(self) -> str:
+        return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}"
+
+
+class NextStep:
+    """The next step that an answer proposes: words, the calls that they name, and the proposal it is for."""
+
+    __slots__ = ("parts", "proposal")
+
+    def __init__(self, *parts: str | Call | NextStep, proposal: str | None = None) -> None:
+        self.parts: tuple[str | Call, ...] = tuple(
+            chain.from_iterable(part.parts if isinstance(part, NextStep) else (part,) for part in parts)
+        )
+        self.proposal = proposal
+
+    def within(self, proposal: str) -> NextStep:
+        """Return the same step for a proposal."""
+        return NextStep(*self.parts, proposal=proposal)
+
+    def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return the step as text; `fields` are the names of the field in which each tool takes a proposal.
+
+        Each call keeps to the proposal, but for a writer's without arguments, which only explains the writer.
+        A step without calls ends with the proposal.
+        """
+        if self.proposal is None:
+            return "".join(map(str, self.parts))
+        if not any(isinstance(part, Call) for part in self.parts):
+            return "".join((*map(str, self.parts), f", with proposal {self.proposal}"))
+        return "".join(str(_kept(part, self.proposal, fields)) for part in self.parts)
+
+
+def _kept(part: str | Call, proposal: str, fields: Mapping[str, str]) -> str | Call:
+    """Return a part of a step with the proposal among the arguments of its call."""
+    if isinstance(part, str) or (field := fields.get(part.tool)) is None:
+        return part
+    if field == "proposal" and not part.arguments:
+        return part
+    return Call(part.tool, {**part.arguments, field: proposal})
+
+
+def call(tool: str, **arguments: object) -> Call:
+    """Return a call as a next step names it."""
+    return Call(tool, arguments)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from tools.tool import Tool

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.errors import Answer, Data, NextStep, call, visible
+from tools.errors import visible
+from tools.tool import Answer, Data, NextStep, call
 from workspace.publishing.after_commit import attempt
 
 if TYPE_CHECKING:

@@ -24,15 +24,16 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
-from tools.errors import Answer, Data, NextStep, failure
+from tools.errors import failure
 from tools.retries import kept, repeat, request_of
+from tools.tool import Answer, Data, NextStep
 from tools.write_target import Home, became, home_in, proposed, would_propose
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import attempt, note_commit
 
 if TYPE_CHECKING:
-    from tools.errors import Data, Texts
-    from tools.tool import Context, Given, Tool
+    from tools.errors import Texts
+    from tools.tool import Context, Data, Given, Tool
     from tools.write_target import Home
     from workspace.edits import Operation
     from workspace.git import GitReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

@@ -94,3 +94,15 @@ def _made_again(
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
+
+
+class InvalidConfig(WorkspaceError):
+    """`docyard.toml` cannot be read, or a setting in it is unknown or out of range. `field` names it."""
+
+    code = "INVALID_CONFIG"
+
+
+class LimitExceeded(WorkspaceError):
+    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
+
+    code = "LIMIT_EXCEEDED"

@@ -25,8 +25,6 @@ _IS_ID = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{7}")
 _OF_BRANCH = re.compile(BRANCHES + "([0-9a-z]{8})(?:-|$)")
 _MISREAD = str.maketrans("oil", "011")
 _RANDOM = 5
-_MAX_SLUG = 40
-_MAX_READ = 200  # characters of a title that a slug is made of
 
 
 def is_id(text: str) -> bool:
@@ -58,15 +56,6 @@ def read_id(text: str) -> str | None:
     return found if is_id(found) else None
 
 
-def branch_name(id: str, title: str) -> str:
-    """The branch of a proposal that is opened: `proposals/<id>-<slug>`, without a slug where none is left."""
-    # Imported here because a server answers its first questions without it.
-    from workspace.document.slugs import file_slug
-
-    slug = file_slug(title[:_MAX_READ])[:_MAX_SLUG].rstrip("-")
-    return f"{BRANCHES}{id}-{slug}" if slug else f"{BRANCHES}{id}"
-
-
 def id_of_branch(branch: str) -> str | None:
     """The id in the name of a proposal's branch; None for another branch."""
     found = _OF_BRANCH.match(branch)
@@ -79,3 +68,6 @@ def _spelled(random: bytes) -> str:
     # Four bits choose the first, the others are left for the rest.
     first = _DIGITS[16 + (number & 15)]
     return first + "".join(digits)
+
+
+BRANCH = DISCUSSION

@@ -20,10 +20,10 @@ import re
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
 from workspace.git.tips import Tips
+from workspace.nearest import nearest
 from workspace.proposal_ids import BRANCHES, id_of_branch, read_id
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.proposal import Proposals, State, told

@@ -149,7 +149,7 @@ class Workspace:
         """
         if ref is None or not ref.strip():
             return self.snapshot()
-        from workspace.config.config import InvalidConfig
+        from workspace.errors import InvalidConfig
         from workspace.revisions import find_ref
 
         snapshot = self.snapshot(find_ref(self, ref.strip()))

@@ -30,7 +30,7 @@ class NearestGroup(click.Group):
         """The command that is named first. Raises click.UsageError."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
-            from workspace.document.addresses import nearest
+            from workspace.nearest import nearest
 
             near = nearest(name, self.list_commands(ctx))
             meant = f"; did you mean '{near[0]}'?" if near else ""

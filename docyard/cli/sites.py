@@ -164,8 +164,8 @@ def _count_forms(files: Files) -> tuple[Mapping[AnchorForm, int], int, bool]:
 
     At most MAX_DOCUMENTS documents are read.
     """
-    from workspace.config.config import LimitExceeded
     from workspace.document.document import Document
+    from workspace.errors import LimitExceeded
     from workspace.validation.files import UnreadableFile
 
     counts: Counter[AnchorForm] = Counter()

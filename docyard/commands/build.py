@@ -160,7 +160,8 @@ def _key(file: Path, out: Path) -> bytes:
 @contextmanager
 def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
     """Say which option a setting that breaks its rules came from: those of files were read before."""
-    from workspace.config.config import CONFIG_PATH, InvalidConfig
+    from workspace.config.config import CONFIG_PATH
+    from workspace.errors import InvalidConfig
 
     try:
         yield

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller
 from docyard.http.access import came_by_https
-from docyard.http.login import LOGIN, login_page
+from docyard.http.login_page import LOGIN, login_page
 from docyard.http.refusals import MCP, refusal, wants_page
 from workspace.errors import WorkspaceError
 

@@ -27,8 +27,8 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.after_commit import committed_answer, with_caveats
-from tools.errors import Answer
 from tools.registry import Toolbox, UnknownTool
+from tools.tool import Answer
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
 from workspace.writing.read_before_write import Sight

@@ -12,7 +12,7 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
 
 _MOST_SECTIONS = 20  # that an error proposes
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from docyard.web.asked import Asked
 from docyard.web.errors import failed
-from docyard.web.request import Asked, in_thread
-from workspace.document.addresses import nearest
+from docyard.web.request import in_thread
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 from workspace.paths import CONTROL, MAX_PATH
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -26,6 +25,7 @@ from index.analysis import HEADING_ABOVE, HEADING_WEIGHT, MAX_WEIGHT, raw_tokens
 from index.building.vocabulary import LIMIT, Numbers, Vocabulary, shared
 from index.page import Page
 from index.segments.arrays import encoded, ranges
+from index.segments.segment import Inverted
 
 Packed = NDArray[np.uint64]
 
@@ -246,22 +246,6 @@ BATCH = 1_000_000
 
 
 """Bytes of pages that are analysed at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inverted:
-    """The posting lists of T terms over n sections, P postings in all.
-
-    `terms` are keys in ascending order; the list of term i is [starts[i], starts[i + 1]) of `ids`, which are
-    the numbers of sections in ascending order, and of `weights`. `lengths` has the sum of the weights of each
-    section's words, facets left out.
-    """
-
-    terms: list[bytes]
-    starts: NDArray[np.int64]
-    ids: NDArray[np.uint32]
-    weights: NDArray[np.uint8]
-    lengths: NDArray[np.uint32]
 
 
 class Inversion:

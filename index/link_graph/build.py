@@ -14,9 +14,9 @@ from index.link_graph.records import OPEN, Record, record_of
 from index.link_graph.store import Row
 from index.pool import spread
 from index.port import Progress
-from workspace.config.config import LimitExceeded
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
+from workspace.errors import LimitExceeded
 from workspace.git import DamagedRepository, GitReader
 from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer
 

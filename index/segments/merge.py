@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.building.inversion import Inverted
 from index.segments.arrays import gather, join, offsets, ranges
 from index.segments.generation import Part
-from index.segments.segment import Segment
+from index.segments.segment import Inverted, Segment
 
 LARGE = 20_000
 """A segment with more live sections than this is left alone, unless most of it is dead."""

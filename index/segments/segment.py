@@ -23,6 +23,7 @@ import secrets
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -39,7 +40,6 @@ from index.storage.manifest import IndexDamaged, Stamp, Sum
 from workspace.document.sections import PREAMBLE, untitled
 
 if TYPE_CHECKING:
-    from index.building.inversion import Inverted
     from index.page import Page
 
 COLUMNS = 8
@@ -351,3 +351,19 @@ def file_name(id: str) -> str:
 def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
     values: dict[str, Any] = json.loads(text) if text else {}
     return MappingProxyType({key: tuple(found) for key, found in values.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Inverted:
+    """The posting lists of T terms over n sections, P postings in all.
+
+    `terms` are keys in ascending order; the list of term i is [starts[i], starts[i + 1]) of `ids`, which are
+    the numbers of sections in ascending order, and of `weights`. `lengths` has the sum of the weights of each
+    section's words, facets left out.
+    """
+
+    terms: list[bytes]
+    starts: NDArray[np.int64]
+    ids: NDArray[np.uint32]
+    weights: NDArray[np.uint8]
+    lengths: NDArray[np.uint32]

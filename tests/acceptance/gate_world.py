@@ -13,8 +13,8 @@ from docyard.terminal.exits import Exit
 from index.service import SearchIndex
 from tests.acceptance.gate_model import Model
 from tests.repositories import Repo, normal
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.proposals import Proposal, State

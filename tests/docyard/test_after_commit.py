@@ -13,8 +13,8 @@ import pytest
 from docyard.cli.main import main
 from docyard.mcp_server import calls
 from docyard.mcp_server.calls import Calls, Workers
+from docyard.web.asked import Asked
 from docyard.web.proposals import actions
-from docyard.web.request import Asked
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import pages

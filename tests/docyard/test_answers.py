@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from docyard.mcp_server.calls import compact, result_of
 from tests.examples import examples
 from tests.loops import loop_over
-from tools.errors import Answer
+from tools.tool import Answer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False)

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from docyard.mcp_server.calls import Calls, Workers
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 
 pytestmark = pytest.mark.anyio
 

@@ -234,7 +234,8 @@ def test_the_last_commit_is_pushed_when_the_server_ends(here: Repo, there: Repo,
     ],
 )
 def test_settings_that_are_refused(line: str, reason: str) -> None:
-    from workspace.config.config import InvalidConfig, WorkspaceConfig
+    from workspace.config.config import WorkspaceConfig
+    from workspace.errors import InvalidConfig
 
     with pytest.raises(InvalidConfig) as caught:
         WorkspaceConfig.read(f"[remote]\n{line}\n".encode())

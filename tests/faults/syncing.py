@@ -16,8 +16,8 @@ from workspace.git import GitStore
 from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import Peer, Progress
 from workspace.git.remotes.process import RemoteProcess
+from workspace.proposal_ids import BRANCH as DISCUSSION
 from workspace.proposals import Author, EventLog, KnownBy, branch_name
-from workspace.proposals.discussion import BRANCH as DISCUSSION
 from workspace.proposals.events import Commented, Opened
 from workspace.sync.sync import sync as synchronise
 from workspace.workspace import Workspace

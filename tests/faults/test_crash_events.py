@@ -16,7 +16,7 @@ from tests.faults.scene import check_nothing_left
 from tests.faults.shim import Fault
 from tests.repositories import Repo
 from workspace.git import GitReader
-from workspace.proposals.discussion import BRANCH
+from workspace.proposal_ids import BRANCH
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Commented, Opened
 

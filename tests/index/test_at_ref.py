@@ -19,8 +19,7 @@ from index.service import SearchIndex, SearchPage
 from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
 from tests.index.lists import move
 from tests.repositories import Repo, signature
-from workspace.config.config import InvalidConfig
-from workspace.errors import WorkspaceError
+from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git import GitStore, trees
 from workspace.revisions import RefNotFound
 from workspace.workspace import Workspace

@@ -13,8 +13,8 @@ import pytest
 from index.service import SearchIndex
 from index.storage.keys import user_key
 from tests.repositories import Repo, normal
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import Sight
 

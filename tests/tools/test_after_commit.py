@@ -14,8 +14,8 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.faults_after_commit import FAULTS, fault_at, steps_recorded
 from tests.tools.proposals.conftest import FILES
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import Sight

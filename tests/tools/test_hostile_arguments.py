@@ -16,9 +16,8 @@ from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask
 from tools.arguments import input_schema
-from tools.errors import Answer
 from tools.registry import Toolbox
-from tools.tool import Tool
+from tools.tool import Answer, Tool
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

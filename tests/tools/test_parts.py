@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.pages import lines_shown, part_of
-from workspace.texts.outline import Entry, outline_of
+from workspace.texts.headings import Entry
+from workspace.texts.outline import outline_of
 from workspace.texts.text_file import Kind, TextFile
 from workspace.texts.tokens import count_tokens
 

@@ -11,8 +11,8 @@ from index.storage.locking import locked
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.caveats import reservations
-from tools.errors import Data
 from tools.registry import Toolbox
+from tools.tool import Data
 
 SEARCHES = ["search_docs", "search_documents"]
 ALL = {"query": "search", "limit": 50}

@@ -9,10 +9,10 @@ from tests.repositories import Repo
 from tests.workspace.documents import STYLE
 from workspace import frontmatter, markdown
 from workspace.config import config
-from workspace.config.config import LimitExceeded
 from workspace.document.document import Document
 from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
 from workspace.edits.operation import Operation
+from workspace.errors import LimitExceeded
 from workspace.git import GitReader
 from workspace.markdown import parser
 from workspace.snapshot.snapshot import Snapshot

@@ -11,6 +11,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import STYLE, files_of, planned
+from workspace.document.section_text import digest
 from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.git import GitReader
@@ -18,7 +19,7 @@ from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, Plan, Status, plan
-from workspace.writing.read_before_write import Proof, Sight, digest
+from workspace.writing.read_before_write import Proof, Sight
 
 pytestmark = pytest.mark.smoke
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.repositories import Repo, bare, normal
 from tests.workspace.interrupted import Interrupted
+from workspace.document.section_text import digest
 from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.read_before_write import Sight, digest
+from workspace.writing.read_before_write import Sight
 from workspace.writing.write import Written
 
 pytestmark = pytest.mark.smoke

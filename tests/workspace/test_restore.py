@@ -11,10 +11,11 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.interrupted import Interrupted
+from workspace.document.section_text import digest
 from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, Step
-from workspace.writing.read_before_write import Sight, digest
+from workspace.writing.read_before_write import Sight
 
 pytestmark = pytest.mark.smoke
 

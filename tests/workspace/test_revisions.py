@@ -14,8 +14,7 @@ from tests import repositories
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.repositories import Repo
-from workspace.config.config import InvalidConfig
-from workspace.errors import WorkspaceError
+from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.reader import AmbiguousId
 from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound, find_ref, ref_names
 from workspace.snapshot.snapshot import Snapshot

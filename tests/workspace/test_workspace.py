@@ -13,7 +13,6 @@ from templates import builtin_types
 from tests import repositories
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound
-from workspace.config.config import InvalidConfig
 from workspace.document.splices import Style
 from workspace.edits import (
     AddSection,
@@ -25,7 +24,7 @@ from workspace.edits import (
     UpdateContent,
 )
 from workspace.edits.operation import Operation, Outcome, Taken
-from workspace.errors import WorkspaceError
+from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git import ReadOnly
 from workspace.publishing import locks
 from workspace.snapshot.overlay import Overlay

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import InvalidArguments, asked_of, read
-from tools.errors import Answer, NextStep, call
-from tools.tool import Tool
+from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 from workspace.document.section_text import whole_text
 

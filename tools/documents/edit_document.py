@@ -9,17 +9,15 @@ from pydantic import Field, create_model
 from tools.arguments import asked_of, read, target
 from tools.documents import edit_operations
 from tools.documents.edit_operations import PLACEHOLDERS, completed, with_words
-from tools.errors import Answer, NextStep, call
 from tools.task_progress import progress_after
-from tools.tool import Tool
+from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 from workspace.document.section_text import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.errors import Data
-    from tools.tool import Context, Given
+    from tools.tool import Context, Data, Given
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from tools.arguments import Boolean, Integer, InvalidArguments, Object, nearest_field
 from tools.examples import with_sections, with_task
 from tools.outline import TASKS
-from workspace.config.config import LimitExceeded
-from workspace.document.addresses import nearest, read_fragment
+from workspace.document.addresses import read_fragment
 from workspace.document.sections import PREAMBLE
+from workspace.errors import LimitExceeded
+from workspace.nearest import nearest
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:

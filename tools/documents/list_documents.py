@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Boolean, Integer, read
-from tools.errors import Answer, Data, NextStep, call
 from tools.examples import proposed
 from tools.moved import found as found_now
 from tools.moved import told
 from tools.outline import cut_hint, sections_in_brief
 from tools.pages import page_after, read_place, write_place
 from tools.read_context import Pinned
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
-from workspace.config.config import LimitExceeded
-from workspace.document.addresses import nearest
+from workspace.errors import LimitExceeded
+from workspace.nearest import nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import InvalidArguments, asked_of, read, target
-from tools.errors import Answer, NextStep, call
 from tools.examples import with_removable
-from tools.tool import Tool
+from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, read
 from tools.caveats import reservations
-from tools.errors import Answer, Data, NextStep, call, pinned
-from tools.tool import Tool
+from tools.errors import pinned
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tools.arguments import (
     target,
     without_nulls,
 )
-from tools.errors import Answer, Data, NextStep, failure
+from tools.errors import failure
 from tools.examples import with_sections, with_task
 from tools.moved import found, told
 from tools.outline import (
@@ -33,7 +33,7 @@ from tools.outline import (
 )
 from tools.pages import part_of
 from tools.read_context import Pinned
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
 from workspace.errors import WorkspaceError

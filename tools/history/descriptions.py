@@ -13,7 +13,7 @@ from workspace.git.messages import MAX_CLIENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools.errors import Data
+    from tools.tool import Data
     from workspace.history import BlamedLine, Change, History, Told
 
 _MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import InvalidArguments, asked_of, read, target, without_nulls
-from tools.errors import Answer, Call, NextStep, call
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
-from tools.tool import Tool
+from tools.tool import Answer, Call, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 from workspace.diff.section_mapping import Conflict
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, target, without_nulls
-from tools.errors import Answer, Data, NextStep, call
 from tools.examples import with_sections
 from tools.moved import found, told
 from tools.pages import read_place, write_place
 from tools.read_context import Pinned
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 from workspace.document.addresses import read_fragment
 from workspace.paths import check_path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
+from tools.tool import call
 
 if TYPE_CHECKING:
     from tools.tool import Context

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments, nearest_field
-from workspace.document.addresses import nearest
+from workspace.nearest import nearest
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tools.arguments import target
 from tools.completion import Candidates, complete_address, ranked
-from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
 from tools.resources.contents import read_resource, write_uri
+from tools.tool import call
 
 if TYPE_CHECKING:
     from tools.tool import Context

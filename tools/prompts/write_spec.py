@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tools.completion import complete_folder, complete_type
-from tools.errors import call
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
+from tools.tool import call
 from workspace.paths import check_path
 from workspace.snapshot.document_types import document_type
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import call
 from tools.history.descriptions import commit_data
 from tools.pages import cut
-from workspace.document.addresses import nearest
+from tools.tool import call
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.errors import Data
-    from tools.tool import Context
+    from tools.tool import Context, Data
     from workspace.diff import DocumentChange
     from workspace.proposals import Proposal
     from workspace.proposals.review import Changes, ProposedCommit

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import call, visible
+from tools.errors import visible
 from tools.pages import read_place, write_place
 from tools.proposals.descriptions import comment_data
+from tools.tool import call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools.errors import Data
-    from tools.tool import Context
+    from tools.tool import Context, Data
     from workspace.proposals import Proposal
     from workspace.proposals.review import PlacedThread
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools.arguments import Arguments, InvalidArguments, explain, without_nulls
-from workspace.document.addresses import nearest
 from workspace.merge.conflict import Choice, Resolution, UnitId, UnitKind
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tools.errors import Data
+    from tools.tool import Data
     from workspace.merge.trees import FileConflict
 
 _VERSIONS = ("base", "ours", "theirs")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read, without_nulls
-from tools.errors import Answer, Data, NextStep, call, visible
+from tools.errors import visible
 from tools.proposals.descriptions import announced, commit_of, first_open
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import actor_of, beginning, looking_back, overlaps_of
 from tools.writer import arguments_of
 

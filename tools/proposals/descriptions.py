@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tools.errors import call, visible
+from tools.errors import visible
 from tools.pages import cut
+from tools.tool import call
 from workspace.publishing.after_commit import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from tools.errors import Data
-    from tools.tool import Context
+    from tools.tool import Context, Data
     from workspace.proposals import Author, Proposal
     from workspace.proposals.actions import Proposing
     from workspace.proposals.proposal import Comment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import Answer, Call, NextStep, call, visible
+from tools.errors import visible
 from tools.pages import cut, read_place, write_place
 from tools.proposals.comments import (
     ROOM,
@@ -16,15 +16,15 @@ from tools.proposals.comments import (
 )
 from tools.proposals.descriptions import comment_data, head
 from tools.proposals.review_state import review_data, void_of
-from workspace.document.addresses import nearest
+from tools.tool import Answer, Call, NextStep, call
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.errors import Data
     from tools.proposals.comments import Place
-    from tools.tool import Context
+    from tools.tool import Context, Data
     from workspace.proposals import Proposal
     from workspace.proposals.proposal import Comment, Thread
 

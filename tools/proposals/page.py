@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tools.errors import Data
+    from tools.tool import Data
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>~#|]")
 _SHOWN_LINES = 12

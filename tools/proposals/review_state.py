@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import call, visible
+from tools.errors import visible
 from tools.proposals.comments import fitting
 from tools.proposals.conflicts import conflicts_data
 from tools.proposals.descriptions import author_data, date, shown_words
+from tools.tool import call
 from tools.write_target import listed
 from workspace.proposals.approvals import why_void
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.errors import Data
-    from tools.tool import Context
+    from tools.tool import Context, Data
     from workspace.proposals import Proposal
     from workspace.proposals.actions.merge_gate import Block, Demand
     from workspace.proposals.approvals import Void

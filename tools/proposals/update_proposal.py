@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from tools.arguments import Arguments, InvalidArguments, Objects, read, target, without_nulls
-from tools.errors import Answer, Data, NextStep, call, failure, visible
+from tools.errors import failure, visible
 from tools.proposals.descriptions import announced, commit_of, first_open, possible
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import actor_of, overlaps_of
 from tools.writer import arguments_of, follow
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 from workspace.publishing.after_commit import note_commit
 from workspace.writing.idempotency import digest_of
 

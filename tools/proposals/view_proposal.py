@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read, target
-from tools.errors import Answer, Data, NextStep, call, visible
+from tools.errors import visible
 from tools.pages import cut, read_place, write_place
 from tools.proposals.descriptions import head, in_brief, possible
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import beginning, overlaps_of
 from tools.writer import arguments_of
-from workspace.document.addresses import nearest
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, read
-from tools.errors import Answer, Data, NextStep
 from tools.pages import shown_title
 from tools.read_context import Pinned
 from tools.reading.texts import marked_as_error, name_of, with_text
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import Context, Given
-    from workspace.texts.outline import Entry
+    from workspace.texts.headings import Entry
     from workspace.texts.text_file import TextFile
 
 MAX_LISTED = 500

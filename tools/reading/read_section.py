@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
-from tools.errors import Answer, Data, NextStep
 from tools.pages import shown_title
 from tools.read_context import Pinned
 from tools.reading.texts import name_of, with_text, without_section
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from tools.pages import Part
     from tools.reading.texts import Opened
     from tools.tool import Context, Given
-    from workspace.texts.outline import Entry
+    from workspace.texts.headings import Entry
 
 _DEEPEST = 6
 

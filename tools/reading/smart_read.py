@@ -18,11 +18,10 @@ from tools.arguments import (
     Natural,
     read,
 )
-from tools.errors import Answer, Data, NextStep
 from tools.pages import shown_title
 from tools.read_context import Pinned
 from tools.reading.texts import MAX_ADDRESS, marked_as_error, name_of, with_text
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:

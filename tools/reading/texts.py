@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
-from tools.errors import Answer, Data, NextStep
 from tools.examples import proposed
 from tools.moved import Found, moved, told
+from tools.tool import Answer, Data, NextStep
 from workspace.document.addresses import SectionNotFound, split_address
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tools.tool import Context, Given
     from workspace.history.moves import Moves
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.texts.outline import Entry, Outline
+    from workspace.texts.headings import Entry, Outline
     from workspace.texts.text_file import TextFile
 
 

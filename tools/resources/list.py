@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools.pages import page_after, read_place, shown_title, write_place
 from tools.resources.contents import SCHEME, write_uri
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.snapshot.snapshot import NotADocument
 
 if TYPE_CHECKING:

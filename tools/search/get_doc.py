@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read
-from tools.errors import Answer, Data, NextStep
 from tools.examples import with_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, fitting
 from tools.read_context import Pinned
-from tools.tool import Tool
+from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
 from tools.caveats import reservations
-from tools.errors import Answer, Data, NextStep, call, pinned
-from tools.tool import Tool
+from tools.errors import pinned
+from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 from workspace.config.taxonomy import BUILT_IN, KEY
 from workspace.errors import WorkspaceError

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import asked_of, read
-from tools.errors import Answer, NextStep
 from tools.examples import with_task
 from tools.task_progress import named_task, next_step_after, progress_after
-from tools.tool import Tool
+from tools.tool import Answer, NextStep, Tool
 from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read, target
-from tools.errors import Answer, NextStep, call
 from tools.examples import with_document
 from tools.next_steps import list_call
-from tools.tool import Tool
+from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 
 if TYPE_CHECKING:

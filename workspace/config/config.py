@@ -27,7 +27,7 @@ from workspace.config.tables import (
 )
 from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
 from workspace.config.toml import InvalidToml, load_toml
-from workspace.errors import WorkspaceError
+from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.globs import Glob
 from workspace.markdown.anchors import AnchorForm
 from workspace.paths import is_nameable
@@ -45,18 +45,6 @@ DOCUMENT_SUFFIXES = (".md", ".markdown")
 ANY_NAME = "?.md"
 """The name of a document that a glob only fits if it fits documents of all kinds."""
 _SHOWN = 100
-
-
-class InvalidConfig(WorkspaceError):
-    """`docyard.toml` cannot be read, or a setting in it is unknown or out of range. `field` names it."""
-
-    code = "INVALID_CONFIG"
-
-
-class LimitExceeded(WorkspaceError):
-    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
-
-    code = "LIMIT_EXCEEDED"
 
 
 class _Settings(BaseModel):

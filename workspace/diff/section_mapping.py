@@ -15,7 +15,6 @@ from workspace.document.addresses import (
     Fragment,
     SectionNotFound,
     TaskNotFound,
-    nearest,
     read_fragment,
     resolve_section,
     resolve_task,
@@ -23,6 +22,7 @@ from workspace.document.addresses import (
 )
 from workspace.document.section_text import own_text
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

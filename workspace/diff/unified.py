@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.diff.sequences import pair_lines
-from workspace.history.blame import split_lines
+from workspace.markdown.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,6 @@ path.md#tasks[0]  path.md#tasks[1.0] a task, a sub-task
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,18 +15,15 @@ from typing import TYPE_CHECKING
 from workspace.document.sections import PREAMBLE
 from workspace.document.slugs import heading_slug
 from workspace.errors import Among, Listed, WorkspaceError
+from workspace.nearest import _NEAREST, nearest
 from workspace.paths import MAX_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Sequence
 
     from workspace.document.document import Document, Section, Task
 
 _TASK = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
-_NEAREST = 5
-
-# Comparing spellings takes time, and a workspace may hold a hundred thousand paths.
-_COMPARED = 2000
 
 
 class SectionNotFound(WorkspaceError):
@@ -164,27 +160,6 @@ def full_address(path: str, section: Section) -> str:
     return f"{path}#{section.address}"
 
 
-def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
-    """The known names most like a word, best first: close spellings, then names that hold its last part."""
-    names = list(dict.fromkeys(known))
-    if len(word) > 200:
-        return names[:count]
-    if len(names) > _COMPARED:
-        names = _likely(word, names)
-    lowered = {name.lower(): name for name in names}
-    close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
-    tail = word.lower().rsplit("/", 1)[-1]
-    alike = [name for name in names if tail and tail in name.lower()]
-    return list(dict.fromkeys((*close, *alike)))[:count]
-
-
-def _likely(word: str, names: list[str]) -> list[str]:
-    """Of very many names, those whose last part begins like the word's, else the first."""
-    begin = word.lower().rsplit("/", 1)[-1][:3]
-    likely = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
-    return (likely or names)[:_COMPARED]
-
-
 def section_not_found(document: Document, slug: str) -> SectionNotFound:
     """The error for a slug that names no section, with the nearest addresses."""
     known = [section.address for section in document.sections]
@@ -252,7 +227,6 @@ __all__ = [
     "SectionNotFound",
     "TaskNotFound",
     "full_address",
-    "nearest",
     "read_fragment",
     "resolve_section",
     "resolve_task",

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.markdown.lines import BLANK
+
+if TYPE_CHECKING:
+    from workspace.document.document import Document, Section
+
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workspace.document.document import Document, Section
@@ -23,3 +30,25 @@ def whole_text(document: Document, section: Section) -> bytes:
 def telling_text(document: Document, section: Section) -> bytes:
     """Return a section's own text; where that is empty, its whole text."""
     return own_text(document, section) or whole_text(document, section)
+
+
+def digest(document: Document, section: Section) -> bytes | None:
+    """The SHA-256 of a section's own text; None where it says nothing."""
+    text = own_text(document, section)
+    if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
+        text = above + b"\n\n" + text
+    return hashlib.sha256(text).digest() if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section as it can be shown: its address, its own source with the heading, and its text's digest."""
+
+    slug: str
+    source: str
+    digest: bytes | None
+
+
+def section_text(document: Document, section: Section) -> SectionText:
+    """A section's own text, as it stands."""
+    return SectionText(section.key, document.text(section.start, section.end), digest(document, section))

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 
 from workspace import markdown
 from workspace.document.document import Document
-from workspace.edits.content import with_newlines
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
-from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, with_ending
+from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, with_ending, with_newlines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

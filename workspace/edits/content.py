@@ -11,7 +11,7 @@ from workspace.document.headings import PREAMBLE, read_headings, rewritten
 from workspace.document.slugs import Names, heading_slug
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
-from workspace.markdown.lines import LINE_END, Lines
+from workspace.markdown.lines import LINE_END, Lines, with_newlines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,11 +83,6 @@ def checked_text(text: str, field: str) -> str:
         line=line,
         column=column,
     )
-
-
-def with_newlines(text: str) -> str:
-    """A document's text with LF line ends, as a caller's content has them."""
-    return LINE_END.sub("\n", text)
 
 
 def strip_blank_lines(text: str) -> str:

@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from workspace.config.config import InvalidConfig, LimitExceeded
 from workspace.diff.section_mapping import carry, check_not_newer
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
 from workspace.document.splices import Edit, StructureChanged, Style, apply_edit
 from workspace.edits.content import InvalidTitle
-from workspace.errors import WorkspaceError
+from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
 from workspace.links.survival import Survival, same_headings
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound

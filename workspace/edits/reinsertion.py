@@ -27,12 +27,13 @@ from workspace.document.splices import (
     end_of_text,
     insert_block,
 )
-from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names, with_newlines
+from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names
 from workspace.edits.section_place import find_place
 from workspace.edits.transplant import cut, ended, landing, put_in, transplanted
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, first_parents
 from workspace.history.moves import MOST, Following
+from workspace.markdown.lines import with_newlines
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.diff.section_mapping import Conflict
-from workspace.document.addresses import SectionNotFound, nearest, resolve_section
+from workspace.document.addresses import SectionNotFound, resolve_section
+from workspace.document.section_text import digest
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.links.survival import Survival
+from workspace.nearest import nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.read_before_write import digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

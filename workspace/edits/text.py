@@ -43,11 +43,10 @@ from workspace.edits.content import (
     own_heading_dropped,
     prepare_content,
     strip_blank_lines,
-    with_newlines,
 )
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
-from workspace.markdown.lines import BOM, before_ending, with_ending
+from workspace.markdown.lines import BOM, before_ending, with_ending, with_newlines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -461,7 +460,7 @@ def _splice(document: Document, section: Section | None, text: str, *, is_whole:
 def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
     """The new text; each line that the old one has, too, as it stands there, with its own ending."""
     from workspace.diff.sequences import pair_lines
-    from workspace.history.blame import split_lines
+    from workspace.markdown.lines import split_lines
 
     lines, wanted = split_lines(old), text.split("\n")
     cuts = [before_ending(line, len(line)) for line in lines]
@@ -485,7 +484,7 @@ def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
 
 def _common_lines(old: bytes, new: bytes) -> tuple[int, int]:
     """How many bytes of whole lines two texts share at their beginning, and how many at their end."""
-    from workspace.history.blame import split_lines
+    from workspace.markdown.lines import split_lines
 
     olds, news = split_lines(old), split_lines(new)
     most = min(len(olds), len(news))

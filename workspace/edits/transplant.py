@@ -19,11 +19,11 @@ from workspace import markdown
 from workspace.document.heading_text import heading_splices
 from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, end_of_text
-from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names, with_newlines
+from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names
 from workspace.edits.moved_definitions import NO_LABELS, copied_links, mended_labels
 from workspace.links.survival import Piece, Survival
 from workspace.markdown import anchors
-from workspace.markdown.lines import BOM, LINE_END_BYTES, line_ending
+from workspace.markdown.lines import BOM, LINE_END_BYTES, line_ending, with_newlines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

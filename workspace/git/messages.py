@@ -71,3 +71,18 @@ def _short(subject: str) -> str:
     if "\n" in subject or len(subject) <= MAX_SUBJECT:
         return subject
     return subject[: MAX_SUBJECT - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT - 1 :].lstrip()
+
+
+PERSON = "Docyard-Person"
+"""The trailer that names the token by which it was known who asked for a commit."""
+
+
+HAND = "Docyard-Hand"
+"""The trailer of a commit whose author is known by Git alone, and has decided what it says."""
+
+
+TRAILER = "Docyard-Proposal"
+
+
+REFRESH = "Docyard-Refresh"
+"""The trailer of a merge that took the target into a proposal, and not a proposal into its target."""

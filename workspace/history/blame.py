@@ -6,11 +6,11 @@ is asked for it. What is left was written by the commit.
 
 from __future__ import annotations
 
-import re
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sequences import pair_lines
+from workspace.markdown.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from workspace.history.places import Place, Versions
     from workspace.history.walk import Station, Step, Steps
 
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TOLD_EVERY = 500
 _PER_STEP = 3_000  # bytes whose lines are compared at the price of a commit that is looked at
 _KEPT = 4  # versions whose lines are remembered
@@ -132,8 +131,3 @@ class Blame:
                 self._split.pop(next(iter(self._split)))
             self._split[place] = split_lines(text)
         return self._split[place]
-
-
-def split_lines(text: bytes) -> list[bytes]:
-    """The lines of a text with their endings: LF, CRLF or CR (CommonMark 0.31 §2.1)."""
-    return _LINE.findall(text)

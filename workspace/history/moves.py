@@ -14,11 +14,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
 from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
 from workspace.document.addresses import read_fragment, sections_named
 from workspace.document.section_text import telling_text
+from workspace.errors import LimitExceeded
 from workspace.git import DamagedRepository
 from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache

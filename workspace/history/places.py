@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
 from workspace.document.addresses import read_fragment, sections_named
+from workspace.errors import LimitExceeded
 from workspace.markdown.lines import Lines
 from workspace.snapshot.snapshot import DocumentCache, NotADocument
 

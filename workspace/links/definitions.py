@@ -13,7 +13,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace import markdown
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.links.inline import read_definition, read_inline, regions
 from workspace.links.link import Enclosure, Link, LinkKind, Span, leaves_of, meaning
 from workspace.links.reader import links_of

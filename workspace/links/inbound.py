@@ -16,7 +16,7 @@ from html.entities import html5
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from workspace import markdown
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.git import DamagedRepository
 from workspace.links.link import LinkKind
 from workspace.links.resolver import (

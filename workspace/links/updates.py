@@ -15,12 +15,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
 from workspace.document.addresses import InvalidAddress
 from workspace.document.heading_text import heading_splices
 from workspace.document.sections import PREAMBLE
 from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
+from workspace.errors import LimitExceeded
 from workspace.links.definitions import undefined
 from workspace.links.destinations import spell
 from workspace.links.fragments import DOCUMENT, find_place, name_at, name_of_top, names_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.git.trees import walk
 from workspace.snapshot.overlay import Overlay
 

@@ -65,3 +65,16 @@ def before_ending(data: bytes, end: int) -> int:
     if data[max(0, end - 2) : end] == b"\r\n":
         return end - 2
     return end - 1 if data[end - 1 : end] in (b"\n", b"\r") else end
+
+
+def with_newlines(text: str) -> str:
+    """A document's text with LF line ends, as a caller's content has them."""
+    return LINE_END.sub("\n", text)
+
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+
+
+def split_lines(text: bytes) -> list[bytes]:
+    """The lines of a text with their endings: LF, CRLF or CR (CommonMark 0.31 §2.1)."""
+    return _LINE.findall(text)

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

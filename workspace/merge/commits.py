@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.branch import BranchNotFound
-from workspace.config.config import LimitExceeded
-from workspace.errors import WorkspaceError
+from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git import writable
 from workspace.git.objects import FILE_MODE, blob_id
 from workspace.merge.conflict import MergedDocument

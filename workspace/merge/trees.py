@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
 from workspace.diff.renames import Renames
+from workspace.errors import LimitExceeded
 from workspace.git import trees
 from workspace.git.objects import FILE_MODE, blob_id
 from workspace.git.trees import Whole, walk

@@ -415,7 +415,7 @@ def _digest(secret: str) -> bytes:
 
 
 def _unknown(name: str, known: Mapping[str, Known]) -> UnknownToken:
-    from workspace.document.addresses import nearest
+    from workspace.nearest import nearest
 
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
     close = nearest(name, sorted(known))

@@ -18,9 +18,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import CONFIG_PATH, InvalidConfig, WorkspaceConfig
+from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, InvalidManifest, Manifest, Taxonomy, read_manifest
 from workspace.config.toml import bytes_of
+from workspace.errors import InvalidConfig
 from workspace.git import Entry
 from workspace.git.ancestry import Graph
 from workspace.git.objects import blob_id

@@ -23,9 +23,10 @@ standing.py    where a comment's text is now
 
 from __future__ import annotations
 
-from workspace.proposal_ids import branch_name, new_id, read_id
+from workspace.proposal_ids import BRANCH, new_id, read_id
+from workspace.proposals.actions.register import branch_name
 from workspace.proposals.comments import Now, Standing, place_of
-from workspace.proposals.discussion import BRANCH, Discussion, Said
+from workspace.proposals.discussion import Discussion, Said
 from workspace.proposals.event_log import Appended, EventLog
 from workspace.proposals.events import Author, Event, InvalidWords, KnownBy, Verdict
 from workspace.proposals.proposal import Proposal, ProposalNotFound, Proposals, State

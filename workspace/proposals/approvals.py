@@ -25,10 +25,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git.ancestry import commits_between
-from workspace.git.messages import read_trailers
+from workspace.git.messages import HAND, PERSON, read_trailers
 from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Verdict
 from workspace.proposals.proposal import Bond
-from workspace.writing.write import HAND, PERSON
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workspace.git import DamagedRepository
 from workspace.lru_cache import LRUCache
-from workspace.proposal_ids import DISCUSSION, is_id
+from workspace.proposal_ids import is_id
 from workspace.proposals.events import (
     MAX_BYTES,
     Commented,
@@ -233,9 +233,6 @@ def _part(event: Event, size: int) -> float:
     if size > _LONG:
         return _REMARKS
     return _CLIENTS if event.author.known_by is KnownBy.CLIENT else _PEOPLE
-
-
-BRANCH = DISCUSSION
 
 
 MOST_PROPOSALS = 20_000

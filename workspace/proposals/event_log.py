@@ -16,9 +16,8 @@ from workspace.git.messages import commit_message
 from workspace.git.objects import FILE_MODE
 from workspace.git.tips import Tips
 from workspace.git.trees import Whole
-from workspace.proposal_ids import BRANCHES
+from workspace.proposal_ids import BRANCH, BRANCHES
 from workspace.proposals.discussion import (
-    BRANCH,
     Discussion,
     DiscussionCache,
     as_asked,

@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git import DamagedRepository
 from workspace.git.ancestry import reached
-from workspace.git.messages import read_trailers
+from workspace.git.messages import REFRESH, TRAILER, read_trailers
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from workspace.git import GitReader
     from workspace.git.ancestry import Graph, Node
 
-TRAILER = "Docyard-Proposal"
-REFRESH = "Docyard-Refresh"
-"""The trailer of a merge that took the target into a proposal, and not a proposal into its target."""
 
 _MOST = 50_000  # first parents that are looked at
 _REMEMBERED = 50_000

@@ -12,11 +12,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, reached
 from workspace.git.tips import Tips
 from workspace.lru_cache import LRUCache
+from workspace.nearest import nearest
 from workspace.proposal_ids import read_id
 from workspace.proposals.events import (
     Author,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import AnotherWriter, Busy, CannotWrite, Locked
-from workspace.publishing.publish import BranchMoved, Publication, publish, publish_with_retry
+from workspace.publishing.publish import Publication, publish, publish_with_retry
 from workspace.publishing.recovery import Recovered, mend, mend_pruned, recover
-from workspace.publishing.refs import InvalidBranch, RefConflict
+from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
 __all__ = [
     "AnotherWriter",

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitStore, durable_objects
@@ -39,23 +39,13 @@ from workspace.publishing.locks import (
 )
 from workspace.publishing.prepared import Prepared
 from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, roll_back
-from workspace.publishing.refs import BranchRef, InvalidBranch, check_place
+from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_place
 
 T = TypeVar("T")
 
 _ATTEMPTS = 5
 _REBUILDS = 4
 _AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written HEAD
-
-
-class BranchMoved(WorkspaceError):
-    """The branch is no longer at the commit that the batch was built on; `tip` is where it is now."""
-
-    code: ClassVar[str] = "BRANCH_MOVED"
-
-    def __init__(self, tip: str | None) -> None:
-        super().__init__("another writer was first", fix="Read the branch again and repeat.", tip=tip)
-        self.tip = tip
 
 
 class Publication:

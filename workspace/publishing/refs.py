@@ -223,3 +223,13 @@ def _append(log: Log, line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(handle)
+
+
+class BranchMoved(WorkspaceError):
+    """The branch is no longer at the commit that the batch was built on; `tip` is where it is now."""
+
+    code: ClassVar[str] = "BRANCH_MOVED"
+
+    def __init__(self, tip: str | None) -> None:
+        super().__init__("another writer was first", fix="Read the branch again and repeat.", tip=tip)
+        self.tip = tip

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.texts.text_file import is_binary
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from workspace.config.config import LimitExceeded
 from workspace.document.sections import PREAMBLE
+from workspace.errors import LimitExceeded
 from workspace.links.fragments import names_of
 from workspace.links.link import LinkKind
 from workspace.links.reader import links_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from templates import DocumentType, InvalidTemplate, builtin_types, parse_type
 from workspace.config.toml import DEEP_KEY
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, Taxonomy
 from workspace.config.toml import bytes_of
-from workspace.document.addresses import nearest
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.git import DamagedRepository, trees
 from workspace.lru_cache import LRUCache
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,10 +12,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
-from workspace.proposal_ids import BRANCHES, id_of_branch
-from workspace.proposals.discussion import BRANCH
+from workspace.nearest import nearest
+from workspace.proposal_ids import BRANCH, BRANCHES, id_of_branch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

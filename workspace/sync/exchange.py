@@ -10,6 +10,14 @@ A branch is brought to a commit that was fetched, and the person's checkout with
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from workspace.publishing import WorktreeBusy
+
+if TYPE_CHECKING:
+    from workspace.git import GitReader
+
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,7 +45,6 @@ from workspace.sync.branches import (
     tracking_ref,
     travelling,
 )
-from workspace.sync.sync import check_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -348,3 +355,15 @@ class Exchanging:
             except WorkspaceError as error:
                 refused[branch] = error
         return refused
+
+
+def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
+    """Raises WorktreeBusy where the rules of checkout change under a checkout of the branch.
+
+    libgit2 would check the other files out by the rules that stand in the work tree now.
+    """
+    rules = next((path for path in paths if path.rpartition("/")[2] == ".gitattributes"), None)
+    if rules is not None and git.worktrees_of(branch):
+        raise WorktreeBusy(
+            f"`{rules}` changes, and with it how files are checked out", fix=f"Run git {command} there."
+        )

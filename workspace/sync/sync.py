@@ -20,7 +20,7 @@ import fcntl
 import os
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.config.config import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git import GitStore, ShallowHistory, durable_objects, writable
-from workspace.git.messages import commit_message
+from workspace.git.messages import HAND, commit_message
 from workspace.git.private_folder import open_lock
 from workspace.git.remotes.exchange import Peer
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
@@ -39,14 +39,14 @@ from workspace.merge.conflict import Choice, Conflict, InvalidResolution
 from workspace.merge.trees import WHOLE, FileConflict, Room, file_at
 from workspace.policy.protection import Protected, named
 from workspace.proposals.event_log import EventLog
-from workspace.publishing import BranchMoved, Busy, WorktreeBusy, mend
+from workspace.publishing import BranchMoved, Busy, mend
 from workspace.sync.branches import DISCUSSION, Beside, Chosen, Stand, State, chosen, travelling
-from workspace.sync.exchange import Exchanging, follow
+from workspace.sync.exchange import Exchanging, check_attributes, follow
 from workspace.sync.status import Unpushed, ahead
-from workspace.writing.write import HAND, DetachedHead, author_now, is_for_proposal
+from workspace.writing.write import DetachedHead, author_now, is_for_proposal
 
 if TYPE_CHECKING:
-    from workspace.git import Entry, GitReader
+    from workspace.git import Entry
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.merge.conflict import Resolution, UnitId
@@ -180,18 +180,6 @@ def check_reviewed(workspace: Workspace, theirs: str) -> None:
     merge = merge_commits(workspace.snapshot(), workspace.snapshot(theirs))
     if not merge.conflicts:
         _check_reviewed(merge)
-
-
-def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
-    """Raises WorktreeBusy where the rules of checkout change under a checkout of the branch.
-
-    libgit2 would check the other files out by the rules that stand in the work tree now.
-    """
-    rules = next((path for path in paths if path.rpartition("/")[2] == ".gitattributes"), None)
-    if rules is not None and git.worktrees_of(branch):
-        raise WorktreeBusy(
-            f"`{rules}` changes, and with it how files are checked out", fix=f"Run git {command} there."
-        )
 
 
 def _check_reviewed(merge: Merge) -> None:

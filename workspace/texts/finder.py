@@ -6,21 +6,16 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.document.addresses import (
-    SectionNotFound,
-    nearest,
-    read_fragment,
-    resolve_section,
-    sections_named,
-)
+from workspace.document.addresses import SectionNotFound, read_fragment, resolve_section, sections_named
 from workspace.document.sections import PREAMBLE
 from workspace.document.slugs import file_slug, heading_slug
 from workspace.errors import Among, Listed, WorkspaceError
+from workspace.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workspace.texts.outline import Entry, Outline
+    from workspace.texts.headings import Entry, Outline
     from workspace.texts.text_file import TextFile
 
 _SHOWN = 200

@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace.config.config import CONFIG_PATH
-from workspace.document.addresses import nearest
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import LINK_MODE
+from workspace.nearest import nearest
 from workspace.paths import CONTROL, InvalidPath
 from workspace.snapshot.snapshot import NOTHING_YET, DocumentNotFound, check_pointer, not_committed
 

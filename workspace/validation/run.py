@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING
 
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.git.objects import blob_id
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.corpus import Corpus

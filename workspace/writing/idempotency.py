@@ -17,8 +17,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
-from workspace.errors import WorkspaceError
+from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.ancestry import first_parents
 from workspace.git.messages import read_trailers
 

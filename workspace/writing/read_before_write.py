@@ -12,20 +12,17 @@ also what stands before the title. So a text that was seen stays seen when its s
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.config.config import InvalidConfig, LimitExceeded
 from workspace.diff.section_mapping import Conflict
 from workspace.diff.sections import Evidence, SectionMatch
-from workspace.document.section_text import own_text
-from workspace.errors import WorkspaceError
+from workspace.document.section_text import SectionText, digest, section_text
+from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
 from workspace.git import DamagedRepository
 from workspace.lru_cache import LRUCache
-from workspace.markdown.lines import BLANK
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
@@ -38,28 +35,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _REMEMBERED = 50_000
-
-
-def digest(document: Document, section: Section) -> bytes | None:
-    """The SHA-256 of a section's own text; None where it says nothing."""
-    text = own_text(document, section)
-    if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
-        text = above + b"\n\n" + text
-    return hashlib.sha256(text).digest() if text else None
-
-
-@dataclass(frozen=True, slots=True)
-class SectionText:
-    """A section as it can be shown: its address, its own source with the heading, and its text's digest."""
-
-    slug: str
-    source: str
-    digest: bytes | None
-
-
-def section_text(document: Document, section: Section) -> SectionText:
-    """A section's own text, as it stands."""
-    return SectionText(section.key, document.text(section.start, section.end), digest(document, section))
 
 
 class Sight:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workspace.document.splices import Style
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository, GitStore, writable
-from workspace.git.messages import commit_message
+from workspace.git.messages import PERSON, commit_message
 from workspace.git.objects import Signature
 from workspace.git.worktrees import operation
 from workspace.publishing import Batch, WorktreeBusy, mend, mend_pruned, publish_with_retry
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from workspace.writing.idempotency import Recorded, Request
     from workspace.writing.plan import Mode, Step
     from workspace.writing.read_before_write import Sight
-
-PERSON = "Docyard-Person"
-"""The trailer that names the token by which it was known who asked for a commit."""
-
-HAND = "Docyard-Hand"
-"""The trailer of a commit whose author is known by Git alone, and has decided what it says."""
 
 
 class DetachedHead(WorkspaceError):
@@ -237,7 +231,7 @@ def trailers_of(branch: str, person: Person | None) -> dict[str, str]:
     id = id_of_branch(branch)
     if id is None:
         return trailers
-    from workspace.proposals.landing import TRAILER
+    from workspace.git.messages import TRAILER
 
     return {TRAILER: id, **trailers}
 

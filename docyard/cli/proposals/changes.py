@@ -153,7 +153,7 @@ def narrowed(changes: Changes, path: str | None, slug: str | None, *, of: str = 
     files = tuple(file for file in changes.files if file == path and slug is None)
     if documents or files:
         return changes._replace(documents=documents, files=files)
-    from workspace.document.addresses import nearest
+    from workspace.nearest import nearest
 
     touched = sorted(changes.paths)
     close = nearest(path, touched) or touched[:3]

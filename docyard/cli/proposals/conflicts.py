@@ -246,7 +246,7 @@ def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, Unit
     units = [(path, conflict.unit) for path, conflict in conflicts]
     meant = [pair for pair in units if name in _names(*pair)]
     if not meant:
-        from workspace.document.addresses import nearest
+        from workspace.nearest import nearest
 
         known = [visible(conflict_name(*pair)) for pair in units]
         close = (nearest(name, known) or known)[:_LISTED]

@@ -18,7 +18,7 @@ from docyard.web.headers import CONTENT_POLICY
 from docyard.web.templates import STATIC
 
 if TYPE_CHECKING:
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
 
 PAGE_POLICY = f"{CONTENT_POLICY}; frame-src 'self'"
 """The policy of a page that shows diagrams."""

@@ -22,14 +22,14 @@ from docyard.web.live import unfinished
 from docyard.web.proposals.view import STATE_TAGS
 from docyard.web.templates import trusted
 from docyard.web.urls import PageUrls
-from workspace.config.config import LimitExceeded
 from workspace.document.sections import PREAMBLE
+from workspace.errors import LimitExceeded
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
+    from docyard.web.asked import Asked
     from docyard.web.documents.sidebar import Surroundings
-    from docyard.web.request import Asked
     from workspace.document.document import Document
     from workspace.rendering import Rendered
 

@@ -30,7 +30,7 @@ from workspace.writing.read_before_write import UnknownCommit, known_commit
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.proposals import Proposal

@@ -23,8 +23,8 @@ from workspace.history.commits import told
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 if TYPE_CHECKING:
+    from docyard.web.asked import Asked
     from docyard.web.documents.sidebar import Surroundings
-    from docyard.web.request import Asked
     from workspace.git import Commit
     from workspace.history import BlamedLine, Change, Told
     from workspace.snapshot.snapshot import Snapshot

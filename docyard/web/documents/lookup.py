@@ -10,7 +10,7 @@ from workspace.paths import is_nameable
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from tools.moved import Found
     from workspace.document.document import Document
     from workspace.document.sections import Section

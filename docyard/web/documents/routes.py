@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from docyard.web.request import Answer, Asked
+    from docyard.web.asked import Asked
+    from docyard.web.request import Answer
     from docyard.web.site import Site
 
 

@@ -15,7 +15,7 @@ from workspace.git import trees
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from index.link_graph.backlinks import Linked
     from workspace.document.document import Document
     from workspace.history import Change

@@ -18,9 +18,9 @@ from docyard.web.library.search import search
 from docyard.web.live import listening
 from docyard.web.request import getting
 from docyard.web.urls import with_query
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import DamagedRepository
+from workspace.nearest import nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
+    from docyard.web.asked import Asked
     from docyard.web.library.summaries import Summary
-    from docyard.web.request import Asked
     from docyard.web.site import Site
     from workspace.git.objects import Signature
     from workspace.snapshot.snapshot import Snapshot

@@ -18,7 +18,7 @@ from workspace.markdown.lines import LIST_MARKER
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from index.hints import Hint
     from index.matches import Matcher
     from index.service import Hit, SearchPage

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from docyard.web.asked import Asked
     from docyard.web.diff import Diff
-    from docyard.web.request import Asked
     from workspace.proposals import Proposal
     from workspace.proposals.actions import Acted, Actor, Proposing
 

@@ -11,8 +11,8 @@ from docyard.web.proposals.view import head
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from docyard.web.asked import Asked
     from docyard.web.diff import Diff
-    from docyard.web.request import Asked
     from workspace.proposals import Proposal
     from workspace.proposals.review import Changes
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from workspace.merge.conflict import Conflict, UnitId
     from workspace.merge.trees import FileConflict, Resolutions
     from workspace.proposals import Event, Proposal

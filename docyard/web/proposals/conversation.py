@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from workspace.proposals import Event, Proposal
     from workspace.proposals.approvals import Void
     from workspace.proposals.proposal import Comment

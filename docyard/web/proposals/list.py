@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from workspace.proposals import Proposal
 
 PAGE = 50

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.request import Asked
+    from docyard.web.asked import Asked
     from workspace.history import Told
     from workspace.merge.trees import FileConflict
     from workspace.proposals import Proposal

@@ -7,7 +7,8 @@ import pytest
 from docyard.forges.errors import NoForgeToken, NotAForge
 from docyard.forges.place import ForgeAccess, place_of
 from tests.loops import loop_over
-from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
+from workspace.errors import InvalidConfig
 from workspace.git.remotes.url import parse_address
 
 ACCESS = ForgeAccess(token="tok-1", tokens={"github.com": "tok-hub"})

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from index.artifacts.build import effective
 from tests.loops import loop_over
-from workspace.config.config import Corpus, InvalidConfig, WorkspaceConfig
+from workspace.config.config import Corpus, WorkspaceConfig
+from workspace.errors import InvalidConfig
 
 SOURCE = """
 root = "docs"

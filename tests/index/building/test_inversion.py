@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from index.analysis import MAX_WEIGHT, section_terms
 from index.building import inversion
-from index.building.inversion import Inversion, Inverted
+from index.building.inversion import Inversion
 from index.building.vocabulary import shared
 from index.page import Page
+from index.segments.segment import Inverted
 from workspace.document.document import Document
 
 HEADINGS = ["# Retry guide", "# Why", "## Retry", "## Not the `limit`", "### b-a a/b", "#### 使用"]

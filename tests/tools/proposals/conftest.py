@@ -10,8 +10,8 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, Ask, client_of, next_call
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace

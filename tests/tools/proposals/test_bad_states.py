@@ -11,8 +11,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API, Ask, client_of
 from tests.tools.proposals.conftest import approved, done, followed, opened, seen
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 

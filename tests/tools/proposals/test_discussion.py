@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from docyard.mcp_server.calls import result_of
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
-from tools.errors import Answer
+from tools.tool import Answer
 from workspace.proposals import Author, KnownBy, Verdict
 from workspace.proposals.actions import Actor
 from workspace.workspace import Workspace

@@ -7,7 +7,7 @@ import pytest
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import approved, done, followed, opened
-from tools.errors import Answer
+from tools.tool import Answer
 from workspace.workspace import Workspace
 
 SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}

@@ -11,8 +11,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import approved, done, followed, opened
-from tools.errors import NextStep, call
 from tools.registry import Toolbox
+from tools.tool import NextStep, call
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

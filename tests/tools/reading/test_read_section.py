@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import Ask, client_of, next_call
-from tools.errors import Answer
 from tools.registry import Toolbox
+from tools.tool import Answer
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.loops import loop_over
-from workspace.config.config import InvalidConfig, LimitExceeded, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
+from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.markdown.anchors import AnchorForm
 
 pytestmark = pytest.mark.smoke

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.loops import loop_over
-from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import ALL_CHECKS, MAX_RULES, Protection
+from workspace.errors import InvalidConfig
 from workspace.proposals.approvals import Void
 
 pytestmark = pytest.mark.smoke

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.loops import loop_over
-from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import NAMES, Validation
+from workspace.errors import InvalidConfig
 from workspace.validation.rule import Severity
 from workspace.validation.rules import RULES
 from workspace.validation.run import Selection

@@ -13,13 +13,13 @@ from workspace.document.addresses import (
     SectionNotFound,
     TaskNotFound,
     full_address,
-    nearest,
     read_fragment,
     resolve_section,
     resolve_task,
     split_address,
 )
 from workspace.document.document import Document
+from workspace.nearest import nearest
 
 pytestmark = pytest.mark.smoke
 

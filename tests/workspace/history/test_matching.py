@@ -14,7 +14,7 @@ from tests.loops import loop_over
 from workspace.diff import sequences
 from workspace.diff.sequences import pair_lines
 from workspace.history import section_diff
-from workspace.history.blame import split_lines
+from workspace.markdown.lines import split_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])
 LINES = st.lists(LINE, max_size=14)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.config.config import InvalidConfig, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
+from workspace.errors import InvalidConfig
 from workspace.links.resolver import Target, is_external, meant_paths, read_target, split_destination
 
 RULES = LinkRules()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspace import markdown
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.markdown import LeafKind, parser
 
 pytestmark = pytest.mark.smoke

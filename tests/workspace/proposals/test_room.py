@@ -11,9 +11,10 @@ from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT as CLIENT
 from tests.workspace.proposals.actions.scene import RULE, Scene
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
+from workspace.proposal_ids import BRANCH
 from workspace.proposals import InvalidWords, State, Verdict, discussion
 from workspace.proposals.actions import MergeBlocked
-from workspace.proposals.discussion import BRANCH, Discussion
+from workspace.proposals.discussion import Discussion
 from workspace.proposals.events import Author, Closed, Commented, Reopened, Reviewed, Words, encode
 
 ASKS = Reviewed(Verdict.REQUEST_CHANGES, "Do not merge this.", COMMIT)

@@ -8,7 +8,7 @@ import pytest
 
 from tests import repositories
 from tests.loops import loop_over
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.git import GitReader
 from workspace.rendering import Raw, raw
 from workspace.rendering import raw as raw_module

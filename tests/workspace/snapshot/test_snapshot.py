@@ -9,7 +9,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from workspace.config.config import InvalidConfig, LimitExceeded
+from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import GitReader
 from workspace.snapshot.snapshot import (
     DocumentCache,

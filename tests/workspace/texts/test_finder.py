@@ -12,7 +12,8 @@ import pytest
 from tests.loops import loop_over
 from workspace.document.addresses import InvalidAddress, SectionNotFound
 from workspace.texts.finder import AmbiguousSection, find_entry, folded
-from workspace.texts.outline import Entry, Outline, outline_of
+from workspace.texts.headings import Entry, Outline
+from workspace.texts.outline import outline_of
 from workspace.texts.text_file import TextFile, kind_of
 
 PAPER = """\

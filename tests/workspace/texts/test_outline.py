@@ -15,7 +15,8 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.documents import texts
 from workspace.texts import code
-from workspace.texts.outline import Outline, outline_of
+from workspace.texts.headings import Outline
+from workspace.texts.outline import outline_of
 from workspace.texts.text_file import TextFile, kind_of
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,8 +11,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from workspace.config.config import LimitExceeded
-from workspace.errors import WorkspaceError
+from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot

@@ -17,7 +17,7 @@ from tests import repositories
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.repositories import Repo
-from workspace.config.config import LimitExceeded
+from workspace.errors import LimitExceeded
 from workspace.git import DamagedRepository, GitReader, GitStore
 from workspace.git.messages import MAX_MESSAGE, commit_message, read_trailers
 from workspace.git.objects import Commit

@@ -7,10 +7,9 @@ import pytest
 from templates import builtin_types
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
-from workspace.config.config import LimitExceeded
 from workspace.edits import AddSection, AppendContent, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation
-from workspace.errors import WorkspaceError
+from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot

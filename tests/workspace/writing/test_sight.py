@@ -15,6 +15,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE, documents
 from workspace.diff.section_mapping import Conflict
 from workspace.document.document import Document
+from workspace.document.section_text import digest
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -33,15 +34,7 @@ from workspace.git import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, Status, plan
-from workspace.writing.read_before_write import (
-    Ledger,
-    Proof,
-    ReadFirst,
-    Sight,
-    UnknownCommit,
-    digest,
-    known_commit,
-)
+from workspace.writing.read_before_write import Ledger, Proof, ReadFirst, Sight, UnknownCommit, known_commit
 
 pytestmark = pytest.mark.smoke
 

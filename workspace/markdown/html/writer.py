@@ -12,8 +12,6 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote
 
-from workspace.markdown.html.reader import ALERTS
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -365,3 +363,12 @@ def _reference(token: Token) -> str:
     """Return the name of a place that refers to a footnote: the first of them, or one that is numbered."""
     number = int(token.meta["subId"]) + 1
     return f"fnref-{token.meta['label']}" + (f"-{number}" if number > 1 else "")
+
+
+ALERTS = {
+    "note": "Note",
+    "tip": "Tip",
+    "important": "Important",
+    "warning": "Warning",
+    "caution": "Caution",
+}

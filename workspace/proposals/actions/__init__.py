@@ -22,10 +22,17 @@ from __future__ import annotations
 
 from workspace.proposals.actions.actions import Announced, NotAnnounced, Proposing
 from workspace.proposals.actions.discuss import NeedsPerson
-from workspace.proposals.actions.merge import MergeBlocked, NothingProposed
+from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import Lacking
 from workspace.proposals.actions.refresh import ConflictChanged, Decisions
-from workspace.proposals.actions.register import Acted, Actor, InvalidTarget, ProposalEnded, Proposed
+from workspace.proposals.actions.register import (
+    Acted,
+    Actor,
+    InvalidTarget,
+    NothingProposed,
+    ProposalEnded,
+    Proposed,
+)
 from workspace.proposals.proposal import Proposal
 
 __all__ = [

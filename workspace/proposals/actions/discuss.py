@@ -18,11 +18,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
 from workspace.git import writable
 from workspace.git.ancestry import first_parents
-from workspace.git.messages import read_trailers
+from workspace.git.messages import REFRESH, read_trailers
+from workspace.nearest import nearest
 from workspace.proposals import events as said
 from workspace.proposals.actions.register import Acted, Actor, ProposalEnded, check_alive, key_reused
 from workspace.proposals.approvals import own_hands
@@ -39,7 +39,6 @@ from workspace.proposals.events import (
     Submitted,
     Verdict,
 )
-from workspace.proposals.landing import REFRESH
 from workspace.proposals.proposal import Proposal, State
 from workspace.publishing.after_commit import note_commit
 from workspace.snapshot.snapshot import DocumentNotFound

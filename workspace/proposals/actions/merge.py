@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git import writable
-from workspace.git.messages import commit_message
+from workspace.git.messages import TRAILER, commit_message
 from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, needs_person
 from workspace.proposals.actions.merge_gate import judged, may_merge
-from workspace.proposals.actions.register import Acted, ProposalEnded, check_alive, target_tip
+from workspace.proposals.actions.register import (
+    Acted,
+    NothingProposed,
+    ProposalEnded,
+    check_alive,
+    target_tip,
+)
 from workspace.proposals.events import KnownBy
-from workspace.proposals.landing import TRAILER
 from workspace.proposals.proposal import State
 from workspace.publishing import Busy
 from workspace.writing.write import trailers_of
@@ -44,12 +49,6 @@ class MergeBlocked(WorkspaceError):
             blocks=[{"code": code, "message": message} for code, message in blocks],
         )
         self.judgement = judgement
-
-
-class NothingProposed(WorkspaceError):
-    """A proposal has no commit of its own."""
-
-    code: ClassVar[str] = "NOTHING_PROPOSED"
 
 
 class _Changed(Exception):

@@ -15,8 +15,7 @@ from workspace.merge.commits import MergeConflict
 from workspace.policy.protection import governing, named, touched
 from workspace.policy.tokens import Tokens
 from workspace.policy.unreviewed import find_unreviewed
-from workspace.proposals.actions.merge import NothingProposed
-from workspace.proposals.actions.register import ProposalEnded
+from workspace.proposals.actions.register import NothingProposed, ProposalEnded
 from workspace.proposals.approvals import Verdicts, Void, address_of, own_hands, verdicts
 from workspace.proposals.events import KnownBy
 from workspace.proposals.proposal import State

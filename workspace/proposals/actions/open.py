@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workspace.branch import check_branch
 from workspace.git import trees, writable
-from workspace.git.messages import read_trailers, what_was_done
+from workspace.git.messages import TRAILER, read_trailers, what_was_done
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import id_for, new_id
 from workspace.proposals import events as said
@@ -24,7 +24,6 @@ from workspace.proposals.actions.register import (
     target_tip,
 )
 from workspace.proposals.events import MAX_TITLE, Opened, Submitted, one_line, plain
-from workspace.proposals.landing import TRAILER
 from workspace.proposals.proposal import ProposalNotFound, State
 from workspace.publishing.after_commit import note_commit, preliminary_commits
 from workspace.snapshot.overlay import Overlay

@@ -15,17 +15,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.git import trees, writable
-from workspace.git.messages import commit_message, read_trailers
+from workspace.git.messages import HAND, REFRESH, commit_message, read_trailers
 from workspace.git.trees import Whole
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
 from workspace.proposals.actions.discuss import DECIDED
 from workspace.proposals.actions.register import Acted, check_alive, local_tip, target_tip
 from workspace.proposals.events import KnownBy, Refreshed
-from workspace.proposals.landing import REFRESH
 from workspace.publishing import Batch, BranchMoved, Busy, publish
 from workspace.publishing.after_commit import attempt, preliminary_commits
 from workspace.writing.read_before_write import UnknownCommit, known_commit
-from workspace.writing.write import HAND, author_now, trailers_of
+from workspace.writing.write import author_now, trailers_of
 
 if TYPE_CHECKING:
     from workspace.git import GitReader

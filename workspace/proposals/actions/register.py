@@ -16,8 +16,7 @@ from workspace.branch import not_found
 from workspace.errors import WorkspaceError
 from workspace.git import writable
 from workspace.git.ancestry import Graph
-from workspace.proposal_ids import BRANCHES, branch_name, id_of_branch
-from workspace.proposals.discussion import BRANCH
+from workspace.proposal_ids import BRANCH, BRANCHES, id_of_branch
 from workspace.proposals.event_log import Appended, EventLog, check_same
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import Proposal, Proposals, State
@@ -299,3 +298,24 @@ def local_tip(workspace: Workspace, proposal: Proposal) -> str:
     if proposal.tip is None:
         raise ProposalEnded(proposal._replace(state=State.GONE))
     return make(workspace, proposal.words.branch, proposal.tip)
+
+
+_MAX_SLUG = 40
+
+
+_MAX_READ = 200  # characters of a title that a slug is made of
+
+
+def branch_name(id: str, title: str) -> str:
+    """The branch of a proposal that is opened: `proposals/<id>-<slug>`, without a slug where none is left."""
+    # Imported here because a server answers its first questions without it.
+    from workspace.document.slugs import file_slug
+
+    slug = file_slug(title[:_MAX_READ])[:_MAX_SLUG].rstrip("-")
+    return f"{BRANCHES}{id}-{slug}" if slug else f"{BRANCHES}{id}"
+
+
+class NothingProposed(WorkspaceError):
+    """A proposal has no commit of its own."""
+
+    code: ClassVar[str] = "NOTHING_PROPOSED"

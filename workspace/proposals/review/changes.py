@@ -15,8 +15,8 @@ import threading
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import InvalidConfig, LimitExceeded
 from workspace.diff import DocumentChange, DocumentKind, Kind, document_change, tree_changes
+from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
 from workspace.git.ancestry import SLACK, reached
 from workspace.history.commits import told

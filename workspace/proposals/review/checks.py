@@ -23,8 +23,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
-from workspace.errors import WorkspaceError
+from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.fragments import names_of
 from workspace.links.world import OverlayWorld
 from workspace.merge.world import MergedWorld

@@ -15,10 +15,10 @@ from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.addresses import nearest
 from workspace.document.slugs import heading_slug
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LINE_END
+from workspace.nearest import nearest
 from workspace.texts.summaries.code import passages_of_log, passages_of_source
 from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Kind, Passage
 from workspace.texts.summaries.prose import passages_of_prose
@@ -27,7 +27,7 @@ from workspace.texts.text_file import Kind as TextKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from workspace.texts.outline import Entry, Outline
+    from workspace.texts.headings import Entry, Outline
     from workspace.texts.summaries.passages import Passage
     from workspace.texts.text_file import TextFile
 

@@ -6,8 +6,8 @@ import os
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import LimitExceeded
 from workspace.document.document import Document
+from workspace.errors import LimitExceeded
 from workspace.git.objects import blob_id
 from workspace.links.inbound import Affected, ScannedInbound
 from workspace.links.updates import relink

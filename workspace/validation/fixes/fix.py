@@ -20,10 +20,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workspace import markdown
-from workspace.config.config import LimitExceeded
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.document.slugs import Names
+from workspace.errors import LimitExceeded
 from workspace.links.survival import Piece, Survival
 from workspace.markdown.anchors import AnchorForm
 from workspace.snapshot.snapshot import NotADocument

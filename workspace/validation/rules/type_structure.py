@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templates import DocumentType
-from workspace.document.addresses import nearest
 from workspace.document.slugs import heading_slug
+from workspace.nearest import nearest
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.document.addresses import nearest
 from workspace.errors import WorkspaceError
+from workspace.nearest import nearest
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:

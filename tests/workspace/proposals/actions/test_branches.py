@@ -20,10 +20,9 @@ from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, app
 from workspace.branch import BranchNotFound
 from workspace.git import GitStore, ReadOnly
 from workspace.policy.protection import Protected
-from workspace.proposal_ids import BRANCHES
+from workspace.proposal_ids import BRANCH, BRANCHES
 from workspace.proposals import EventLog, InvalidWords, State
 from workspace.proposals.actions import Acted, InvalidTarget, MergeBlocked, ProposalEnded
-from workspace.proposals.discussion import BRANCH
 from workspace.proposals.events import Opened
 from workspace.publishing import CannotWrite
 from workspace.publishing.refs import BranchRef

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.loops import loop_over
 from workspace.texts.finder import find_entry
-from workspace.texts.outline import Outline, outline_of
+from workspace.texts.headings import Outline
+from workspace.texts.outline import outline_of
 from workspace.texts.summaries import summary, wording
 from workspace.texts.summaries.passages import Kind
 from workspace.texts.summaries.summary import STYLES, Summary, UnknownStyle, default_budget, summarize

@@ -1,0 +1,37 @@
+"""To be described."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+_NEAREST = 5
+
+
+# Comparing spellings takes time, and a workspace may hold a hundred thousand paths.
+_COMPARED = 2000
+
+
+def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
+    """The known names most like a word, best first: close spellings, then names that hold its last part."""
+    names = list(dict.fromkeys(known))
+    if len(word) > 200:
+        return names[:count]
+    if len(names) > _COMPARED:
+        names = _likely(word, names)
+    lowered = {name.lower(): name for name in names}
+    close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
+    tail = word.lower().rsplit("/", 1)[-1]
+    alike = [name for name in names if tail and tail in name.lower()]
+    return list(dict.fromkeys((*close, *alike)))[:count]
+
+
+def _likely(word: str, names: list[str]) -> list[str]:
+    """Of very many names, those whose last part begins like the word's, else the first."""
+    begin = word.lower().rsplit("/", 1)[-1][:3]
+    likely = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
+    return (likely or names)[:_COMPARED]
