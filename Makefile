@@ -56,7 +56,7 @@ check: $(STAMP)
 	$(BIN)/python -m pytest -m docs
 
 docs: $(STAMP)
-	$(BIN)/python -m docyard.reference
+	$(BIN)/python -m docyard.cli.reference
 
 # tantivy stands beside Docyard in the figures, and matplotlib draws; without a package index neither does.
 bench: corpus $(STAMP)
@@ -85,7 +85,7 @@ mutations: $(STAMP)
 	$(BIN)/python -m tests.mutations
 
 soak: $(STAMP)
-	$(BIN)/python -m pytest -m soak tests/soak tests/faults tests/workspace/remotes tests/tools
+	$(BIN)/python -m pytest -m soak tests/soak tests/faults tests/workspace/sync tests/tools
 
 # Node.js comes from a wheel, so that none has to be installed; the inspector needs 22.19 or newer.
 $(NODE)/.installed:

@@ -12,7 +12,7 @@ from index.artifacts.build import build
 from index.artifacts.contents import Choice, of_commit
 from index.storage.keys import stored_key
 from workspace.edits import AppendContent
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from workspace.document.document import Document, Section
+from workspace.document.document import Document
 from workspace.document.headings import AnchoredHeading
+from workspace.document.sections import Section
 from workspace.links.reader import links_of
 from workspace.links.resolver import Status, resolve
 from workspace.links.world import OverlayWorld

@@ -35,13 +35,14 @@ from benchmarks.corpus import markdown_files
 from benchmarks.report import table
 from docyard.terminal.console import progress
 from workspace.document.addresses import AmbiguousAddress, resolve_section
-from workspace.document.document import Document, Section
+from workspace.document.document import Document
 from workspace.document.headings import scanned_layout
+from workspace.document.sections import Section
 from workspace.document.splices import Style, apply_edit
 from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
 from workspace.edits.content import MAX_LEVEL
 from workspace.errors import WorkspaceError
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 
 SHOWN = 20
 SPREAD = 8

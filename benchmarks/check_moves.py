@@ -27,11 +27,12 @@ from benchmarks.census import links, mark_of, marked, texts, whole
 from benchmarks.check_report import CheckReport
 from benchmarks.corpus import BRANCH, Corpus, make_repository
 from docyard.terminal.console import progress
-from workspace.document.document import Document, Section
+from workspace.document.document import Document
+from workspace.document.sections import Section
 from workspace.edits import MoveDocument, MoveSection, Operation, RenameSection
 from workspace.edits.content import checked_title
 from workspace.errors import WorkspaceError
-from workspace.markdown import plain_text
+from workspace.markdown.inline import plain_text
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

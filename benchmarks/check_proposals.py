@@ -36,10 +36,10 @@ from benchmarks.fts5 import measure as measure_fts5
 from benchmarks.stdio import Peer
 from benchmarks.timing import percentile, seconds
 from benchmarks.yardsticks import SMALL, TRIP_MS
-from workspace.diff import as_markdown
+from workspace.diff.formats import as_markdown
 from workspace.edits import AppendContent
-from workspace.proposals import Author, KnownBy
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -23,7 +23,9 @@ from typing import NamedTuple
 from benchmarks.corpus import BRANCH, Corpus, draw_queries, make_repository
 from benchmarks.timing import percentile, seconds
 from index.service import SearchIndex, SearchPage
-from workspace.git import GitStore, Signature, trees
+from workspace.git import trees
+from workspace.git.objects import Signature
+from workspace.git.store import GitStore
 from workspace.workspace import Workspace
 
 QUERIES = 40

@@ -9,8 +9,11 @@ from typing import Any
 import pygit2
 
 from benchmarks.timing import spread
-from workspace.git import GitStore, Signature, trees
-from workspace.publishing import Batch, Publication
+from workspace.git import trees
+from workspace.git.objects import Signature
+from workspace.git.store import GitStore
+from workspace.publishing.batch import Batch
+from workspace.publishing.publish import Publication
 
 FOLDERS, FILES = 400, 250
 BRANCH = "main"

@@ -14,8 +14,11 @@ import pygit2
 from index.analysis import STOP_WORDS
 from index.page import Page
 from workspace.document.document import Document
-from workspace.git import GitStore, IndexFile, Signature, initialise, trees
-from workspace.git.objects import FILE_MODE
+from workspace.git import trees
+from workspace.git.index_file import IndexFile
+from workspace.git.objects import FILE_MODE, Signature
+from workspace.git.repository import initialise
+from workspace.git.store import GitStore
 
 BRANCH = "main"
 SEED = 20

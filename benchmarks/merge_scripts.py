@@ -10,7 +10,8 @@ from typing import NamedTuple
 from workspace.config.tables import LinkRules
 from workspace.diff.section_mapping import carry
 from workspace.document.addresses import task_address
-from workspace.document.document import Document, Section
+from workspace.document.document import Document
+from workspace.document.sections import Section
 from workspace.document.splices import Style
 from workspace.edits import (
     AddSection,
@@ -32,7 +33,7 @@ from workspace.edits import (
 from workspace.edits.section_place import find_place
 from workspace.edits.transplant import is_in_place, relocate
 from workspace.errors import WorkspaceError
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind
 
 STYLE = Style(AnchorForm.BRACES, "2000-01-02")

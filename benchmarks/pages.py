@@ -39,8 +39,8 @@ from benchmarks.timing import percentile, seconds
 from benchmarks.yardsticks import TRIP_MS
 from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
-from workspace.proposals import Author, KnownBy
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -25,7 +25,8 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 READERS = ("scanner", "linewise")
-"""The scanner of headings (`workspace/markdown/scanner.py`) and the linewise reader of links (`workspace/links/`)."""
+"""The scanner of headings (`workspace/markdown/scanner.py`) and the linewise
+reader of links (`workspace/links/`)."""
 
 
 def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:

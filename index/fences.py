@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
-from workspace.markdown import code_fences
 from workspace.markdown.lines import LIST_MARKER
+from workspace.markdown.outline import code_fences
 
 _MARKS = ("```", "~~~")
 # What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.

@@ -24,7 +24,7 @@ from index.storage.location import SCHEMA, Home, candidates, index_name
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata_file import Telling
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
     from index.page import Record

@@ -35,7 +35,7 @@ from index.source import difference, pages
 from index.whoosh_engine.engine import Opened
 from workspace.config.taxonomy import Values
 from workspace.errors import InvalidConfig
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:

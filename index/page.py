@@ -11,7 +11,8 @@ from workspace.document.sections import breadcrumb
 
 if TYPE_CHECKING:
     from workspace.config.taxonomy import Values
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from workspace.paths import CONTROL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.history.moves import Move, Moves
     from workspace.snapshot.snapshot import Snapshot
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from index.fences import Fence, Fences
 from index.matches import Matcher, Searchable
 from index.ranking.cache import array_bytes
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:

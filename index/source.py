@@ -13,7 +13,9 @@ from index.port import Progress
 from workspace.config.taxonomy import Taxonomy
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
-from workspace.git import DamagedRepository, GitReader, trees
+from workspace.git import trees
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import NotADocument, Snapshot, changed_files, check_pointer, is_manifest
 
 

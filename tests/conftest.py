@@ -27,7 +27,8 @@ _FOLDERS = {
     "tests/compatibility": "process",
     "tests/faults": "fault",
     "tests/soak": "process",
-    "tests/workspace/remotes": "process",
+    "tests/workspace/git/remotes": "process",
+    "tests/workspace/sync": "process",
 }
 _ROOT = Path(__file__).parents[1]
 

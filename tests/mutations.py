@@ -174,7 +174,7 @@ MUTATIONS = (
         "workspace/proposals/actions/merge.py",
         "            raise MergeBlocked(proposal, judgement, (block.code, block.message))\n",
         "            pass\n",
-        ("tests/workspace/proposing", "tests/tools/proposals"),
+        ("tests/workspace/proposals/actions", "tests/tools/proposals"),
     ),
     Mutation(
         "the files of rules and types are protected",
@@ -188,7 +188,7 @@ MUTATIONS = (
         "workspace/proposals/actions/merge_gate.py",
         "        find_unreviewed(merge) if config.protect else (),\n",
         "        (),\n",
-        ("tests/workspace/proposing",),
+        ("tests/workspace/proposals/actions",),
     ),
     Mutation(
         "text that a synchronization brings under a rule is reviewed",
@@ -202,7 +202,7 @@ MUTATIONS = (
         "workspace/proposals/actions/merge.py",
         "        if (now.tip, now.words, now.unread) != (tip, proposal.words, proposal.unread):\n",
         "        if False:\n",
-        ("tests/workspace/proposing",),
+        ("tests/workspace/proposals/actions",),
     ),
     Mutation(
         "an edit voids the approvals before it",
@@ -237,7 +237,7 @@ MUTATIONS = (
         "workspace/proposals/approvals.py",
         "    return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())\n",
         "    return True\n",
-        ("tests/workspace/policy", "tests/workspace/proposing"),
+        ("tests/workspace/policy", "tests/workspace/proposals/actions"),
     ),
     Mutation(
         "only the holders of tokens are people",
@@ -286,7 +286,7 @@ MUTATIONS = (
         "workspace/merge/documents.py",
         "return data if is_accounted(base, ours, theirs, document, conflicts.told) else None",
         "return data",
-        ("tests/workspace/merging",),
+        ("tests/workspace/merge",),
     ),
     Mutation(
         "a repeated key is not done twice",

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pygit2
 
-from workspace.git import Signature
+from workspace.git.objects import Signature
 
 NAME, EMAIL = "Ada", "ada@example.org"
 

@@ -15,7 +15,7 @@ from tests.loops import loop_over
 from tools.toolsets import all_tools
 from workspace.config.config import WorkspaceConfig
 from workspace.config.taxonomy import Taxonomy, read_manifest
-from workspace.frontmatter import read
+from workspace.frontmatter.reader import read
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

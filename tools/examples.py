@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workspace.document.addresses import resolve_section, resolve_task, split_address, task_address
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.nearest import nearest
 from workspace.snapshot.snapshot import NotADocument

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from index.link_graph.backlinks import Linked
     from tools.read_context import Pinned
-    from workspace.document.document import Document, Section, Task
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.document.tasks import Task
 
 TASKS = "tasks"
 

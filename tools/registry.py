@@ -15,7 +15,7 @@ from tools.errors import failure, visible
 from tools.tool import Answer, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.nearest import nearest
 from workspace.publishing.after_commit import CommitRecord, attempt, record_commits
 

@@ -16,7 +16,8 @@ from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.errors import WorkspaceError
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot

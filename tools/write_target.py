@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Actor
+    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.proposal import Proposal
     from workspace.writing.idempotency import Request
     from workspace.writing.write import Written
 
@@ -68,8 +68,8 @@ class Home(NamedTuple):
 
 def actor_of(context: Context, tool: str) -> Actor:
     """Who acts: a person whose token came with the call, else the client that called."""
-    from workspace.proposals import Author, KnownBy
-    from workspace.proposals.actions import Actor
+    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.events import Author, KnownBy
 
     if (person := context.person) is not None:
         author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
@@ -85,7 +85,7 @@ def home_in(context: Context, name: str, request: Request | None) -> Home:
 
     Raises ProposalNotFound, ProposalEnded, KeyReused.
     """
-    from workspace.proposals.actions import ProposalEnded
+    from workspace.proposals.actions.register import ProposalEnded
 
     proposing = context.workspace.proposing()
     proposal = proposing.one(name)
@@ -117,7 +117,7 @@ def proposed(
 
     Raises what `Proposing.propose` does.
     """
-    from workspace.proposals.actions import ProposalEnded
+    from workspace.proposals.actions.register import ProposalEnded
 
     done = context.workspace.proposing().propose(operations, actor_of(context, tool), **fields)
     if done.proposal is None:  # a dry run, or nothing is left to be changed

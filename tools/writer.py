@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tools.tool import Context, Data, Given, Tool
     from tools.write_target import Home
     from workspace.edits import Operation
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.history.moves import Moves
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Plan, Step

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from workspace.history import History
+    from workspace.history.log import History
     from workspace.history.moves import Moves
 
 _SHORT = 4  # characters of a commit's id that are enough to name it
@@ -62,7 +62,7 @@ class Archive(Workspace):
 
     def history(self) -> History:
         """Raises NoHistory: an archive holds one tree, and nothing of what was before."""
-        from workspace.history import NoHistory
+        from workspace.history.log import NoHistory
 
         raise NoHistory()
 

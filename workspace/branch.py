@@ -9,7 +9,7 @@ from workspace.errors import WorkspaceError
 from workspace.nearest import nearest
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 
 class BranchNotFound(WorkspaceError):

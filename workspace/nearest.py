@@ -1,4 +1,4 @@
-"""To be described."""
+"""Nearest names: what was probably meant by a name that does not exist."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.git.tips import Tips
 from workspace.nearest import nearest
 from workspace.proposal_ids import BRANCHES, id_of_branch, read_id
@@ -29,8 +29,8 @@ from workspace.proposals.event_log import EventLog
 from workspace.proposals.proposal import Proposals, State, told
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
     from workspace.git.ancestry import Graph
+    from workspace.git.reader import GitReader
     from workspace.lru_cache import LRUCache
     from workspace.workspace import Workspace
 

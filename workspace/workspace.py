@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.branch import check_branch, check_named, check_there, deleted
-from workspace.git import DamagedRepository, GitReader, GitStore
 from workspace.git.objects import Head
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 from workspace.lru_cache import LRUCache
 from workspace.publishing.locks import Turn
 from workspace.snapshot.snapshot import DocumentCache, Snapshot
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.git.trees import Whole
-    from workspace.history import History
+    from workspace.history.log import History
     from workspace.history.moves import Moves
     from workspace.links.inbound import Inbound
     from workspace.policy.tokens import Person
-    from workspace.proposals.actions import Announced, Proposal, Proposing
-    from workspace.proposals.review import Reviewing
-    from workspace.publishing import Recovered
+    from workspace.proposals.actions.actions import Announced, Proposing
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.review import Reviewing
+    from workspace.publishing.recovery import Recovered
     from workspace.sync.status import Standing
     from workspace.writing.idempotency import Request, RequestLog
     from workspace.writing.plan import Mode
@@ -191,7 +194,7 @@ class Workspace:
 
         None where this workspace writes nothing. Raises Locked, CannotWrite.
         """
-        from workspace.publishing import recover
+        from workspace.publishing.recovery import recover
 
         return recover(self.git) if isinstance(self.git, GitStore) else None
 
@@ -200,7 +203,7 @@ class Workspace:
 
         This is for a call that met a missing object. A read-only workspace restores nothing.
         """
-        from workspace.publishing import mend_pruned
+        from workspace.publishing.recovery import mend_pruned
 
         return isinstance(self.git, GitStore) and mend_pruned(self.git)
 
@@ -264,7 +267,7 @@ class Workspace:
 
     def history(self) -> History:
         """What changed a document or section, made when it is first asked for. Raises NoHistory."""
-        from workspace.history import History
+        from workspace.history.log import History
 
         if self._made.history is None:
             self._made.history = History(self.git)
@@ -272,7 +275,7 @@ class Workspace:
 
     def proposing(self) -> Proposing:
         """What one does with the proposals of the repository, made when it is first asked for."""
-        from workspace.proposals.actions import Proposing
+        from workspace.proposals.actions.actions import Proposing
 
         if self._made.proposing is None:
             self._made.proposing = Proposing(self._origin or self)
@@ -280,7 +283,7 @@ class Workspace:
 
     def reviewing(self) -> Reviewing:
         """What a reviewer sees of proposals, made when it is first asked for."""
-        from workspace.proposals.review import Reviewing
+        from workspace.proposals.review.review import Reviewing
 
         if self._made.reviewing is None:
             self._made.reviewing = Reviewing(self._origin or self)

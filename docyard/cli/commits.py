@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.environment import is_terminal
 from docyard.terminal import console
 from docyard.terminal.console import Progress
-from workspace.git import DamagedRepository, trees
+from workspace.git import trees
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
     from workspace.git.objects import Commit
-    from workspace.history import Told
+    from workspace.history.commits import Told
     from workspace.snapshot.snapshot import Snapshot
 
 _SHORT = 8  # characters: two objects in ten thousand million share as many, and then Git says so

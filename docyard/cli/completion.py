@@ -82,7 +82,7 @@ def refs(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """HEAD, branches, tags and remote branches."""
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.revisions import ref_names
 
     names = ref_names(GitReader(_folder(context)))
@@ -94,7 +94,7 @@ def branches(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """Branches."""
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
     names = GitReader(_folder(context)).branches()
     return (_item(name) for name in names if name.startswith(incomplete))

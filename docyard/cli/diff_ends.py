@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from workspace.proposals.review import Changes
+    from workspace.proposals.review.changes import Changes
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from docyard.cli.validate_sources import Gathered, chosen, gather, in_blocks
 from docyard.terminal.exits import CannotError
 from workspace.policy.protection import Protected
-from workspace.proposals import Author, KnownBy
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
 from workspace.validation.files import of_commit
 from workspace.validation.fixes.broken_link import History, RenamedDocuments
 from workspace.validation.fixes.change import Change
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from docyard.terminal.console import Progress
     from workspace.edits import Operation
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.validation.files import Files
     from workspace.validation.fixes.change import Left, Mended

@@ -17,7 +17,7 @@ import click
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def tools_page() -> str:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from docyard.cli.addresses import relative
 from docyard.terminal.exits import CannotError
 from index.pool import spread
-from workspace.git import GitReader, NotARepository
+from workspace.git.reader import GitReader
+from workspace.git.repository import NotARepository
 from workspace.git.store import merge_base
 from workspace.revisions import resolve_ref
 from workspace.validation.files import of_commit, of_folder, of_index

@@ -1,1 +1,26 @@
-"""One module for each command, imported when it is called; each holds a click command named `command`."""
+"""The commands, one module each, imported when the command is called.
+
+Each module holds a click command named `command`.
+
+    blame.py       `docyard blame`
+    build.py       `docyard build`
+    completion.py  `docyard completion`
+    demo.py        `docyard demo`
+    diff.py        `docyard diff`
+    doctor.py      `docyard doctor`
+    eval.py        `docyard eval`
+    fix.py         `docyard fix`
+    index.py       `docyard index`
+    init.py        `docyard init`
+    links.py       `docyard links`
+    log.py         `docyard log`
+    metadata.py    `docyard metadata`
+    options.py     options that several commands share, and what they open
+    proposals/     `docyard proposals`
+    read.py        `docyard read`
+    search.py      `docyard search`
+    serve.py       `docyard serve`
+    sync.py        `docyard sync`
+    tokens.py      `docyard tokens`
+    validate.py    `docyard validate`
+"""

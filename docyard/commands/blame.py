@@ -18,7 +18,8 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from workspace.history import BlamedLine, History
+    from workspace.history.blame import BlamedLine
+    from workspace.history.log import History
 
 _COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
 _AUTHOR = 6  # an author's name takes no more than one column in so many

@@ -101,7 +101,8 @@ def _contents(
 ) -> Contents:
     """The documents below a folder: of a commit if it lies in a repository, else its files."""
     from index.artifacts.contents import Choice, of_commit, of_folder
-    from workspace.git import GitReader, NotARepository
+    from workspace.git.reader import GitReader
+    from workspace.git.repository import NotARepository
     from workspace.revisions import resolve_ref
     from workspace.workspace import Workspace
 

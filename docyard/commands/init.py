@@ -15,7 +15,7 @@ from docyard.cli.hosts import HostConfiguration, host_configurations
 from docyard.commands import options
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
     from docyard.cli.sites import Site
@@ -200,7 +200,8 @@ def prepare(folder: Path, branch: str | None) -> bool:
 
     Errors: CannotError if it is a folder inside a repository, or cannot be written.
     """
-    from workspace.git import GitReader, NotARepository, initialise
+    from workspace.git.reader import GitReader
+    from workspace.git.repository import NotARepository, initialise
 
     try:
         found = GitReader(folder)
@@ -227,8 +228,10 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     written, and the answer is None. Errors: CannotError if there is such a file, or no branch to write to.
     """
     from workspace.config.config import CONFIG_PATH, WorkspaceConfig
-    from workspace.git import GitStore, Signature
-    from workspace.publishing import Batch, publish
+    from workspace.git.objects import Signature
+    from workspace.git.store import GitStore
+    from workspace.publishing.batch import Batch
+    from workspace.publishing.publish import publish
 
     workspace = options.open_workspace(folder, branch, read_only=False)
     git, snapshot = workspace.git, workspace.snapshot()
@@ -261,7 +264,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
 
 def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -> int:
     """Write what a forge runs into the work tree of a repository; nothing is committed."""
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
     root = GitReader(folder).worktree
     if root is None:

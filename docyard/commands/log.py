@@ -18,7 +18,7 @@ from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
     from docyard.cli.commits import Recent
-    from workspace.history import Change
+    from workspace.history.commits import Change
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 

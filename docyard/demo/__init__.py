@@ -1,6 +1,4 @@
-"""The demonstration: an agent's whole path through a real server, in a repository made for it.
+"""The demonstration: an agent and a reviewer use a real server in a temporary repository.
 
-story.py    what the agent calls, and what each answer must hold
-person.py   the person who commits in between, and the history that is left
-screen.py   how calls and answers are shown
+story.py  what the agent calls, in order, and what each answer must hold
 """

@@ -346,8 +346,10 @@ def history(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def _commit_without_git(folder: Path, file: str, text: str) -> None:
-    from workspace.git import GitStore, Signature
-    from workspace.publishing import Batch, publish
+    from workspace.git.objects import Signature
+    from workspace.git.store import GitStore
+    from workspace.publishing.batch import Batch
+    from workspace.publishing.publish import publish
     from workspace.workspace import Workspace
 
     workspace = Workspace.open(folder, read_only=True)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
 from workspace.config.config import DOCUMENT_SUFFIXES
-from workspace.git import DamagedRepository, GitStore, durable_objects
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore, durable_objects
 from workspace.git.trees import walk
 from workspace.paths import is_nameable, written_out
 from workspace.snapshot.snapshot import NotADocument, check_pointer

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from docyard.doctor.finding import Finding, Severity, count, some
 from workspace.errors import WorkspaceError
-from workspace.git import ShallowHistory
+from workspace.git.merge_bases import ShallowHistory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.sync.status import Seen
     from workspace.workspace import Workspace
 
@@ -25,8 +25,8 @@ AREA = "repository"
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
     """What keeps proposals from being read, approved or merged. Changes nothing."""
-    from workspace.proposal_ids import id_of_branch
-    from workspace.proposals import BRANCH, EventLog
+    from workspace.proposal_ids import BRANCH, id_of_branch
+    from workspace.proposals.event_log import EventLog
 
     yield from _tokens(git.common_dir)
     said = EventLog(git).read()
@@ -53,8 +53,8 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
 
 def check_approvals(workspace: Workspace) -> Iterator[Finding]:
     """Yield the open proposals whose approvals do not cover what a merge would bring under a rule."""
-    from workspace.proposals import Verdict
     from workspace.proposals.approvals import Void
+    from workspace.proposals.events import Verdict
 
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
     uncovered = [

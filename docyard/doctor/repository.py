@@ -19,7 +19,9 @@ from docyard.doctor.documents import Progress, check_documents
 from docyard.doctor.finding import MEND, Finding, Severity, count, some
 from docyard.doctor.storage import check_storage
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore, IndexFile
+from workspace.git.index_file import IndexFile
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 from workspace.git.worktrees import operation
 from workspace.publishing.journal import NAME as JOURNAL
 

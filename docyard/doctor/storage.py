@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
-from workspace.git import BROKEN_OBJECTS, DamagedRepository
+from workspace.git.loose import BROKEN_OBJECTS
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.publishing.pruned import Pruned
     from workspace.publishing.repair import TornRef
     from workspace.workspace import Workspace
@@ -164,7 +165,7 @@ def _pruned(
 
 
 def _rebuild(writable: Callable[[], Workspace], pruned: Pruned) -> str | None:
-    from workspace.git import GitStore
+    from workspace.git.store import GitStore
     from workspace.publishing.pruned import rebuild
 
     store = writable().git

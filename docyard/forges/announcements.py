@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from docyard.forges.place import ForgeAccess
     from docyard.forges.pull_requests import OpenedPullRequest
     from workspace.git.remotes.credentials import Access
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Announced
+    from workspace.proposals.actions.actions import Announced
+    from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
 
@@ -23,7 +23,7 @@ def announcer(
     """What opens the pull request of a workspace's proposal; nothing is imported or asked before that."""
 
     def announce(proposal: Proposal) -> Announced | None:
-        from workspace.proposals.actions import Announced, NotAnnounced
+        from workspace.proposals.actions.actions import Announced, NotAnnounced
 
         forge = ""
         try:
@@ -52,7 +52,7 @@ def announcer(
 
 
 def _told(forge: str, opened: OpenedPullRequest) -> Announced:
-    from workspace.proposals.actions import Announced
+    from workspace.proposals.actions.actions import Announced
 
     one = opened.pull_request
     return Announced(forge, one.number, one.url, opened.is_new, None, opened.unsent)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from docyard.forges.port import Forge, PullRequest
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
 LISTED_FROM = 5

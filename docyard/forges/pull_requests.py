@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.forges import relay
 from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnclear, ForgeUnreachable
 from docyard.forges.port import NewPullRequest, PullRequest
-from workspace.diff import as_markdown
+from workspace.diff.formats import as_markdown
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import one_line, plain
 from workspace.sync.push import send
@@ -26,8 +26,8 @@ from workspace.sync.push import send
 if TYPE_CHECKING:
     from docyard.forges.port import Forge
     from workspace.git.remotes.credentials import Access
-    from workspace.proposals import Proposal
-    from workspace.proposals.review import Changes
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import Changes
     from workspace.workspace import Workspace
 
 MOST = 65_536

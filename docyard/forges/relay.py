@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from docyard.forges.port import ForgeComment, ForgeReview, PullRequest
-    from workspace.proposals import Proposal
     from workspace.proposals.events import Event
+    from workspace.proposals.proposal import Proposal
 
 NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
 """The forges as people call them, which is also the label of who speaks there."""

@@ -1,4 +1,4 @@
-"""To be described."""
+"""The page that asks for a token."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""The one door to the Model Context Protocol: `mcp` and `mcp_types` are imported only inside this package.
+"""The MCP server: the only package that imports `mcp` and `mcp_types`.
 
-    server.py      a low-level server of a toolbox's tools, for both protocol eras
-    instructions.py  the server's instructions: a way through the tools that are served
-    arrays.py      arrays as arguments, which the SDK refuses
-    calls.py       one call: in a worker, with progress, and what becomes of a bug
-    requests.py    one request that is no call; resources.py, prompts.py and completing.py are made of them
-    announcing.py  tells of another list of tools, watching.py of resources that changed
-    workers.py     threads for what may wait for the disk
-    answers.py     a tool's answer as a result of the protocol
-    stdio.py       standard input and output for the SDK's stdio server, with back-pressure
-    client.py      the SDK's client, as the demonstration uses it
+This file imports nothing: a server needs no client, and importing the SDK takes most of a start.
 
-Nothing of these is imported here: a server needs no client, and importing the SDK is most of a start.
+    arrays.py         arrays sent as the arguments of a tool, which the SDK refuses without a word on what …
+    calls.py          one call of a tool
+    client.py         A client of an MCP server that runs as a child process
+    handlers.py       documents and sections as resources of the protocol
+    http.py           messages over HTTP at one address, for both protocol eras
+    input.py          lines from standard input
+    instructions.py   the instructions that a client gets with the handshake
+    notifications.py  telling a client that the list of tools says something else by now, in both eras of …
+    requests.py       requests that are no calls of tools
+    server.py         A low-level MCP server of a toolbox's tools, over standard input and output, for …
+    stdio.py          standard input and output for the SDK's `stdio_server`, with back-pressure and …
 """

@@ -1,1 +1,5 @@
-"""To be described."""
+"""Output of the command line: the terminal and the exit codes.
+
+console.py  what people see
+exits.py    how a command ends
+"""

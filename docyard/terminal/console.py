@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
     from rich.segment import Segment
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.texts.text_file import TextFile
 
 Progress = Callable[[float, float | None, str | None], None]

@@ -1,4 +1,4 @@
-"""To be described."""
+"""A request for a page, as the handlers see it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from docyard.caller import Caller
     from docyard.web.site import Site
     from index.service import SearchIndex
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Actor
+    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 

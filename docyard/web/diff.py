@@ -11,16 +11,17 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.diff import Kind
+from workspace.diff.changes import Kind
 from workspace.diff.descriptions import document_sentence, one_line, shown, told
 from workspace.diff.text import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workspace.diff import DocumentChange, SectionChange, Segment
+    from workspace.diff.changes import DocumentChange, SectionChange
+    from workspace.diff.descriptions import Segment
     from workspace.diff.text import Step
-    from workspace.proposals.review import Changes
+    from workspace.proposals.review.changes import Changes
 
 MOST = 40_000
 

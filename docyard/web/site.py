@@ -24,16 +24,16 @@ from docyard.web.documents.background import ReadingOn
 from docyard.web.library.summaries import LastChanges, Summaries
 from docyard.web.live import Live
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.proposal_ids import BRANCHES, DISCUSSION
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
     from index.service import SearchIndex
-    from workspace.git import GitReader
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Actor
+    from workspace.git.reader import GitReader
+    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
 _CLOCK = 2_000_000_000  # ns; a folder that changed this lately may change again within one tick of its clock
@@ -188,8 +188,8 @@ class Site:
 
     def actor(self, workspace: Workspace, caller: Caller) -> Actor:
         """Who acts: the person whose token was shown, else whoever Git's settings name, as at a shell."""
-        from workspace.proposals import Author, KnownBy
-        from workspace.proposals.actions import Actor
+        from workspace.proposals.actions.register import Actor
+        from workspace.proposals.events import Author, KnownBy
 
         person = caller.person
         if person is None:

@@ -18,7 +18,7 @@ from index.analysis.words import BREAK, STOP_WORDS, TOKEN, normalised, raw_token
 
 if TYPE_CHECKING:
     from index.page import Page
-    from workspace.document.document import Section
+    from workspace.document.sections import Section
 
 __all__ = [
     "BREAK",

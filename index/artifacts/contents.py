@@ -11,8 +11,9 @@ from typing import ClassVar, NamedTuple
 
 from workspace.config.config import ANY_NAME, CONFIG_PATH, WorkspaceConfig
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitReader
 from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, blob_id, object_id, tree_bytes
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 from workspace.git.trees import walk
 from workspace.globs import Glob
 from workspace.history.moves import renamed_documents

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from index.building.builder import POSTINGS, Builder, Built, build_segments
+from index.building.builder import POSTINGS, Built, build_segments
 from index.building.worker import Block, Child, Task
 from index.page import Page, Unreadable
 from index.port import Progress, Source, State
@@ -163,6 +163,3 @@ def without(part: Part, paths: Iterable[str]) -> Part:
     """Give a part in which the documents of these paths are dead."""
     found = (part.find(path) for path in paths)
     return part.without(page for page in found if page is not None)
-
-
-__all__ = ["Builder", "Built", "build", "build_segments"]

@@ -17,7 +17,8 @@ from index.port import Progress
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
-from workspace.git import DamagedRepository, GitReader
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer
 
 ALONE = 500

@@ -22,7 +22,7 @@ from index.storage.files import IndexUnwritable
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.links.inbound import ScannedInbound, scan
 from workspace.snapshot.snapshot import changed_documents
 

@@ -1,1 +1,8 @@
-"""What lies on the disk? Segments: pages, sections and posting lists as arrays in mapped files."""
+"""Segments: documents, sections and posting lists as arrays in mapped files.
+
+arrays.py      named arrays in one file that is written once and then mapped
+generation.py  the index at one moment, as values
+merge.py       segments become one
+segment.py     one segment of an index, as arrays
+store.py       the folder of an index, or the memory that stands for it
+"""

@@ -75,16 +75,16 @@ def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
     """Give the bytes of a file, piece by piece; large arrays are not copied."""
     places: dict[str, tuple[str, tuple[int, ...], int]] = {}
     offset = 0
-    for name, array in arrays.items():
-        places[name] = (array.dtype.str, array.shape, offset)
-        offset += _padded(array.nbytes)
+    for name, values in arrays.items():
+        places[name] = (values.dtype.str, values.shape, offset)
+        offset += _padded(values.nbytes)
     head = json.dumps({"arrays": places, "value": value}, separators=(",", ":")).encode()
     head += b" " * (_padded(len(head)) - len(head))
     yield _MAGIC + len(head).to_bytes(8, "little") + head
-    for array in arrays.values():
-        if array.nbytes:
-            yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-            yield bytes(_padded(array.nbytes) - array.nbytes)
+    for values in arrays.values():
+        if values.nbytes:
+            yield np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+            yield bytes(_padded(values.nbytes) - values.nbytes)
 
 
 def unpack(buffer: bytes | mmap.mmap) -> Flat:

@@ -37,7 +37,8 @@ from index.page import Record
 from index.segments.arrays import Arrays, Flat, Pool, Strings, decoded, encoded, map_flat, offsets, write_flat
 from index.storage.files import writing
 from index.storage.manifest import IndexDamaged, Stamp, Sum
-from workspace.document.sections import PREAMBLE, untitled
+from workspace.document.headings import PREAMBLE
+from workspace.document.sections import untitled
 
 if TYPE_CHECKING:
     from index.page import Page

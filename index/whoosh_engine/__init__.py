@@ -1,7 +1,7 @@
-"""The one door to Whoosh: its schema, its table of contents, and its view of our segments.
+"""The search engine on Whoosh: the only package that imports `whoosh`.
 
-Whoosh unpickles what it opens. Only a folder that `index.location` vouches for may be given to this package,
-and only files whose checksums are right are opened.
+codec.py   Whoosh's view of our segments
+engine.py  the engine inside Whoosh's frame
 """
 
 import warnings

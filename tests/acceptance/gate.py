@@ -13,10 +13,9 @@ from tests.acceptance.gate_world import LAX, NONE, PEOPLE, RULES, STRICT, World
 from tests.repositories import NAME
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Person
-from workspace.proposals import Author, KnownBy, Verdict
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Opened, Reviewed
+from workspace.proposals.events import Author, KnownBy, Opened, Reviewed, Verdict
 from workspace.workspace import Workspace
 
 ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tests.acceptance.gate_world import LAX, NONE
-from workspace.proposals import Author, KnownBy, Verdict
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Reviewed
+from workspace.proposals.events import Author, KnownBy, Reviewed, Verdict
 
 if TYPE_CHECKING:
     from tests.acceptance.gate import Walk

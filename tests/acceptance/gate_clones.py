@@ -26,8 +26,9 @@ from workspace.git.remotes.credentials import Access
 from workspace.merge.conflict import Choice, Resolution, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Author, KnownBy, Proposal, State, Verdict
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy, Verdict
+from workspace.proposals.proposal import Proposal, State
 from workspace.snapshot.snapshot import Snapshot
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace

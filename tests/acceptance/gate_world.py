@@ -17,7 +17,7 @@ from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Proposal, State
+from workspace.proposals.proposal import Proposal, State
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import Sight
 

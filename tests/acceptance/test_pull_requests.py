@@ -17,7 +17,7 @@ from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.workspace.proposals.actions.scene import AGENT
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 
 Run = Callable[..., dict[str, Any]]
 

@@ -16,8 +16,8 @@ from tests.browser.chart import chart
 from tests.browser.served import Served, serving
 from tests.repositories import Repo, unborn
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Author, KnownBy, Verdict
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy, Verdict
 from workspace.workspace import Workspace
 
 DOCUMENTS = Path(__file__).with_name("workspace")

@@ -417,7 +417,7 @@ def test_no_module_sends_requests_to_the_client() -> None:
     senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
     found = [
         path.name
-        for folder in ("docyard/protocol", "tools")
+        for folder in ("docyard/mcp_server", "tools")
         for path in (ROOT / folder).rglob("*.py")
         if senders.search(path.read_text())
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from index.artifacts import build
+from index.artifacts.build import LOCK
 from index.storage.locking import locked
 from tests import warm
 from tests.docyard.conftest import Git
@@ -256,7 +256,7 @@ def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Captu
 
 def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> None:
     out.mkdir()
-    with locked(out / build.LOCK, 0):
+    with locked(out / LOCK, 0):
         assert build(repo, "--out", out) == 3
     assert "another process is building into this folder" in error(capsys)
 

@@ -92,7 +92,7 @@ def test_the_guide_works_step_by_step(tmp_path: Path) -> None:
 
 
 def test_what_the_guide_says_of_states_is_what_there_is() -> None:
-    from workspace.proposals import State
+    from workspace.proposals.proposal import State
 
     assert re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE) == [
         *("draft", "open", "changes_requested", "approved", "merged", "closed", "gone")

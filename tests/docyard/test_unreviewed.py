@@ -20,7 +20,7 @@ from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.edits import MoveDocument
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import Proposal
+from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

@@ -10,8 +10,9 @@ from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, app
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import id_for
-from workspace.proposals import Verdict
-from workspace.proposals.actions import Actor, Proposing
+from workspace.proposals.actions.actions import Proposing
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Verdict
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request, digest_of
 from workspace.writing.plan import Mode

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
+from workspace.git.store import GitStore
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 

@@ -12,13 +12,15 @@ from tests import repositories
 from tests.faults.merging import diverge
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
+from workspace.git.remotes import process as remote_process
 from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import Peer, Progress
 from workspace.git.remotes.process import RemoteProcess
+from workspace.git.store import GitStore
 from workspace.proposal_ids import BRANCH as DISCUSSION
-from workspace.proposals import Author, EventLog, KnownBy, branch_name
-from workspace.proposals.events import Commented, Opened
+from workspace.proposals.actions.register import branch_name
+from workspace.proposals.event_log import EventLog
+from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.sync.sync import sync as synchronise
 from workspace.workspace import Workspace
 
@@ -72,8 +74,8 @@ def sync(
 
 def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
     """What `RemoteProcess.run` does, in this process, so that the calls of the exchange are struck too."""
-    ended = process._carried_out(process._repository, peer, call, partial(_silent))
-    if isinstance(ended, process._Failed):
+    ended = remote_process._carried_out(process._repository, peer, call, partial(_silent))
+    if isinstance(ended, remote_process._Failed):
         raise ended.error
     return ended.result
 

@@ -15,7 +15,7 @@ from tests.faults.saying import ID, SAID
 from tests.faults.scene import check_nothing_left
 from tests.faults.shim import Fault
 from tests.repositories import Repo
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.proposal_ids import BRANCH
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Commented, Opened

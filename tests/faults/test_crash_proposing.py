@@ -13,9 +13,9 @@ from tests.faults.matrix import FAULTS, Tell, judge, steps
 from tests.faults.proposing import ACTS, ID, KEY, prepare
 from tests.faults.scene import check_nothing_left
 from tests.repositories import Repo
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.proposal_ids import id_for
-from workspace.proposals import EventLog
+from workspace.proposals.event_log import EventLog
 from workspace.workspace import Workspace
 
 

@@ -13,8 +13,8 @@ from tests.faults.scene import check_nothing_left, committed_files, work_files
 from tests.faults.shim import Fault
 from tests.faults.syncing import BRANCHES, ID, apart
 from tests.repositories import Repo
-from workspace.git import GitReader
-from workspace.proposals import EventLog
+from workspace.git.reader import GitReader
+from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Commented
 
 

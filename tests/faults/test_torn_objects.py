@@ -11,8 +11,9 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore
-from workspace.publishing import Batch, publish
+from workspace.git.store import GitStore
+from workspace.publishing.batch import Batch
+from workspace.publishing.publish import publish
 
 FILES = {"README.md": "# Example\n", "guides/setup.md": "# Setup\n\nSteps.\n", "guides/other.md": "# Other\n"}
 CHANGES: Mapping[str, bytes | None] = {"guides/setup.md": b"# Setup\n\nNew steps.\n", "guides/other.md": None}

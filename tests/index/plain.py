@@ -30,7 +30,7 @@ from index.port import (
 from index.query import Phrases, required_terms
 from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
-from workspace.document.document import Section
+from workspace.document.sections import Section
 
 
 @dataclass(frozen=True)

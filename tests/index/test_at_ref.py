@@ -20,7 +20,8 @@ from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa
 from tests.index.lists import move
 from tests.repositories import Repo, signature
 from workspace.errors import InvalidConfig, WorkspaceError
-from workspace.git import GitStore, trees
+from workspace.git import trees
+from workspace.git.store import GitStore
 from workspace.revisions import RefNotFound
 from workspace.workspace import Workspace
 

@@ -10,7 +10,7 @@ from index import source as module
 from index.service import SearchIndex
 from index.source import Difference, difference
 from tests.repositories import Repo
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 

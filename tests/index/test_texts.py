@@ -6,7 +6,7 @@ import pytest
 
 from index.page import Record
 from index.snippets import Texts
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 
 
 class Blobs(dict[str, bytes]):

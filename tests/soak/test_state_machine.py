@@ -28,7 +28,7 @@ from tests.soak import inspection, model
 from tests.soak.batches import FILES, TITLES, Work, aimed, batches, modes, works
 from tests.soak.crash import End, fork_and_kill
 from workspace.edits import Operation
-from workspace.publishing import WorktreeConflict
+from workspace.publishing.checkout import WorktreeConflict
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, Status
 from workspace.writing.write import Written

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from workspace.document.document import Document
 from workspace.document.splices import Style
 from workspace.edits import DocumentOperation
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 
 FILE = "doc.md"
 STYLE = Style(AnchorForm.BRACES, "2000-01-02")

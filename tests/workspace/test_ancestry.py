@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.repositories import Repo
-from workspace.git import DamagedRepository, Entry, GitReader, GitStore, Signature
 from workspace.git.ancestry import (
     ASTRAY,
     SLACK,
@@ -20,7 +19,10 @@ from workspace.git.ancestry import (
     parse_node,
     route_of,
 )
-from workspace.git.objects import FILE_MODE, TREE_MODE, commit_bytes, parse_tree, tree_bytes
+from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, Signature, commit_bytes, parse_tree, tree_bytes
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 
 IDS = st.binary(min_size=20, max_size=20).map(bytes.hex)
 NAMES = st.text(st.sampled_from("ab 1064.\u00e9"), min_size=1, max_size=12).filter(

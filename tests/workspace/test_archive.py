@@ -11,8 +11,9 @@ import pytest
 from tests.repositories import FILES, Repo, normal
 from workspace.archive import Archive
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitReader
 from workspace.git.pack_reader import PackedReader
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 from workspace.revisions import RefNotFound
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace

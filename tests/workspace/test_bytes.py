@@ -13,8 +13,10 @@ from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import ODD, STYLE, documents, revised
-from workspace.document.addresses import PREAMBLE, AmbiguousAddress, resolve_section, split_address
-from workspace.document.document import Document, Section
+from workspace.document.addresses import AmbiguousAddress, resolve_section, split_address
+from workspace.document.document import Document
+from workspace.document.headings import PREAMBLE
+from workspace.document.sections import Section
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -28,7 +30,7 @@ from workspace.edits import (
 from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Operation
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 

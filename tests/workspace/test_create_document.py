@@ -11,7 +11,7 @@ from tests.workspace.documents import STYLE
 from workspace.document.document import Document
 from workspace.edits import CreateDocument
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 

@@ -20,7 +20,7 @@ from workspace.edits import (
     TagDocument,
 )
 from workspace.errors import WorkspaceError
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 
 pytestmark = pytest.mark.smoke
 

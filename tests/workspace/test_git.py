@@ -17,8 +17,18 @@ import pytest
 from tests import repositories
 from tests.loops import loop_over
 from workspace.branch import BranchNotFound
-from workspace.git import DamagedRepository, GitReader, GitStore, Head, IndexFile, Signature, SplitIndex
-from workspace.git.repository import NotARepository, UnsupportedRepository, refused, unsupported, writing
+from workspace.git.index_file import IndexFile, SplitIndex
+from workspace.git.objects import Head, Signature
+from workspace.git.reader import GitReader
+from workspace.git.repository import (
+    DamagedRepository,
+    NotARepository,
+    UnsupportedRepository,
+    refused,
+    unsupported,
+    writing,
+)
+from workspace.git.store import GitStore
 from workspace.workspace import Workspace
 
 WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)

@@ -18,14 +18,19 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader, GitStore, packs
+from workspace.git import packs
 from workspace.git.housekeeping import keep_objects, running_gc
 from workspace.git.loose import is_loose, loose_file, loose_path, pack_loose, unpack_loose, write_loose
-from workspace.publishing import Batch, mend_pruned, publish, recover, refs
+from workspace.git.reader import GitReader
+from workspace.git.store import GitStore
+from workspace.publishing import refs
+from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import MAX_COPIES, RECENT, copied_objects
 from workspace.publishing.checkout import Checkout
 from workspace.publishing.journal import Journal
 from workspace.publishing.prepared import Prepared
+from workspace.publishing.publish import publish
+from workspace.publishing.recovery import mend_pruned, recover
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import repositories
 from tests.examples import examples
 from tests.repositories import Repo
-from workspace.git import IndexFile, PathTaken
+from workspace.git.index_file import IndexFile, PathTaken
 from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE
 
 LONG = "c" * 200

@@ -14,7 +14,7 @@ from workspace.edits import (
     RenameSection,
     UpdateContent,
 )
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 
 STYLE = Style(AnchorForm.BRACES, "2000-01-01")
 

@@ -11,10 +11,11 @@ import pytest
 
 from tests import repositories
 from tests.loops import loop_over
-from workspace.git import GitStore
-from workspace.publishing import Batch, Recovered, publish, recover
+from workspace.git.store import GitStore
+from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock
-from workspace.publishing.recovery import Leftovers, leftovers
+from workspace.publishing.publish import publish
+from workspace.publishing.recovery import Leftovers, Recovered, leftovers, recover
 
 # Publishes a change, and dies at the n-th call of one of the system's.
 DYING = """

@@ -7,14 +7,16 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import STYLE
-from workspace import frontmatter, markdown
 from workspace.config import config
 from workspace.document.document import Document
 from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
 from workspace.edits.operation import Operation
 from workspace.errors import LimitExceeded
-from workspace.git import GitReader
+from workspace.frontmatter.editor import set_keys
+from workspace.frontmatter.reader import InvalidFrontMatter, read
+from workspace.git.reader import GitReader
 from workspace.markdown import parser
+from workspace.markdown.parser import MAX_LINES
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, plan
 
@@ -93,10 +95,10 @@ def test_a_call_is_refused_as_a_whole(snapshot: Snapshot) -> None:
 
 @loop_over("ending", ["\n", "\r", "\r\n"])
 def test_a_text_of_too_many_lines_is_not_read(ending: str) -> None:
-    Document.parse((ending * (markdown.MAX_LINES // 10)).encode())
+    Document.parse((ending * (MAX_LINES // 10)).encode())
     with pytest.raises(LimitExceeded) as caught:
-        Document.parse((ending * (markdown.MAX_LINES + 1)).encode(), "large.md")
-    assert caught.value.details["limit"] == markdown.MAX_LINES
+        Document.parse((ending * (MAX_LINES + 1)).encode(), "large.md")
+    assert caught.value.details["limit"] == MAX_LINES
 
 
 def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,14 +120,14 @@ MERGES = "a: &a0 {k: v}\n" + "".join(f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}
     ids=["laughs", "merges", "itself", "itself in a mapping", "nothing", "brackets", "long"],
 )  # fmt: skip
 def test_front_matter_that_never_ends_is_refused(source: str) -> None:
-    with pytest.raises(frontmatter.InvalidFrontMatter) as caught:
-        frontmatter.read(source)
+    with pytest.raises(InvalidFrontMatter) as caught:
+        read(source)
     assert caught.value.fix
     document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "bomb.md")
     assert document.title == "T"
     assert document.front_matter_error
-    with pytest.raises(frontmatter.InvalidFrontMatter):
-        frontmatter.set_keys(source, {"tags": ["a"]}, "\n")
+    with pytest.raises(InvalidFrontMatter):
+        set_keys(source, {"tags": ["a"]}, "\n")
 
 
 @loop_over("value", ["0x" + "f" * 5000, "1" + ":10" * 3000, "0b" + "1" * 20_000, "1" * 5000, "1e999999"])
@@ -139,7 +141,7 @@ def test_a_number_that_cannot_be_shown_is_no_title_and_no_bug(value: str) -> Non
 
 
 def test_aliases_that_end_are_read() -> None:
-    assert frontmatter.read("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {"a": ["x"], "b": ["x"], "c": {"d": 1}}
+    assert read("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {"a": ["x"], "b": ["x"], "c": {"d": 1}}
 
 
 def test_a_call_that_reads_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

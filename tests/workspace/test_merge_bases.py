@@ -13,9 +13,10 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.history.streams import Made, history
-from workspace.git import DamagedRepository, GitReader, ShallowHistory
 from workspace.git.ancestry import Node
-from workspace.git.merge_bases import Ancestry, best_common_ancestors
+from workspace.git.merge_bases import Ancestry, ShallowHistory, best_common_ancestors
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 
 FILES = {"a.md": b"# A\n"}
 

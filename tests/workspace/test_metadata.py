@@ -17,16 +17,15 @@ from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
-from workspace.frontmatter import (
+from workspace.frontmatter.editor import set_keys, write_pair
+from workspace.frontmatter.reader import (
     MAX_FRONT_MATTER,
     MAX_NESTING,
     InvalidFrontMatter,
     are_same,
     meant,
     read,
-    set_keys,
 )
-from workspace.frontmatter.editor import write_pair
 
 pytestmark = pytest.mark.smoke
 

@@ -14,7 +14,7 @@ from tests.workspace.links.cases import STYLE, files_of, planned
 from workspace.document.section_text import digest
 from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace

@@ -18,16 +18,17 @@ from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import STYLE, files_of, planned
 from workspace.config.tables import LinkRules
-from workspace.document.document import Document, Section
+from workspace.document.document import Document
+from workspace.document.sections import Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
 from workspace.edits.section_place import InvalidMove, SectionPlace, find_place
 from workspace.edits.transplant import Relocated, is_in_place, relocate
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.links.link import LinkKind
 from workspace.links.reader import links_of
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Status, plan
 from workspace.writing.read_before_write import Proof

@@ -18,7 +18,7 @@ from tests.workspace.documents import STYLE
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath, check_new_path, check_path, twin_key
 from workspace.snapshot.overlay import Overlay, PathExists
 from workspace.snapshot.snapshot import NotADocument, Snapshot

@@ -21,12 +21,13 @@ from tests.loops import loop_over
 from tests.other_user import another_user
 from tests.repositories import Repo
 from tools.registry import Toolbox
-from workspace.git import GitStore
 from workspace.git.private_folder import make_private_folder, open_lock
 from workspace.git.sharing import shares_with_group
+from workspace.git.store import GitStore
 from workspace.policy.tokens import Tokens
-from workspace.publishing import Batch, publish
+from workspace.publishing.batch import Batch
 from workspace.publishing.locks import LOCK, AnotherWriter, docyard_lock
+from workspace.publishing.publish import publish
 from workspace.publishing.recovery import leftovers
 from workspace.sync import sync as sync_lock
 from workspace.workspace import Workspace

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.repositories import unborn
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.proposal_ids import id_for, id_of_branch, is_id, new_id, read_id
 from workspace.proposals.actions.register import branch_name
 

@@ -11,7 +11,6 @@ from tests.published import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
 from tests.workspace.validation.fixes.mending import fixers
-from workspace import markdown
 from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section, sections_named
 from workspace.document.document import Document
@@ -26,8 +25,9 @@ from workspace.edits import (
     RestoreSection,
     UpdateContent,
 )
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.links.fragments import find_place, names_of
+from workspace.markdown.inline import plain_text
 from workspace.merge.documents import merge_documents
 from workspace.snapshot.snapshot import Snapshot
 from workspace.validation.fixes.fix import fixed, kept
@@ -64,7 +64,7 @@ def earlier(number: int) -> dict[str, str]:
     for heading in headings_of(number):
         below = heading.line.count("\n")
         words = heading.title if below else f"{heading.title} {heading.attributes}"
-        slug = heading_slug(markdown.plain_text(words))
+        slug = heading_slug(plain_text(words))
         is_read = heading.attributes.startswith("{#") and "{b}" not in heading.attributes
         address = heading.id if is_read else slug if heading.level == 2 else f"{above}/{slug}"
         if heading.level == 2:
@@ -79,7 +79,7 @@ def test_titles_are_clean_and_ids_are_addresses(published: Repo) -> None:
     assert len(snapshot.documents) == COUNT
     for number in range(COUNT):
         document = snapshot.document(path_of(number))
-        wanted = [(markdown.plain_text(one.title), one.id, one.level) for one in headings_of(number)]
+        wanted = [(plain_text(one.title), one.id, one.level) for one in headings_of(number)]
         *found, last = document.sections[1:]
         assert [(one.title, one.address, one.level) for one in found] == wanted
         assert (last.title, last.address) == ("A set { a, b }", "a-set--a-b-")

@@ -14,24 +14,16 @@ import pytest
 from tests import meanwhile, repositories
 from tests.loops import loop_over
 from tests.repositories import FILES, Repo
-from workspace.git import GitReader, GitStore
+from workspace.git.reader import GitReader
+from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, walk
 from workspace.paths import InvalidPath
-from workspace.publishing import (
-    Batch,
-    BranchMoved,
-    CannotWrite,
-    InvalidBranch,
-    Locked,
-    RefConflict,
-    WorktreeBusy,
-    WorktreeConflict,
-    checkout,
-    locks,
-    prepared,
-    publish,
-    refs,
-)
+from workspace.publishing import checkout, locks, prepared, refs
+from workspace.publishing.batch import Batch
+from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
+from workspace.publishing.locks import CannotWrite, Locked
+from workspace.publishing.publish import publish
+from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
 WHO = repositories.signature()
 NEW = b"# Changed\n"

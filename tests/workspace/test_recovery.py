@@ -17,23 +17,16 @@ import pytest
 
 from tests import repositories
 from tests.repositories import FILES, Repo
-from workspace.git import GitStore
-from workspace.publishing import (
-    Batch,
-    CannotWrite,
-    Locked,
-    Recovered,
-    RefConflict,
-    WorktreeBusy,
-    locks,
-    mend,
-    publish,
-    recover,
-)
-from workspace.publishing.checkout import Checkout
+from workspace.git.store import GitStore
+from workspace.publishing import locks
+from workspace.publishing.batch import Batch
+from workspace.publishing.checkout import Checkout, WorktreeBusy
 from workspace.publishing.journal import Journal, UnknownJournal
+from workspace.publishing.locks import CannotWrite, Locked
 from workspace.publishing.prepared import Prepared
-from workspace.publishing.refs import BranchRef
+from workspace.publishing.publish import publish
+from workspace.publishing.recovery import Recovered, mend, recover
+from workspace.publishing.refs import BranchRef, RefConflict
 
 README = "README.md"
 OURS = b"# Example\n\nText.\n\nOurs.\n"

@@ -16,7 +16,7 @@ from tests.repositories import Repo
 from workspace.document.splices import Style
 from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation, Outcome
-from workspace.git import GitStore
+from workspace.git.store import GitStore
 from workspace.snapshot.document_types import document_type
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace

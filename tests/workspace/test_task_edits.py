@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document.addresses import InvalidAddress, resolve_task, task_address
-from workspace.document.document import Document, Task
+from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
+from workspace.document.tasks import Task
 from workspace.edits import AddTask, MoveTask, RemoveTask, UpdateTask
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import BOM

@@ -25,7 +25,7 @@ from workspace.edits import (
 )
 from workspace.edits.operation import Operation, Outcome, Taken
 from workspace.errors import InvalidConfig, WorkspaceError
-from workspace.git import ReadOnly
+from workspace.git.store import ReadOnly
 from workspace.publishing import locks
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace

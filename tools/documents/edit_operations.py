@@ -15,7 +15,7 @@ from tools.arguments import Boolean, Integer, InvalidArguments, Object, nearest_
 from tools.examples import with_sections, with_task
 from tools.outline import TASKS
 from workspace.document.addresses import read_fragment
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
 from workspace.nearest import nearest
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument

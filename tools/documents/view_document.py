@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import Context, Given
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_VIEWS = 50

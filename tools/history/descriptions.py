@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tools.tool import Data
-    from workspace.history import BlamedLine, Change, History, Told
+    from workspace.history.blame import BlamedLine
+    from workspace.history.commits import Change, Told
+    from workspace.history.log import History
 
 _MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
 
@@ -67,7 +69,7 @@ def change_data(change: Change, room: Room | None) -> Data:
 
 def diff_data(change: Change, most: int) -> dict[str, str]:
     """What a commit changed as `diff`, of so many characters at most; or `hint`, which says why not."""
-    from workspace.history import section_diff
+    from workspace.diff.unified import section_diff
 
     if change.size > _MOST_DIFFED:
         return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}

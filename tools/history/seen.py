@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tools.tool import Context
-    from workspace.document.document import Document, Section
-    from workspace.history import Change
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.history.commits import Change
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tools.moved import Found
     from tools.tool import Context, Given
-    from workspace.history import Change
+    from workspace.history.commits import Change
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100

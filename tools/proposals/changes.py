@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import Context, Data
-    from workspace.diff import DocumentChange
-    from workspace.proposals import Proposal
-    from workspace.proposals.review import Changes, ProposedCommit
+    from workspace.diff.changes import DocumentChange
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import Changes, ProposedCommit
 
 ROOM = 40_000
 
@@ -49,7 +49,8 @@ class Page(NamedTuple):
 
 def page_of_all(context: Context, changes: Changes, proposal: str, first: int, room: int = ROOM) -> Page:
     """The documents from one on that there is room for; the first is cut if it does not fit alone."""
-    from workspace.diff import DocumentKind, as_data, as_markdown
+    from workspace.diff.changes import DocumentKind
+    from workspace.diff.formats import as_data, as_markdown
 
     documents = changes.documents
     told: list[Data] = []
@@ -90,7 +91,7 @@ def page_of_one(
 
     Raises NotChanged.
     """
-    from workspace.diff import as_data, as_markdown
+    from workspace.diff.formats import as_data, as_markdown
 
     one = next((one for one in changes.documents if file in (one.path, one.old_path)), None)
     if one is None:
@@ -138,7 +139,7 @@ def _entry(one: DocumentChange, data: Data) -> Data:
 
 def _versions(context: Context, changes: Changes, one: DocumentChange, slug: str | None) -> dict[str, str]:
     """The calls that read a document, or a section, before and after: a change tells a few lines of each."""
-    from workspace.diff import DocumentKind
+    from workspace.diff.changes import DocumentKind
 
     tool = next((name for name in ("view_document", "get_doc") if context.offers(name)), None)
     found: dict[str, str] = {}

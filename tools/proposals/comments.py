@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tools.tool import Context, Data
-    from workspace.proposals import Proposal
-    from workspace.proposals.review import PlacedThread
+    from workspace.proposals.comments import PlacedThread
+    from workspace.proposals.proposal import Proposal
 
 ROOM = 40_000
 """Bytes of data on a page of what is said: they go out twice, and 25,000 tokens are about 100,000 bytes."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import Context, Given
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
 
 _SHOWN = 5
 _TITLE, _DESCRIPTION = "What changes, in a few words", "Why, and what a reviewer should look at"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tools.tool import Context, Data
-    from workspace.proposals import Author, Proposal
-    from workspace.proposals.actions import Proposing
-    from workspace.proposals.proposal import Comment
+    from workspace.proposals.actions.actions import Proposing
+    from workspace.proposals.events import Author
+    from workspace.proposals.proposal import Comment, Proposal
 
 MAX_WORDS = 2_000
 
@@ -70,7 +70,7 @@ def commit_of(context: Context, proposal: Proposal) -> str | None:
 
 def author_data(author: Author) -> Data:
     """Who spoke, and how that is known: `client` and `token` are names, null where there is none."""
-    from workspace.proposals import KnownBy
+    from workspace.proposals.events import KnownBy
 
     label = visible(author.label) or None
     return {
@@ -107,7 +107,7 @@ def date(time: datetime) -> str:
 
 def possible(proposal: Proposal) -> tuple[str, ...]:
     """The actions that a proposal's state allows, the likeliest first."""
-    from workspace.proposals import State
+    from workspace.proposals.proposal import State
 
     match proposal.state:
         case State.MERGED:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from tools.proposals.comments import Place
     from tools.tool import Context, Data
-    from workspace.proposals import Proposal
-    from workspace.proposals.proposal import Comment, Thread
+    from workspace.proposals.proposal import Comment, Proposal, Thread
 
 _WHOLE = 10_000  # characters of one text on a page: three bytes each in some scripts, and they go out twice
 _REPLIES_ROOM = 15_000  # bytes of the answers beside it

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import Context, Data
-    from workspace.proposals import Proposal
     from workspace.proposals.actions.merge_gate import Block, Demand
     from workspace.proposals.approvals import Void
-    from workspace.proposals.proposal import BoundReview
-    from workspace.proposals.review import Changes, CheckResult
+    from workspace.proposals.proposal import BoundReview, Proposal
+    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.checks import CheckResult
 
 _MOST_REVIEWS = 20
 _MOST_PROBLEMS = 20
@@ -72,7 +72,7 @@ def block_data(block: Block) -> Data:
 
 
 def _changes_data(changes: Changes) -> Data:
-    from workspace.diff import as_data
+    from workspace.diff.formats import as_data
 
     return {**as_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
 

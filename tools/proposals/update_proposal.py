@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Given
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Acted, Proposing
+    from workspace.proposals.actions.actions import Proposing
+    from workspace.proposals.actions.register import Acted
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
 
 
@@ -146,7 +147,7 @@ SEEN = ("commit", "target_commit")
 
 def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposalArguments) -> Acted:
     """Does with a proposal what a call asks for. Raises what `Proposing` does, and InvalidArguments."""
-    from workspace.proposals import Verdict
+    from workspace.proposals.events import Verdict
 
     proposing = context.workspace.proposing()
     name, request = proposal.id, asked.idempotency_key
@@ -196,7 +197,7 @@ def _refresh(
     context: Context, proposing: Proposing, proposal: Proposal, asked: UpdateProposalArguments
 ) -> Acted:
     from tools.proposals.conflicts import read_resolutions
-    from workspace.proposals.actions import Decisions
+    from workspace.proposals.actions.refresh import Decisions
 
     items = asked.resolutions or ()
     seen = {
@@ -409,7 +410,7 @@ def _possible(context: Context, proposal: Proposal) -> Answer:
 def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:
     """The error of a merge or refresh that cannot decide: the conflicts, and a call that decides them."""
     from tools.proposals.conflicts import conflicts_data, deciding, going_on
-    from workspace.proposals.actions import ConflictChanged
+    from workspace.proposals.actions.refresh import ConflictChanged
 
     is_refresh = likely(given) is ACTIONS["refresh"]
     commit, target, left = error.tip, error.theirs, error.conflicts

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Given
     from workspace.errors import WorkspaceError
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
 
 STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "any")

@@ -1,9 +1,8 @@
-"""Which documents and sections can a host attach, and how does it hear that one has changed?
+"""The resources of MCP: documents and sections that a host attaches and subscribes to.
 
-uris.py     an address as a URI, and back
-listing.py  the documents of the tip, page by page, and the templates of all other URIs
-reading.py  the source that a URI names
-watching.py which of the watched ones a commit has changed
+contents.py  the source that a URI names
+list.py      the list of resources
+watch.py     which of the watched resources a commit has changed, and whether their list says …
 """
 
 MIME_TYPE = "text/markdown"

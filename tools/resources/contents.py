@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from tools.tool import Context
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 SCHEME = "doc"

@@ -29,7 +29,7 @@ from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVE
 from workspace.config.toml import InvalidToml, load_toml
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.globs import Glob
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 from workspace.paths import is_nameable
 
 if TYPE_CHECKING:

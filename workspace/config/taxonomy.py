@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn
 from workspace import globs
 from workspace.config.toml import InvalidToml, bytes_of, load_toml, text_of
 from workspace.errors import WorkspaceError
-from workspace.frontmatter import as_text
-from workspace.git import DamagedRepository
+from workspace.frontmatter.reader import as_text
+from workspace.git.repository import DamagedRepository
 from workspace.globs import Glob
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 MANIFEST = ".taxonomy.toml"
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 MAX_BYTES = 64 * 1024
 # The standard library reads dotted keys in time that grows with the cube of their parts. What a lookahead

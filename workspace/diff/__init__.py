@@ -1,31 +1,15 @@
-"""What changed between two versions, as people think of it: sections, tasks, keys, and words.
+"""Differences between two versions: documents, sections, tasks, front matter and words.
 
-`section_changes` compares two versions of a document, `tree_changes` two commits; both give values.
-`as_markdown`, `as_data` and `as_lines` show them, within a bound. It reads, and never guesses: what cannot be
-told apart was removed and added.
+changes.py          what a change is
+descriptions.py     A change in words
+documents.py        two versions of a document, their sections paired
+formats.py          changes as data
+renames.py          which document of one tree is which of the next, where its path is gone
+section_mapping.py  carrying an address from one version of a document to another
+sections.py         which section of one version of a document is which of another
+sequences.py        sequences
+tasks.py            what happened to the tasks of a section
+text.py             how one text became another
+trees.py            what happened between two commits, document by document
+unified.py          the difference of two versions of a text as a unified diff (POSIX `diff -u`), …
 """
-
-from workspace.diff.changes import DocumentChange, DocumentKind, Kind, Place, SectionChange
-from workspace.diff.descriptions import Segment
-from workspace.diff.documents import section_changes
-from workspace.diff.formats import as_data, as_lines, as_markdown, plain_line
-from workspace.diff.text import Edit, edits
-from workspace.diff.trees import document_change, tree_changes
-
-__all__ = [
-    "DocumentChange",
-    "DocumentKind",
-    "Edit",
-    "Kind",
-    "Place",
-    "SectionChange",
-    "Segment",
-    "as_data",
-    "as_lines",
-    "as_markdown",
-    "document_change",
-    "edits",
-    "plain_line",
-    "section_changes",
-    "tree_changes",
-]

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.text import BLANKS, readable
-from workspace.frontmatter import are_same
+from workspace.frontmatter.reader import are_same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -17,7 +17,7 @@ from workspace.git import trees
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 _LEAST = 0.5
 _COMPARED = 200  # documents that came or went; where there are more, only those of the same name

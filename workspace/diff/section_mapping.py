@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.addresses import (
-    PREAMBLE,
     AmbiguousAddress,
     Fragment,
     SectionNotFound,
@@ -20,6 +19,7 @@ from workspace.document.addresses import (
     resolve_task,
     task_address,
 )
+from workspace.document.headings import PREAMBLE
 from workspace.document.section_text import own_text
 from workspace.errors import WorkspaceError
 from workspace.nearest import nearest
@@ -27,7 +27,9 @@ from workspace.nearest import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workspace.document.document import Document, Section, Task
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.document.tasks import Task
 
 _SHOWN = 200
 

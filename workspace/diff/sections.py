@@ -17,7 +17,8 @@ from workspace.document.section_text import own_text, telling_text, whole_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
 """A link's destination, which a section that moves has in another form (CommonMark 0.31 §6.3, §4.7)."""

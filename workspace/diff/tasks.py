@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workspace.diff.text import Span
-    from workspace.document.document import Document, Section, Task
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.document.tasks import Task
 
 _BOX = re.compile(rb"\[[ xX]\]")
 _LEAST = 0.4  # of the words of the longer of two titles, to be titles of one task

@@ -28,7 +28,8 @@ from workspace.markdown.lines import BLANK, LIST_MARKER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 _ALONE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 

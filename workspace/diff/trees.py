@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from workspace.diff.changes import SectionChange
     from workspace.diff.documents import Comparison, Version
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 

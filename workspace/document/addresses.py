@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.document.slugs import heading_slug
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.nearest import _NEAREST, nearest
@@ -21,7 +21,9 @@ from workspace.paths import MAX_PATH
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from workspace.document.document import Document, Section, Task
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.document.tasks import Task
 
 _TASK = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
 
@@ -217,21 +219,3 @@ def _ambiguous(document: Document, slug: str, matches: Sequence[Section]) -> Amb
 
 def _parent(document: Document, section: Section) -> str | None:
     return None if section.parent is None else document.sections[section.parent].address
-
-
-__all__ = [
-    "PREAMBLE",
-    "AmbiguousAddress",
-    "Fragment",
-    "InvalidAddress",
-    "SectionNotFound",
-    "TaskNotFound",
-    "full_address",
-    "read_fragment",
-    "resolve_section",
-    "resolve_task",
-    "section_not_found",
-    "sections_named",
-    "split_address",
-    "task_address",
-]

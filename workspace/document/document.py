@@ -14,17 +14,19 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
-from workspace import frontmatter, markdown
-from workspace.document.sections import PREAMBLE, Section, breadcrumb, build_sections, untitled
+from workspace.document.sections import Section, breadcrumb, build_sections, untitled
 from workspace.document.tasks import Task, read_tasks
+from workspace.frontmatter.reader import InvalidFrontMatter, as_text, read
 from workspace.markdown.lines import Lines, line_ending
+from workspace.markdown.outline import read_outline
+from workspace.markdown.parser import MAX_LINES, check_lines, may_have_too_many_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from workspace.document.headings import Layout
-    from workspace.markdown import Outline
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
+    from workspace.markdown.outline import Outline
 
 
 P = ParamSpec("P")
@@ -40,7 +42,7 @@ class Document:
     title: str
     has_title: bool
     front_matter: Mapping[str, object]
-    front_matter_error: frontmatter.InvalidFrontMatter | None
+    front_matter_error: InvalidFrontMatter | None
     front_matter_lines: int
     front_matter_end: int
     sections: tuple[Section, ...]
@@ -56,12 +58,12 @@ class Document:
         # Imported here because a server answers its first questions without reading a document.
         from workspace.document.headings import scanned_layout
 
-        if len(data) > markdown.MAX_LINES:  # a line has at least the byte that ends it
-            markdown.check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
+        if len(data) > MAX_LINES:  # a line has at least the byte that ends it
+            check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
         layout = scanned_layout(data)
         if layout is None:
             return cls.by_parser(data, path)
-        if markdown.may_have_too_many_blocks(data, layout.lines):
+        if may_have_too_many_blocks(data, layout.lines):
             return cls.by_parser(data, path)
         return cls._laid_out(data, path, layout)
 
@@ -82,10 +84,10 @@ class Document:
         if layout.front_matter_lines:
             start, end = layout.front_matter
             try:
-                metadata = dict(frontmatter.read(data[start:end].decode("utf-8", "replace")))
-            except frontmatter.InvalidFrontMatter as invalid:
+                metadata = dict(read(data[start:end].decode("utf-8", "replace")))
+            except InvalidFrontMatter as invalid:
                 error = invalid
-        sections, title = build_sections(data, layout, frontmatter.as_text(metadata.get("title")))
+        sections, title = build_sections(data, layout, as_text(metadata.get("title")))
         return cls(
             data=data,
             path=path,
@@ -119,7 +121,7 @@ class Document:
     @property
     def type(self) -> str | None:
         """The document's type, from its front matter."""
-        return frontmatter.as_text(self.front_matter.get("type"))
+        return as_text(self.front_matter.get("type"))
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -129,7 +131,7 @@ class Document:
             value = value.split(",")
         if not isinstance(value, list):
             return ()
-        texts = (frontmatter.as_text(item) for item in value)
+        texts = (as_text(item) for item in value)
         return tuple(dict.fromkeys(text for text in texts if text))
 
     @cached_property
@@ -244,7 +246,4 @@ class Document:
 
 def _outline(lines: Lines) -> Outline:
     text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
-    return markdown.outline(text, is_document=True)
-
-
-__all__ = ["PREAMBLE", "Document", "Section", "Task"]
+    return read_outline(text, is_document=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace import markdown
 from workspace.document.slugs import heading_slug
 from workspace.markdown import anchors
-from workspace.markdown.attribute_lists import is_escaped
+from workspace.markdown.attribute_lists import AnchorForm, is_escaped
+from workspace.markdown.inline import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ def _as_earlier(section: Section) -> AnchoredHeading | None:
     if heading is None or not _reads_otherwise(heading):
         return heading
     text = _read_heading(heading.block.source)
-    title = markdown.plain_text(text.words)
+    title = plain_text(text.words)
     return heading._replace(text=text, title=title, slug=heading_slug(title), below=())
 
 
@@ -82,10 +82,10 @@ def _read_heading(source: str) -> anchors.HeadingText:
     """Return a heading's words and anchors as 0.1.0 read them; it knew only lists that begin with `{#`."""
     source = source.strip()
     words, suffix, name = source, "", None
-    form: anchors.AnchorForm | None = None
+    form: AnchorForm | None = None
     for pattern, opening, candidate in (
-        (_BRACES, "{#", anchors.AnchorForm.BRACES),
-        (_ANGLE, "<#", anchors.AnchorForm.ANGLE),
+        (_BRACES, "{#", AnchorForm.BRACES),
+        (_ANGLE, "<#", AnchorForm.ANGLE),
     ):
         start = source.rfind(opening)
         found = pattern.fullmatch(source, start) if start >= 0 else None
@@ -96,6 +96,6 @@ def _read_heading(source: str) -> anchors.HeadingText:
     prefix, words, html_suffix = anchors.split_html(words)
     names = anchors.html_names(prefix + html_suffix)
     if name is None and names:
-        name, form = names[-1], anchors.AnchorForm.HTML
+        name, form = names[-1], AnchorForm.HTML
     aliases = tuple(dict.fromkeys(alias for alias in names if alias != name))
     return anchors.HeadingText(prefix, words.strip(), html_suffix + suffix, name, form, aliases)

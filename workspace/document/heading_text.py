@@ -15,8 +15,9 @@ from workspace.markdown.lines import LINE_END_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
+    from workspace.document.sections import Section
 
 # CommonMark §4.3: only these two levels have an underline.
 _UNDERLINED = {1: b"=", 2: b"-"}

@@ -12,17 +12,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import markdown
 from workspace.document.slugs import heading_slug
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm, read_line
+from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import BLANK, Lines
+from workspace.markdown.outline import read_outline
 from workspace.markdown.scanner import may_hold_list, scan
 
 if TYPE_CHECKING:
-    from workspace.markdown import Heading, Outline
     from workspace.markdown.anchors import HeadingText
     from workspace.markdown.lines import Lines
+    from workspace.markdown.outline import Heading, Outline
     from workspace.markdown.scanner import Scanned
 
 PREAMBLE = "_preamble"
@@ -103,7 +104,7 @@ def anchored(
 ) -> AnchoredHeading:
     """A heading of these bytes with the anchors above it, which begin on the line `first` at `start`."""
     text = anchors.read_heading(heading.source)
-    title = markdown.plain_text(text.words)
+    title = plain_text(text.words)
     slug = heading_slug(title)
     return AnchoredHeading(heading, text, above, first, title, slug, start, *span, (), span[1])
 
@@ -181,7 +182,7 @@ def rewritten(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, by
 
 
 def _underlines(inline: str) -> bool:
-    found = markdown.outline(f"{inline}\n===").headings
+    found = read_outline(f"{inline}\n===").headings
     return len(found) == 1 and found[0].is_setext and found[0].source == inline
 
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from workspace.markdown.lines import BLANK
 
 if TYPE_CHECKING:
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 
 def own_text(document: Document, section: Section) -> bytes:

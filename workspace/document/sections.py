@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.headings import PREAMBLE, AnchoredHeading
 from workspace.document.slugs import Names, heading_slug
-from workspace.markdown import Heading
 from workspace.markdown.anchors import HeadingText
 from workspace.markdown.lines import BLANK
+from workspace.markdown.outline import Heading
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from workspace.document.headings import Layout
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
 
 
 class Section(NamedTuple):
@@ -227,6 +227,3 @@ def breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]
 def untitled(path: str) -> str:
     """Return the title of a document that states none: the name of its file."""
     return PurePosixPath(path).stem or "Untitled"
-
-
-__all__ = ["PREAMBLE", "Section", "addresses_of", "breadcrumb", "build_sections", "keys_of", "untitled"]

@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from workspace import markdown
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, with_ending, with_newlines
+from workspace.markdown.outline import absorbs, closed_outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
 
 
 class StructureChanged(WorkspaceError):
@@ -270,7 +270,7 @@ def blank_line(document: Document, text: str, place: int, end: int) -> bytes:
     if following is None or len(document.data[place:end].splitlines()) > 1:
         return b""
     heading = with_newlines(document.text(following.start, following.body))
-    return document.ending if markdown.absorbs(text, heading) else b""
+    return document.ending if absorbs(text, heading) else b""
 
 
 def remove_block(document: Document, start: int, end: int) -> Splice:
@@ -297,7 +297,7 @@ def _heading_at(document: Document, offset: int) -> Section | None:
 
 
 def _check_closed(document: Document, section: Section) -> None:
-    if markdown.closed_outline(with_newlines(document.text(section.start, section.end))) is None:
+    if closed_outline(with_newlines(document.text(section.start, section.end))) is None:
         raise StructureChanged(
             f"{document.path} ends inside a code fence, comment or HTML block that is still open, "
             "which would take in what is added after it",

@@ -15,14 +15,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace import markdown
+from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.markdown import ListItem
     from workspace.markdown.lines import Lines
+    from workspace.markdown.outline import ListItem
 
 # The task list extension of GitHub Flavored Markdown 0.29 §5.3: a box, white space, and text.
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
@@ -110,7 +110,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         tasks.append(
             Task(
                 index=index,
-                title=markdown.plain_text(item.source[found.end() :]),
+                title=plain_text(item.source[found.end() :]),
                 is_done=found[1] != " ",
                 start=start,
                 end=lines.offset(_last_line(lines, item)),

@@ -6,19 +6,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace import markdown
 from workspace.document.headings import PREAMBLE, read_headings, rewritten
 from workspace.document.slugs import Names, heading_slug
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
+from workspace.markdown import outline as markdown_outline
+from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import LINE_END, Lines, with_newlines
+from workspace.markdown.outline import Outline, read_outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.document.sections import Section
+    from workspace.markdown.attribute_lists import AnchorForm
 
 MAX_LEVEL = 6
 DEEP_LEVEL = 4
@@ -118,14 +121,14 @@ def checked_title(title: str, field: str = "title") -> str:
             f"'{field}' ends in an attribute list ({read.suffix.strip()[:_SHOWN]})",
             fix="Leave the list out: a heading keeps the attributes that it has.",
         )
-    if not markdown.plain_text(text):
+    if not plain_text(text):
         raise InvalidTitle(f"'{field}' shows no text to a reader", fix="Give it at least one word.")
     return text
 
 
-def closed_outline(text: str, field: str) -> markdown.Outline:
+def closed_outline(text: str, field: str) -> Outline:
     """The headings and lists of a content. Raises InvalidContent if it would take in what stands after it."""
-    outline = markdown.closed_outline(text)
+    outline = markdown_outline.closed_outline(text)
     if outline is None:
         raise InvalidContent(
             f"'{field}' ends inside a code fence, comment or HTML block that is still open",
@@ -148,7 +151,7 @@ def taken_names(document: Document, without: Iterable[Section] = ()) -> set[str]
 
 def derived_address(parent: str | None, title: str) -> str:
     """The address that a section of this title has below a parent, if nothing else has it."""
-    slug = heading_slug(markdown.plain_text(title))
+    slug = heading_slug(plain_text(title))
     return f"{parent}/{slug}" if parent else slug
 
 
@@ -172,9 +175,9 @@ def own_heading_dropped(text: str, section: Section, document: Document) -> str:
 
 def without_heading(text: str, title: str, level: int) -> str:
     """Content without its first line, where that is a heading of this title. A deeper one is a subsection."""
-    headings = markdown.outline(text).headings
+    headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
-        first = markdown.plain_text(anchors.read_heading(headings[0].source).words)
+        first = plain_text(anchors.read_heading(headings[0].source).words)
         # A title such as `C #`, given as a heading, loses its last mark (CommonMark §4.2).
         if first.casefold() in (title.casefold(), re.sub(r"(?<![ \t])[ \t]+#+$", "", title).casefold()):
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))

@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import frontmatter, markdown
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.document import Document
 from workspace.document.headings import read_headings
@@ -31,8 +30,11 @@ from workspace.edits.content import (
 )
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
 from workspace.edits.section_place import TOP_LEVEL
+from workspace.frontmatter.editor import set_keys
 from workspace.links.survival import Survival
+from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import Lines
+from workspace.markdown.outline import read_outline
 from workspace.paths import InvalidPath, check_path
 from workspace.snapshot.overlay import PathExists
 
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from workspace.document.headings import AnchoredHeading
     from workspace.document.splices import Style
     from workspace.edits.operation import Taken
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
 
 TITLE_MARK = "{title}"
@@ -96,7 +98,7 @@ class CreateDocument(Operation):
         path = self._path(title, overlay)
         written = self._write(title, style.form)
         document = Document.parse(written.encode(), path)
-        if document.title != markdown.plain_text(title):
+        if document.title != plain_text(title):
             raise InvalidTitle(
                 "the title does not read as a heading", fix="Leave out Markdown marks at its ends."
             )
@@ -119,7 +121,7 @@ class CreateDocument(Operation):
         return check_path("/".join(part for part in (folder or root, f"{stem}.md") if part))
 
     def _write(self, title: str, form: AnchorForm) -> str:
-        shown = markdown.plain_text(title)
+        shown = plain_text(title)
         content = strip_blank_lines(checked_text(self.content, "initial_content"))
         introduction, brought = _parts(without_heading(content, shown, 1), is_nested=True)
         lead, planned = _parts(without_heading(strip_blank_lines(self.type.structure), TITLE_MARK, 1))
@@ -144,7 +146,7 @@ class CreateDocument(Operation):
             field="initial_content",
         )
         first = heading_line(1, title, free_address(None, title, set(body.addresses)), form)
-        header = frontmatter.set_keys("", {"type": self.type.name}, "\n")
+        header = set_keys("", {"type": self.type.name}, "\n")
         return f"---\n{header}---\n\n{first}\n" + (f"\n{body.text}\n" if body.text else "")
 
 
@@ -198,7 +200,7 @@ def _one_line(heading: AnchoredHeading) -> str:
 
 def _shifted(text: str, by: int) -> str:
     """A text with its headings moved down (or up) by some levels."""
-    headings = markdown.outline(text).headings if by else ()
+    headings = read_outline(text).headings if by else ()
     lines = text.split("\n")
     for heading in reversed(headings):
         level = heading.level + by

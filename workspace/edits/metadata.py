@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import frontmatter
 from workspace.document.splices import Edit, Splice, StructureChanged, Style
 from workspace.edits.content import checked_text
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
+from workspace.frontmatter import reader
+from workspace.frontmatter.editor import REMOVED, set_keys
+from workspace.frontmatter.reader import MAX_BITS, MAX_FRONT_MATTER, MAX_NESTING, InvalidFrontMatter, are_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,9 +37,7 @@ def set_front_matter_keys(
     Raises InvalidFrontMatter where the block that is there is no mapping.
     """
     ending = document.ending.decode()
-    return _rewritten(
-        document, lambda source: frontmatter.set_keys(source, values, ending, is_whole=is_whole)
-    )
+    return _rewritten(document, lambda source: set_keys(source, values, ending, is_whole=is_whole))
 
 
 def _rewritten(document: Document, rewrite: Callable[[str], str]) -> Splice:
@@ -55,9 +55,7 @@ def _rewritten(document: Document, rewrite: Callable[[str], str]) -> Splice:
     try:
         source = data[start:end].decode()
     except UnicodeDecodeError as error:
-        raise frontmatter.InvalidFrontMatter(
-            "the front matter is not UTF-8", fix="Save the file as UTF-8."
-        ) from error
+        raise InvalidFrontMatter("the front matter is not UTF-8", fix="Save the file as UTF-8.") from error
     written = rewrite(source)
     after = document.front_matter_lines
     if written or not source or lines.raw(after).startswith(b"---"):
@@ -100,13 +98,13 @@ class SetMetadata(DocumentOperation):
         known = document.front_matter
         wanted: dict[str, object] = {}
         for key, value in self.metadata.items():
-            meant = frontmatter.meant(known.get(key), value)
+            meant = reader.meant(known.get(key), value)
             if value is None:
                 if key in known:
-                    wanted[key] = frontmatter.REMOVED
-            elif key not in known or not frontmatter.are_same(known[key], meant):
+                    wanted[key] = REMOVED
+            elif key not in known or not are_same(known[key], meant):
                 wanted[key] = meant
-        removed = [key for key, value in wanted.items() if value is frontmatter.REMOVED]
+        removed = [key for key, value in wanted.items() if value is REMOVED]
         answer: dict[str, object] = {
             "keys_set": [key for key in wanted if key not in removed],
             "keys_removed": removed,
@@ -127,9 +125,7 @@ class SetMetadata(DocumentOperation):
         read = changed.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
             known = document.front_matter.get(key)
-            is_set = value is None or (
-                key in read and frontmatter.are_same(read[key], frontmatter.meant(known, value))
-            )
+            is_set = value is None or (key in read and are_same(read[key], reader.meant(known, value)))
             if not is_set or (value is None and key in read):
                 raise StructureChanged(
                     f"after this edit the front matter of {document.path} would not read as was asked",
@@ -150,7 +146,7 @@ def _check(metadata: Mapping[str, object]) -> None:
             "'metadata' is empty",
             fix='Give keys and values, such as {"status": "draft"}; null removes a key.',
         )
-    if sum(_size(value, 0) + len(key) for key, value in metadata.items()) > frontmatter.MAX_FRONT_MATTER:
+    if sum(_size(value, 0) + len(key) for key, value in metadata.items()) > MAX_FRONT_MATTER:
         raise InvalidMetadata("'metadata' is over 64 KiB", fix="Put long texts into the document's sections.")
     for key in metadata:
         _check_key(key)
@@ -168,7 +164,7 @@ def _check_key(key: object) -> None:
 
 def _size(value: object, depth: int) -> int:
     """About how many characters a value takes; checks all that is in it."""
-    if depth >= frontmatter.MAX_NESTING:
+    if depth >= MAX_NESTING:
         raise InvalidMetadata("the metadata is nested too deeply", fix="Keep its values flat.")
     if isinstance(value, dict):
         for key in value:
@@ -181,7 +177,7 @@ def _size(value: object, depth: int) -> int:
         return len(value)
     if value is None or isinstance(value, bool):
         return 4
-    if isinstance(value, int) and value.bit_length() <= frontmatter.MAX_BITS:
+    if isinstance(value, int) and value.bit_length() <= MAX_BITS:
         return 20
     if isinstance(value, float) and math.isfinite(value):
         return 20
@@ -239,7 +235,7 @@ class TagDocument(DocumentOperation):
             return Edit((), answer, f"Tag {self.file}")
         if not self.replace:
             _check_words(document)
-        value = list(tags) if tags else frontmatter.REMOVED
+        value = list(tags) if tags else REMOVED
         splice = set_front_matter_keys(document, {"tags": value}, is_whole=True)
         return Edit((splice,), answer, f"Tag {self.file}: {', '.join(tags)}", is_front_matter=True)
 
@@ -251,7 +247,7 @@ def _check_words(document: Document) -> None:
     if any(item is not None and not isinstance(item, (str, int, float, date)) for item in items) or any(
         isinstance(item, bool) for item in items
     ):
-        raise frontmatter.InvalidFrontMatter(
+        raise InvalidFrontMatter(
             "the tags in the front matter are not all words",
             fix='Write them as a list of words (`tags: [backend, "on"]`; YAML reads a bare `on` as true), '
             "or set replace.",

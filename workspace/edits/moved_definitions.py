@@ -14,19 +14,20 @@ from bisect import bisect_left
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import markdown
 from workspace.document.document import Document
 from workspace.document.splices import Splice, spliced
 from workspace.links.definitions import Definition, Use, definitions_of, labels_of, uses_of
 from workspace.links.link import LinkKind
 from workspace.links.reader import links_of
 from workspace.links.survival import Piece
+from workspace.markdown.inline import normalized_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from workspace.config.tables import LinkRules
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.links.definitions import Definition
     from workspace.links.link import Link
 
@@ -197,11 +198,11 @@ class _Move:
         for document in (self.source, target):
             if document.path not in self.bracketed:
                 words = {document.text(*found.span(1)) for found in _BRACKETED.finditer(document.data)}
-                self.bracketed[document.path] = frozenset(map(markdown.normalized_label, words))
+                self.bracketed[document.path] = frozenset(map(normalized_label, words))
         written = " ".join(self.source.text(item.label_start, item.label_end).split())
         numbered = (f"{written}-{number}" for number in count(1))
-        name = next(name for name in numbered if not self._is_taken(markdown.normalized_label(name)))
-        self.taken.add(markdown.normalized_label(name))
+        name = next(name for name in numbered if not self._is_taken(normalized_label(name)))
+        self.taken.add(normalized_label(name))
         return name
 
     def _is_taken(self, label: str) -> bool:
@@ -272,7 +273,7 @@ def copied_links(
     documents = {document.path: document for document in now}
     for copy in copies:
         document = documents[copy.path]
-        item = definitions_of(document, rules).get(markdown.normalized_label(copy.label))
+        item = definitions_of(document, rules).get(normalized_label(copy.label))
         if item is None:
             continue
         for old, new in zip(_links(source, copy.item), _links(document, item), strict=False):

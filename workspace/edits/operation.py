@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.links.warnings import Doubt
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot

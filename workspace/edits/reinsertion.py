@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.config.config import WorkspaceConfig
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.edits.section_place import SectionPlace
-    from workspace.git import GitReader
     from workspace.git.ancestry import Node
+    from workspace.git.reader import GitReader
     from workspace.history.moves import Place
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.snapshot import Snapshot
 
 _ROUNDS = 3

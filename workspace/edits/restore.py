@@ -23,7 +23,8 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.document.splices import Style
     from workspace.edits.operation import Taken
     from workspace.edits.undo import Undoing

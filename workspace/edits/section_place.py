@@ -11,7 +11,8 @@ from workspace.document.addresses import InvalidAddress, resolve_section
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 TOP_LEVEL = 2
 

@@ -14,15 +14,8 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import markdown
-from workspace.document.addresses import (
-    PREAMBLE,
-    InvalidAddress,
-    read_fragment,
-    resolve_section,
-    split_address,
-)
-from workspace.document.headings import rewritten
+from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
+from workspace.document.headings import PREAMBLE, rewritten
 from workspace.document.section_text import whole_text
 from workspace.document.splices import Edit, Splice, Style, insert_block, remove_block, start_of_text
 from workspace.edits.content import (
@@ -47,6 +40,8 @@ from workspace.edits.text import UpdateContent
 from workspace.errors import Among, Listed
 from workspace.links.link import shown
 from workspace.markdown import anchors
+from workspace.markdown.attribute_lists import AnchorForm
+from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import BLANK, with_ending
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
@@ -55,8 +50,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
+    from workspace.document.sections import Section
     from workspace.document.splices import Style
     from workspace.edits.transplant import Relocated
     from workspace.snapshot.overlay import Overlay
@@ -93,7 +89,7 @@ class AddSection(DocumentOperation):
         address = free_address(above, title, taken_names(document))
         form = document.form or style.form
         content = without_heading(
-            strip_blank_lines(checked_text(self.content or "", "content")), markdown.plain_text(title), level
+            strip_blank_lines(checked_text(self.content or "", "content")), plain_text(title), level
         )
         prepared = prepare_content(
             document, content, below=None, level=level, address=address, form=form, reserved=(address,)
@@ -192,9 +188,9 @@ class RenameSection(DocumentOperation):
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return self._title(document, title, style)
         section = resolve_section(document, self.slug)
-        answer = {"slug": section.key, "title": markdown.plain_text(title)}
+        answer = {"slug": section.key, "title": plain_text(title)}
         summary = f"Rename {section.key} of {self.file}"
-        if section.title == markdown.plain_text(title):
+        if section.title == plain_text(title):
             return Edit((), answer, summary)
         if section.heading is None:
             return self._title(document, title, style)
@@ -206,7 +202,7 @@ class RenameSection(DocumentOperation):
     def _title(self, document: Document, title: str, style: Style) -> Edit:
         """The title of a document that does not begin with one: as its front matter has it, else as an H1."""
         preamble = document.preamble
-        answer = {"slug": PREAMBLE, "title": markdown.plain_text(title)}
+        answer = {"slug": PREAMBLE, "title": plain_text(title)}
         summary = f"Title {self.file}"
         if "title" in document.front_matter:
             splice = set_front_matter_keys(document, {"title": title}, is_whole=True)
@@ -223,7 +219,7 @@ class RenameSection(DocumentOperation):
         return Edit((splice,), answer, summary)
 
 
-def _inline(section: Section, heading: AnchoredHeading, title: str, form: anchors.AnchorForm) -> str:
+def _inline(section: Section, heading: AnchoredHeading, title: str, form: AnchorForm) -> str:
     """The heading's new inline Markdown: the anchors it has, else its address as one."""
     if heading.anchor is not None or section.is_preamble:
         return heading.text.with_words(title)

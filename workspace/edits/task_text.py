@@ -37,7 +37,9 @@ from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workspace.document.document import Document, Section, Task
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.document.tasks import Task
 
 _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace import markdown
 from workspace.document.addresses import InvalidAddress, SectionNotFound, resolve_task, task_address
 from workspace.document.splices import Edit, Splice, StructureChanged, Style, apply_edit
 from workspace.edits.content import InvalidContent, checked_text
@@ -37,11 +36,14 @@ from workspace.edits.task_text import (
     without_fields,
     without_task,
 )
+from workspace.markdown.inline import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document.document import Document, Section, Task
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.document.tasks import Task
 
 TASKS = "tasks"
 
@@ -246,7 +248,7 @@ class UpdateTask(DocumentOperation):
             _, task = resolve_task(changed, str(edit.answer["task"]))
             given = [(name.lower(), value) for name, value in self._fields() if value is not None]
             if any((task.field(name) or "") != field_value(name, value) for name, value in given) or (
-                self.title is not None and task.title != markdown.plain_text(task_title(self.title))
+                self.title is not None and task.title != plain_text(task_title(self.title))
             ):
                 raise StructureChanged(
                     f"after this edit '{edit.answer['task']}' of {document.path} would not read as was asked",

@@ -22,8 +22,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from workspace.diff.section_mapping import Conflict
-from workspace.document.addresses import PREAMBLE, read_fragment, resolve_section
+from workspace.document.addresses import read_fragment, resolve_section
 from workspace.document.document import Document
+from workspace.document.headings import PREAMBLE
 from workspace.document.splices import (
     Edit,
     Splice,
@@ -51,7 +52,8 @@ from workspace.markdown.lines import BOM, before_ending, with_ending, with_newli
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
 
 PREAMBLE_LEVEL = 1
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import markdown
 from workspace.document.heading_text import heading_splices
 from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, end_of_text
@@ -24,15 +23,17 @@ from workspace.edits.moved_definitions import NO_LABELS, copied_links, mended_la
 from workspace.links.survival import Piece, Survival
 from workspace.markdown import anchors
 from workspace.markdown.lines import BOM, LINE_END_BYTES, line_ending, with_newlines
+from workspace.markdown.outline import absorbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from workspace.config.tables import LinkRules
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.edits.section_place import SectionPlace
     from workspace.links.survival import Piece
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
 
 
 class Cutting(NamedTuple):
@@ -150,7 +151,7 @@ def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
         return ending * 2
     if ends > 1 or not last or not heading:
         return b""
-    return ending if markdown.absorbs(_as_text(before), _as_text(heading)) else b""
+    return ending if absorbs(_as_text(before), _as_text(heading)) else b""
 
 
 def _text_before(document: Document, offset: int) -> bytes:

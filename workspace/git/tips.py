@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 _REMOTE = "origin/"
 

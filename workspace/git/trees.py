@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git import Entry, GitReader, GitStore
-from workspace.git.objects import FILE_MODE, TREE_MODE
+from workspace.git.objects import FILE_MODE, TREE_MODE, Entry
+from workspace.git.reader import GitReader
+from workspace.git.store import GitStore
 
 
 class PathBlocked(WorkspaceError):

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from workspace.git import Commit, GitReader
     from workspace.git.ancestry import Graph
+    from workspace.git.objects import Commit
+    from workspace.git.reader import GitReader
     from workspace.history.places import Place, Versions
 
 CREATED, CHANGED, RENAMED, MOVED, REMOVED = "created", "changed", "renamed", "moved", "removed"

@@ -19,7 +19,7 @@ from workspace.snapshot.snapshot import DocumentCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.history.commits import Change
     from workspace.snapshot.snapshot import Snapshot
 

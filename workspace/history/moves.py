@@ -19,17 +19,18 @@ from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
 from workspace.document.addresses import read_fragment, sections_named
 from workspace.document.section_text import telling_text
 from workspace.errors import LimitExceeded
-from workspace.git import DamagedRepository
 from workspace.git.ancestry import Graph
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import NotADocument, check_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from workspace.document.document import Document, Section
-    from workspace.git import GitReader
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.git.ancestry import Node
+    from workspace.git.reader import GitReader
     from workspace.snapshot.snapshot import Snapshot
 
 MOST = 1_000

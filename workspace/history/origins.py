@@ -25,7 +25,8 @@ from workspace.history.places import Place, absent, section_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.history.places import Versions
 
 # What may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone ends lines that are

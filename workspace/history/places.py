@@ -12,8 +12,9 @@ from workspace.snapshot.snapshot import DocumentCache, NotADocument
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workspace.document.document import Document, Section
-    from workspace.git import GitReader
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+    from workspace.git.reader import GitReader
 
     Read = Callable[[str, int], bytes | None]
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.history.commits import Change, kind_of, told
 from workspace.history.origins import Origins
 from workspace.history.places import absent
@@ -21,8 +21,8 @@ from workspace.history.places import absent
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from workspace.git import GitReader
     from workspace.git.ancestry import Graph
+    from workspace.git.reader import GitReader
     from workspace.history.places import Place, Versions
 
 

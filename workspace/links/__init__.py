@@ -1,21 +1,15 @@
-"""Links: what a document refers to, what that means, and how it is spelled when what it names has moved.
+"""Links: what a document refers to, what a link resolves to, and its destination after a move.
 
-link, spans                      what was found: in a document's bytes, in a text
-reading                          the links of a document
-    linewise                     line by line, where that is exact, else
-    body, leaves, inline         by the parser's blocks, and in each of them
-    destinations, html, tables   the parts of these
-    characters                   bytes as text of one character each
-names                            the fragments that lead to places of a document
-    headings, numbering          those that a dialect derives from headings
-resolving                        what a link leads to
-    rules, targets, wiki         what its destination names
-    worlds                       among which files it is looked for
-spelling, enclosing              a destination written anew, as its author wrote it
-following                        what an operation does to links
-    survival, affected           which bytes it kept, and to which paths links may mean something else now
-    inbound                      which documents may link there
-    relinking, anchoring         links mended, and addresses kept that a heading was about to lose
-    label_reading, undefined     labels of references and footnotes, and those that lost their definition
-    warnings, suggesting, shown  what is told of links that lead nowhere
+definitions.py   labels of references and footnotes
+destinations.py  spelling
+fragments.py     names
+inbound.py       which documents may link to a path
+inline.py        links in inline Markdown, in time in proportion to its length (CommonMark §6, "An …
+link.py          links as values
+reader.py        the links of a document, and the names in it that links may use beside those of its …
+resolver.py      resolving
+survival.py      survival
+updates.py       relinking
+warnings.py      warnings
+world.py         the files that links are resolved among
 """

@@ -12,12 +12,12 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import markdown
 from workspace.errors import LimitExceeded
 from workspace.links.inline import read_definition, read_inline, regions
 from workspace.links.link import Enclosure, Link, LinkKind, Span, leaves_of, meaning
 from workspace.links.reader import links_of
 from workspace.links.resolver import read_target
+from workspace.markdown.inline import Leaf, LeafKind, normalized_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterator, Sequence
@@ -90,12 +90,12 @@ def definitions_of(document: Document, rules: LinkRules) -> dict[str, Definition
 def labels_of(document: Document) -> list[Label]:
     """The labels of all definitions, those too that do not count because another comes first."""
     found = [Label(item.label, item.label_start, item.label_end) for item in _footnotes(document)]
-    for leaf in _leaves(document, markdown.LeafKind.DEFINITION):
+    for leaf in _leaves(document, LeafKind.DEFINITION):
         definition = read_definition(leaf.text)
         if definition is not None:
             label = definition[0]
             start, end = leaf.offset(1), leaf.offset(len(label)) + 1
-            found.append(Label(markdown.normalized_label(meaning(label)), start, end))
+            found.append(Label(normalized_label(meaning(label)), start, end))
     return found
 
 
@@ -150,7 +150,7 @@ def _footnotes(document: Document) -> Iterator[Definition]:
                 continue
             label_end = leaf.offset(item.end(1) - 1)
             stop = lines.offset(end - 1) + len(lines.raw(end - 1))
-            label = markdown.normalized_label(meaning(item[1][1:-1]))
+            label = normalized_label(meaning(item[1][1:-1]))
             words = b" ".join(data[label_end + 2 : stop].split())
             yield Definition(label, start, stop, start + 1, label_end, words, None)
 
@@ -170,11 +170,11 @@ def _continued(document: Document, line: int) -> int:
     return end
 
 
-def _leaves(document: Document, kind: markdown.LeafKind = markdown.LeafKind.INLINE) -> Iterator[_Leaf]:
+def _leaves(document: Document, kind: LeafKind = LeafKind.INLINE) -> Iterator[_Leaf]:
     """The text of each block of a kind that may hold a link."""
     leaves, place = leaves_of(document)
 
-    def offset_in(leaf: markdown.Leaf) -> Callable[[int], int]:
+    def offset_in(leaf: Leaf) -> Callable[[int], int]:
         return lambda position: place(leaf.place(position))
 
     for leaf in leaves:

@@ -16,12 +16,15 @@ import unicodedata
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import markdown
 from workspace.config.tables import Dialect
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.document.slugs import EMPTY_SLUG, Names, heading_slug
 from workspace.links.reader import links_of
-from workspace.markdown.anchors import AnchorForm, HeadingText, read_heading, without_lists
+from workspace.markdown import outline
+from workspace.markdown.anchors import HeadingText, read_heading, without_lists
+from workspace.markdown.attribute_lists import AnchorForm
+from workspace.markdown.inline import plain_text
+from workspace.markdown.outline import may_have_nested_headings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,7 +114,7 @@ class LinkedHeading(NamedTuple):
 
 def all_headings(document: Document) -> Sequence[LinkedHeading]:
     """Every heading of a document in order, those in lists and quotations included."""
-    if not markdown.may_have_nested_headings(document.data):
+    if not may_have_nested_headings(document.data):
         return [
             _read(at.heading_start, at.heading.block.source, at.heading.text, at.heading.title)
             for at in document.sections
@@ -120,7 +123,7 @@ def all_headings(document: Document) -> Sequence[LinkedHeading]:
     first, end = document.front_matter_lines, document.front_matter_end
     return [
         _read(document.lines.offset(first + at.line), at.source, read_heading(at.source), None)
-        for at in markdown.all_headings(document.text(end, len(document.data)))
+        for at in outline.all_headings(document.text(end, len(document.data)))
     ]
 
 
@@ -207,7 +210,7 @@ def _visible(heading: LinkedHeading) -> str:
     # A line end is no part of a slug, though it would be read as a space.
     words = _ANCHORS_ABOVE.sub(lambda found: found[0].replace("\r", "").replace("\n", ""), heading.words)
     # A full stop has no part in a slug, and keeps the spaces at both ends.
-    return markdown.plain_text(f".{words}.")[1:-1]
+    return plain_text(f".{words}.")[1:-1]
 
 
 # GitHub writes this before every id of a document, and finds them with and without it.

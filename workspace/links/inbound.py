@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from html.entities import html5
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from workspace import markdown
 from workspace.errors import LimitExceeded
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.links.link import LinkKind
 from workspace.links.resolver import (
     ENDINGS,
@@ -27,12 +26,14 @@ from workspace.links.resolver import (
     read_target,
     without_suffix,
 )
+from workspace.markdown.outline import may_have_nested_headings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from workspace.config.tables import LinkRules
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.links.link import Link
     from workspace.links.survival import Survival
     from workspace.links.world import OverlayWorld
@@ -316,7 +317,7 @@ def _may_name(text: bytes) -> bool:
     """Whether something in a section's text may have a name: a tag, a footnote, a heading in a list."""
     if b"[^" in text or (b"<" in text and _TAG_NAME.search(text)):
         return True
-    return markdown.may_have_nested_headings(text)
+    return may_have_nested_headings(text)
 
 
 def _affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:

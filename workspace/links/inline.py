@@ -17,7 +17,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.links.link import Enclosure, LinkKind, Name, Span, attribute_value, meaning
-from workspace.markdown import normalized_label
+from workspace.markdown.inline import normalized_label
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator

@@ -20,14 +20,13 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import markdown
-from workspace.markdown import read_leaves
+from workspace.markdown.inline import read_leaves, unescaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workspace.document.document import Document
-    from workspace.markdown import Leaf
+    from workspace.markdown.inline import Leaf
 
 
 class LinkKind(StrEnum):
@@ -150,7 +149,7 @@ def destination_of(text: str, part: Span | Name, *, in_cell: bool = False) -> st
     raw = text[part.destination_start : part.destination_end]
     destination = raw if raw.isascii() else meaning(raw)
     if part.kind is LinkKind.INLINE or part.kind is LinkKind.DEFINITION:
-        return markdown.unescaped(destination)
+        return unescaped(destination)
     if in_cell:
         destination = destination.replace("\\|", "|")
     return attribute_value(destination) if part.kind is LinkKind.HTML else destination

@@ -44,7 +44,7 @@ from workspace.links.link import (
     destination_of,
     meaning,
 )
-from workspace.markdown import Leaf, LeafKind, normalized_label, read_leaves
+from workspace.markdown.inline import Leaf, LeafKind, normalized_label, read_leaves
 from workspace.markdown.lines import LIST_MARKER
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import InvalidAddress
 from workspace.document.heading_text import heading_splices
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
 from workspace.errors import LimitExceeded
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workspace.config.tables import Dialect
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.links.definitions import Undefined
     from workspace.links.inbound import Inbound
     from workspace.links.link import Link
     from workspace.links.survival import Survival
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
 
 

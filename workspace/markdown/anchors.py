@@ -266,20 +266,3 @@ def write_heading(words: str, name: str, form: AnchorForm) -> str:
 def _with_literal_marks(words: str, *, is_last: bool) -> str:
     """Return words with a backslash before #s that would be read as closing ones (CommonMark §4.2)."""
     return re.sub(r"(^|[ \t])(#+)$" if is_last else r"(^|[ \t])(#{2,})$", r"\1\\\2", words)
-
-
-__all__ = [
-    "AnchorForm",
-    "HeadingText",
-    "derived_anchor",
-    "html_names",
-    "insertion",
-    "is_anchor_line",
-    "is_usual",
-    "is_valid_name",
-    "name_spans",
-    "read_heading",
-    "split_html",
-    "without_lists",
-    "write_heading",
-]

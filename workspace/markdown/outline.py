@@ -57,7 +57,7 @@ class Outline:
     depth: int = 0
 
 
-def outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
+def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
     """The headings and list items of a text that stands at `first_line`. Only a document has front matter.
 
     Raises LimitExceeded for a text of too many lines or blocks.
@@ -101,14 +101,14 @@ def code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
 def absorbs(text: str, following: str) -> bool:
     """Whether headings right after a text would be read as a part of it: in an open code fence, say."""
     first = text.count("\n") + 1
-    expected = outline(following, first_line=first).headings
-    found = outline(f"{text}\n{following}").headings
+    expected = read_outline(following, first_line=first).headings
+    found = read_outline(f"{text}\n{following}").headings
     return found[len(found) - len(expected) :] != expected
 
 
 def closed_outline(text: str) -> Outline | None:
     """The outline of a text; None if it ends in an open code fence, comment or HTML block."""
-    found = outline(f"{text}\n\n# x")
+    found = read_outline(f"{text}\n\n# x")
     if not found.headings or found.headings[-1].line != text.count("\n") + 2:
         return None
     return Outline(0, found.headings[:-1], found.items, found.depth)

@@ -19,8 +19,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.markdown import Heading, html_block_kind
 from workspace.markdown.lines import BOM, LIST_MARKER_BYTES
+from workspace.markdown.outline import Heading, html_block_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,38 +1,15 @@
-"""Three versions made one: what both sides did to a base, unit by unit; the rest is conflicts.
+"""The three-way merge of documents: section by section and block by block, with conflicts.
 
-The trees of commits merged: documents unit by unit, every other file as a whole.
-
-sides.py     what each side did to the base
-merge.py     three trees made one
-room.py      whether what comes can stand where it is to stand
-deciding.py  conflicts by path, and the resolutions that decide them
-commits.py   the bases of two commits, and what several of them agree on
-world.py     the files after a merge, for those who look at links there
+blocks.py        texts in pieces
+commits.py       two commits merged
+conflict.py      what a merge could not decide, as data, and how a person or a client decides it
+criss_cross.py   what the merges of two documents over several bases have in common, unit by unit
+documents.py     two versions of a document merged, by what each did to a third
+front_matter.py  front matter merged key by key, lists item by item
+order.py         rows merged
+resolutions.py   new content that decides a conflict, written so that it stands where the unit stands
+sections.py      the three versions of a document, their sections known by ids that are the same in …
+text.py          the own text of a section, merged block by block
+trees.py         three trees made one
+world.py         the files after a merge, as links are resolved among them
 """
-
-from __future__ import annotations
-
-from workspace.merge.commits import UnrelatedHistories, merge_commits
-from workspace.merge.trees import (
-    PLACE,
-    WHOLE,
-    FileConflict,
-    Merge,
-    Resolutions,
-    Room,
-    file_at,
-    merge_snapshots,
-)
-
-__all__ = [
-    "PLACE",
-    "WHOLE",
-    "FileConflict",
-    "Merge",
-    "Resolutions",
-    "Room",
-    "UnrelatedHistories",
-    "file_at",
-    "merge_commits",
-    "merge_snapshots",
-]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.branch import BranchNotFound
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.git import writable
 from workspace.git.objects import FILE_MODE, blob_id
+from workspace.git.store import writable
 from workspace.merge.conflict import MergedDocument
 from workspace.merge.trees import PLACE, Decisions, Merge, file_at, merge_snapshots
-from workspace.publishing import Batch, publish_with_retry
+from workspace.publishing.batch import Batch
+from workspace.publishing.publish import publish_with_retry
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.writing.write import author_now, check_signing
 

@@ -18,7 +18,7 @@ from workspace.merge.sections import own_span
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.document.document import Section
+    from workspace.document.sections import Section
     from workspace.merge.conflict import Resolution
 
 _OF_TEXTS = (UnitKind.TEXT, UnitKind.TASK)

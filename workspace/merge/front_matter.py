@@ -11,7 +11,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace import frontmatter
+from workspace.frontmatter import reader
+from workspace.frontmatter.editor import set_keys
+from workspace.frontmatter.reader import InvalidFrontMatter, are_same
 from workspace.markdown.lines import BOM, Lines, line_ending
 from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
 from workspace.merge.order import merged_order
@@ -58,8 +60,8 @@ def merged_lines(base: bytes | None, ours: bytes, theirs: bytes) -> Inside | Non
         return None
     frame = ours if said == comments[1] else theirs
     try:
-        text = frontmatter.set_keys(frame.decode(), {key: value}, line_ending(frame).decode())
-    except frontmatter.InvalidFrontMatter:
+        text = set_keys(frame.decode(), {key: value}, line_ending(frame).decode())
+    except InvalidFrontMatter:
         return None
     lines = text.encode()
     return Inside(key, lines, value) if Counter(_COMMENT.findall(lines)) == said else None
@@ -83,8 +85,8 @@ def _value(lines: bytes | None) -> tuple[str, object] | None:
     if lines is None:
         return None
     try:
-        items = [*frontmatter.read(lines.decode()).items()]
-    except (frontmatter.InvalidFrontMatter, UnicodeDecodeError):
+        items = [*reader.read(lines.decode()).items()]
+    except (InvalidFrontMatter, UnicodeDecodeError):
         return None
     return items[0] if len(items) == 1 else None
 
@@ -149,9 +151,9 @@ def _merged_mapping(
     found: dict[object, object] = {}
     for key in dict.fromkeys([*ours, *theirs]):
         was, mine, yours = (side.get(key, _NOTHING) for side in (base, ours, theirs))
-        if frontmatter.are_same(mine, yours) or frontmatter.are_same(yours, was):
+        if are_same(mine, yours) or are_same(yours, was):
             value = mine
-        elif frontmatter.are_same(mine, was):
+        elif are_same(mine, was):
             value = yours
         elif isinstance(mine, list) and isinstance(yours, list):
             value = merged_value(was, mine, yours)
@@ -271,4 +273,4 @@ def _says(head: bytes, sources: Mapping[str, Document], values: Mapping[str, obj
         broken = (side.front_matter_error is not None for side in sources.values())
         return bool(sources) and not values and all(broken)
     wanted = {name: side.front_matter.get(name) for name, side in sources.items()} | dict(values)
-    return all(frontmatter.are_same(read.front_matter.get(name), value) for name, value in wanted.items())
+    return all(are_same(read.front_matter.get(name), value) for name, value in wanted.items())

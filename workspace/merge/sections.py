@@ -24,7 +24,8 @@ from workspace.merge.order import merged_order
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.merge.conflict import Conflicts
 
 Id = tuple[str, int]

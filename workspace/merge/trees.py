@@ -30,7 +30,8 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from workspace.git import Entry, GitReader
+    from workspace.git.objects import Entry
+    from workspace.git.reader import GitReader
     from workspace.merge.conflict import MergedDocument, UnitId
     from workspace.snapshot.snapshot import Snapshot
 

@@ -424,15 +424,3 @@ def _unknown(name: str, known: Mapping[str, Known]) -> UnknownToken:
         fix=f"Did you mean '{close[0]}'?" if close else "`docyard tokens list` shows those that there are.",
         candidates=close,
     )
-
-
-__all__ = [
-    "InvalidPerson",
-    "InvalidToken",
-    "Keyring",
-    "Known",
-    "Person",
-    "TokenExists",
-    "Tokens",
-    "UnknownToken",
-]

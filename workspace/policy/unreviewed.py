@@ -22,9 +22,8 @@ from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, InvalidManifest, Manifest, Taxonomy, read_manifest
 from workspace.config.toml import bytes_of
 from workspace.errors import InvalidConfig
-from workspace.git import Entry
 from workspace.git.ancestry import Graph
-from workspace.git.objects import blob_id
+from workspace.git.objects import Entry, blob_id
 from workspace.git.trees import Whole, changes
 from workspace.merge.trees import file_at
 from workspace.policy.protection import Reach, Touched, governs, is_settings, types_before, types_of
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from workspace.config.tables import Protection
-    from workspace.git import Entry
+    from workspace.git.objects import Entry
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import Snapshot
 

@@ -30,9 +30,9 @@ from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Ver
 from workspace.proposals.proposal import Bond
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
     from workspace.git.ancestry import Graph
     from workspace.git.objects import Commit
+    from workspace.git.reader import GitReader
     from workspace.policy.tokens import Keyring, Known, Person
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import BoundReview, Proposal

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.addresses import resolve_section, sections_named
 from workspace.document.section_text import own_text
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
 from workspace.git.ancestry import Graph
+from workspace.git.repository import DamagedRepository
 from workspace.history.moves import MOST, Following
 from workspace.history.moves import Place as Followed
 from workspace.markdown.lines import BLANK
 from workspace.proposals.events import MAX_QUOTE, InvalidWords, Place
 
 if TYPE_CHECKING:
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.proposals.proposal import Comment, Thread
     from workspace.snapshot.snapshot import Snapshot
 

@@ -32,7 +32,7 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.proposal_ids import is_id
 from workspace.proposals.events import (
@@ -53,7 +53,7 @@ from workspace.proposals.events import (
 )
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.proposals.events import Event
 
 _MOST_HEADS = 20

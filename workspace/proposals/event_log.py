@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from workspace.git import Entry, ShallowHistory, Signature, trees, writable
+from workspace.git import trees
+from workspace.git.merge_bases import ShallowHistory
 from workspace.git.messages import commit_message
-from workspace.git.objects import FILE_MODE
+from workspace.git.objects import FILE_MODE, Entry, Signature
+from workspace.git.store import writable
 from workspace.git.tips import Tips
 from workspace.git.trees import Whole
 from workspace.proposal_ids import BRANCH, BRANCHES
@@ -28,10 +30,11 @@ from workspace.proposals.discussion import (
     union,
 )
 from workspace.proposals.events import Event, InvalidWords, Unreadable, decode, encode
-from workspace.publishing import Batch, publish_with_retry
+from workspace.publishing.batch import Batch
+from workspace.publishing.publish import publish_with_retry
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.proposals.events import Author, Words
 
 _LOOKS = 20  # while others say something during each

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.git import DamagedRepository
 from workspace.git.ancestry import reached
 from workspace.git.messages import REFRESH, TRAILER, read_trailers
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
     from workspace.git.ancestry import Graph, Node
+    from workspace.git.reader import GitReader
 
 
 _MOST = 50_000  # first parents that are looked at

@@ -37,7 +37,7 @@ from workspace.proposals.events import (
 from workspace.proposals.landing import Asked, Landing, Landings
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.proposals.discussion import Discussion, Said
 
 

@@ -1,30 +1,15 @@
-"""From a batch to a commit: one swap of a branch, which the person's checkout follows, or nothing at all."""
+"""The publication of a batch: one compare-and-swap of a branch, followed by the checkout.
 
-from __future__ import annotations
-
-from workspace.publishing.batch import Batch
-from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
-from workspace.publishing.locks import AnotherWriter, Busy, CannotWrite, Locked
-from workspace.publishing.publish import Publication, publish, publish_with_retry
-from workspace.publishing.recovery import Recovered, mend, mend_pruned, recover
-from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
-
-__all__ = [
-    "AnotherWriter",
-    "Batch",
-    "BranchMoved",
-    "Busy",
-    "CannotWrite",
-    "InvalidBranch",
-    "Locked",
-    "Publication",
-    "Recovered",
-    "RefConflict",
-    "WorktreeBusy",
-    "WorktreeConflict",
-    "mend",
-    "mend_pruned",
-    "publish",
-    "publish_with_retry",
-    "recover",
-]
+after_commit.py   the rule for a failure after a commit
+batch.py          A batch
+batch_objects.py  the objects that a publication's commit brings, held in memory until Git's …
+checkout.py       the work tree of a branch
+journal.py        the journal
+locks.py          the locks of a publication
+prepared.py       the private folder of a publication
+pruned.py         branches whose commits or files Git's housekeeping has removed, and what can rebuild …
+publish.py        one commit from a batch, in an order in which no write is lost and a checkout never …
+recovery.py       after a crash
+refs.py           the branch's ref as a file
+repair.py         what a loss of power broke, found and mended as far as that is safe
+"""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from workspace.git import Entry, GitReader, Signature
-from workspace.git.objects import FILE_MODE, blob_id
+from workspace.git.objects import FILE_MODE, Entry, Signature, blob_id
+from workspace.git.reader import GitReader
 from workspace.git.trees import PathBlocked, Whole, find
 
 

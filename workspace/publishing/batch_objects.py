@@ -17,11 +17,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from workspace.git import DamagedRepository, GitReader, GitStore, ShallowHistory
 from workspace.git.housekeeping import keep_objects, running_gc
 from workspace.git.loose import is_loose, loose_file, pack_loose, unpack_loose, write_loose
+from workspace.git.merge_bases import ShallowHistory
 from workspace.git.objects import SUBMODULE_MODE, parse_commit
 from workspace.git.private_folder import make_shared_folder, share
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 from workspace.git.trees import rewrite
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock

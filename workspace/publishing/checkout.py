@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore, IndexFile, PathTaken, SplitIndex
+from workspace.git.index_file import IndexFile, PathTaken, SplitIndex
 from workspace.git.loose import free_name
 from workspace.git.objects import EXECUTABLE_MODE, LINK_MODE, SUBMODULE_MODE
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 from workspace.git.worktrees import Worktree, operation
 from workspace.paths import check_path, twin_key
 from workspace.publishing.batch import FileChange

@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from workspace.config.config import DOCUMENT_SUFFIXES
-from workspace.git import DamagedRepository, Entry, GitReader, GitStore, Signature, durable_objects
 from workspace.git.loose import is_loose, pack_loose, write_loose
-from workspace.git.objects import SUBMODULE_MODE, TREE_MODE, blob_id, object_id, tree_bytes
-from workspace.git.store import staged
+from workspace.git.objects import SUBMODULE_MODE, TREE_MODE, Entry, Signature, blob_id, object_id, tree_bytes
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore, durable_objects, staged
 from workspace.publishing import refs
 from workspace.publishing.batch_objects import Copied, copied_objects
 from workspace.publishing.locks import docyard_lock

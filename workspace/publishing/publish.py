@@ -19,8 +19,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore, durable_objects
 from workspace.git.housekeeping import release_packs
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore, durable_objects
 from workspace.git.trees import Whole
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import refs

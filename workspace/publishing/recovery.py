@@ -18,8 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, Entry, GitStore, IndexEntry, IndexFile, PathTaken
+from workspace.git.index_file import IndexEntry, IndexFile, PathTaken
+from workspace.git.objects import Entry
 from workspace.git.private_folder import is_closed_to_us
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 from workspace.git.trees import find
 from workspace.git.worktrees import Worktree, git_dirs, is_same
 from workspace.publishing import refs

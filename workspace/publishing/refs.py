@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader, Signature
+from workspace.git.objects import Signature
+from workspace.git.reader import GitReader
 from workspace.git.worktrees import heads_on
 from workspace.publishing.locks import LinkedLock
 from workspace.publishing.prepared import Prepared, is_below_a_link, remove_empty, sync

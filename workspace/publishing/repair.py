@@ -19,10 +19,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspace.git import DamagedRepository, GitReader, loose
+from workspace.git import loose
 from workspace.git.loose import BrokenObject, free_name, loose_path, read_loose
 from workspace.git.objects import LINK_MODE
 from workspace.git.private_folder import make_subfolder
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 from workspace.git.trees import walk
 from workspace.publishing.locks import LinkedLock, docyard_lock
 from workspace.publishing.prepared import Prepared, sync

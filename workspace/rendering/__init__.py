@@ -1,16 +1,7 @@
-"""Rendering: Markdown of anybody as HTML that is safe to show.
+"""Rendering: untrusted Markdown as HTML that is safe to show.
 
-values                  what is asked for and what is given
-rendering               a document, a section, a few words
-marks                   how headings are found
-rewriting, destinations links and images as the page has them
-sanitizing              the allow-list, which everything passes once and last
-math                    formulas
-raw                     a file as it is
+links.py      what a link or an image becomes on the page
+raw.py        A file as it is
+renderer.py   Markdown as HTML that is safe to show
+sanitizer.py  sanitize the HTML of a page by nh3, once and last, whoever wrote it
 """
-
-from workspace.rendering.links import Entry, Options, Rendered, Urls
-from workspace.rendering.raw import Raw, raw
-from workspace.rendering.renderer import render, render_section, render_text
-
-__all__ = ["Entry", "Options", "Raw", "Rendered", "Urls", "raw", "render", "render_section", "render_text"]

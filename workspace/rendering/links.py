@@ -17,14 +17,15 @@ from urllib.parse import urlsplit
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.resolver import Status, is_external, resolve
 from workspace.links.world import OverlayWorld
-from workspace.markdown.html import WIKI_SCHEME, fragment_of
+from workspace.markdown.html.reader import WIKI_SCHEME
+from workspace.markdown.html.writer import fragment_of
 from workspace.rendering.sanitizer import Formulas
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.fragments import Place
     from workspace.links.resolver import Resolved
-    from workspace.markdown.html import Mark
+    from workspace.markdown.html.writer import Mark
     from workspace.rendering.renderer import Marks
     from workspace.snapshot.snapshot import Snapshot
 

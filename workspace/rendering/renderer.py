@@ -11,13 +11,14 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
 from workspace.links.fragments import names_of
 from workspace.links.link import LinkKind
 from workspace.links.reader import links_of
 from workspace.lru_cache import LRUCache
-from workspace.markdown.html import Features, Mark, Page, read_page, write_html
+from workspace.markdown.html.reader import Features, Page, read_page
+from workspace.markdown.html.writer import Mark, write_html
 from workspace.rendering import sanitizer
 from workspace.rendering.links import Destinations, Entry, Options, PageContext, PageWorld, Rendered, Urls
 from workspace.rendering.sanitizer import sanitize
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from workspace.config.tables import Dialect
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 

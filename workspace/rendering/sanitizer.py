@@ -12,7 +12,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from workspace.markdown.html import SHOWN
+from workspace.markdown.html.writer import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container

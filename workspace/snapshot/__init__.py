@@ -1,1 +1,6 @@
-"""To be described."""
+"""A commit as documents: the snapshot, the overlay of uncommitted changes, and document types.
+
+document_types.py  document types
+overlay.py         overlays
+snapshot.py        snapshots
+"""

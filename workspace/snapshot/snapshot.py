@@ -13,7 +13,8 @@ from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, Taxonomy
 from workspace.config.toml import bytes_of
 from workspace.errors import Among, Listed, WorkspaceError
-from workspace.git import DamagedRepository, trees
+from workspace.git import trees
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.nearest import nearest
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.config.taxonomy import InvalidManifest
     from workspace.document.document import Document
-    from workspace.git import Entry, GitReader
+    from workspace.git.objects import Entry
+    from workspace.git.reader import GitReader
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.errors import WorkspaceError
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.workspace import Workspace
 
 

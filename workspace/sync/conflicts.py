@@ -67,7 +67,7 @@ def check_free(
 def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
     """What is in conflict between two commits; nothing where they have no history in common."""
     # Imported here because a server answers its first questions without merging anything.
-    from workspace.git import ShallowHistory
+    from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits
 
     paths: frozenset[str] = frozenset()

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from workspace.publishing import WorktreeBusy
+from workspace.publishing.checkout import WorktreeBusy
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
 
 import time
 from contextlib import suppress
@@ -26,15 +26,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, Signature
-from workspace.git.objects import SUBMODULE_MODE
+from workspace.git.objects import SUBMODULE_MODE, Signature
 from workspace.git.remotes.exchange import Peer, RemoteTooSlow, RemoteUnreachable
 from workspace.git.remotes.remote import Wanted
 from workspace.git.remotes.url import Transport
+from workspace.git.repository import DamagedRepository
 from workspace.git.trees import TreeChange, Whole, changes
-from workspace.publishing import Batch, publish
+from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import keep_fetched
 from workspace.publishing.locks import WAIT_FOR_GIT, Locked, shown
+from workspace.publishing.publish import publish
 from workspace.sync.branches import (
     PATTERN,
     Stand,
@@ -49,10 +50,11 @@ from workspace.sync.branches import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from workspace.git import GitReader, GitStore
+    from workspace.git.reader import GitReader
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.git.remotes.remote import GitRemotes
+    from workspace.git.store import GitStore
     from workspace.sync.branches import Chosen
     from workspace.workspace import Workspace
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.git import durable_objects, writable
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
+from workspace.git.store import durable_objects, writable
 from workspace.proposals.event_log import EventLog
-from workspace.publishing import mend
+from workspace.publishing.recovery import mend
 from workspace.sync.branches import DISCUSSION, State, chosen
 from workspace.sync.exchange import Exchanging
 from workspace.sync.sync import turn

@@ -30,7 +30,7 @@ from workspace.sync.conflicts import Blocked, check_free
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.git.trees import Whole
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace

@@ -28,25 +28,28 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.config.config import CONFIG_PATH
 from workspace.errors import WorkspaceError
-from workspace.git import GitStore, ShallowHistory, durable_objects, writable
+from workspace.git.merge_bases import ShallowHistory
 from workspace.git.messages import HAND, commit_message
 from workspace.git.private_folder import open_lock
 from workspace.git.remotes.exchange import Peer
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
+from workspace.git.store import GitStore, durable_objects, writable
 from workspace.git.trees import Whole
 from workspace.merge.commits import MergeConflict, Merged, UnrelatedHistories, commit_merge, merge_commits
 from workspace.merge.conflict import Choice, Conflict, InvalidResolution
 from workspace.merge.trees import WHOLE, FileConflict, Room, file_at
 from workspace.policy.protection import Protected, named
 from workspace.proposals.event_log import EventLog
-from workspace.publishing import BranchMoved, Busy, mend
+from workspace.publishing.locks import Busy
+from workspace.publishing.recovery import mend
+from workspace.publishing.refs import BranchMoved
 from workspace.sync.branches import DISCUSSION, Beside, Chosen, Stand, State, chosen, travelling
 from workspace.sync.exchange import Exchanging, check_attributes, follow
 from workspace.sync.status import Unpushed, ahead
 from workspace.writing.write import DetachedHead, author_now, is_for_proposal
 
 if TYPE_CHECKING:
-    from workspace.git import Entry
+    from workspace.git.objects import Entry
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.merge.conflict import Resolution, UnitId
@@ -567,6 +570,3 @@ class _Session:
         """Whether the served branch has a commit among its ancestors."""
         tip = self.store.tip(self.branch)
         return tip is not None and commit is not None and self.store.descends(tip, commit)
-
-
-__all__ = ["State", "Synced", "sync"]

@@ -1,13 +1,11 @@
-"""Texts of any kind as reading tools see them: what stands at a path, its outline, its parts by name.
+"""Texts of any kind for the reading tools: their outline and their parts by name.
 
-text_file.py         a file at a commit that is text, and why another is not
-unreadable.py        why nothing can be read at a path, and what is near it
-outline.py           its parts with their addresses, in bytes and in lines
-headings.py          how parts become entries: addresses, numbers, levels
-restructuredtext.py  its headings
-asciidoc.py          its headings
-definitions.py       classes and functions of source code
-finding.py           which part is meant
-files.py             which paths there are, for addresses that hold a `#`
-tokens.py            what a text costs a reader
+code.py       classes and functions of source code, found without a parser of each language
+finder.py     which part of a text is meant
+headings.py   how headings of a text that is no Markdown become its outline
+markup.py     headings of reStructuredText (docutils, "reStructuredText Markup Specification", Sections)
+outline.py    outlines
+summaries/    extractive summaries of texts
+text_file.py  text files
+tokens.py     tokens
 """

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 from typing import TYPE_CHECKING
 
-from workspace.document.sections import PREAMBLE, nest
+from workspace.document.headings import PREAMBLE
+from workspace.document.sections import nest
 from workspace.document.slugs import Names, heading_slug
 from workspace.markdown.lines import BLANK
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.markdown.lines import Lines
 from workspace.texts.headings import Entry, Outline, numbers_of
 from workspace.texts.text_file import Kind
@@ -84,6 +84,3 @@ def _of_document(document: Document) -> Outline:
             )
         )
     return Outline(tuple(entries))
-
-
-__all__ = ["Entry", "Outline", "numbers_of", "outline_of"]

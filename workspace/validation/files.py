@@ -22,8 +22,8 @@ from workspace.paths import written_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workspace.git import GitReader
     from workspace.git.objects import Entry
+    from workspace.git.reader import GitReader
 
 
 class UnreadableFile(WorkspaceError):

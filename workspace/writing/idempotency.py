@@ -24,7 +24,7 @@ from workspace.git.messages import read_trailers
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.writing.plan import Plan
 
 KEPT = 1_000

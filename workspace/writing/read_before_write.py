@@ -21,16 +21,17 @@ from workspace.diff.section_mapping import Conflict
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.section_text import SectionText, digest, section_text
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.edits import Operation
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -277,6 +278,3 @@ def _ours(after: Overlay, path: str, target: Section, *, whole: bool) -> tuple[S
         return ()
     below = document.descendants(section) if whole else ()
     return tuple(section_text(document, item) for item in (section, *below))
-
-
-__all__ = ["Ledger", "Proof", "ReadFirst", "SectionText", "UnknownCommit", "known_commit"]

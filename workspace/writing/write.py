@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 from workspace.document.splices import Style
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, GitStore, writable
 from workspace.git.messages import PERSON, commit_message
 from workspace.git.objects import Signature
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore, writable
 from workspace.git.worktrees import operation
-from workspace.publishing import Batch, WorktreeBusy, mend, mend_pruned, publish_with_retry
 from workspace.publishing.after_commit import attempt
+from workspace.publishing.batch import Batch
+from workspace.publishing.checkout import WorktreeBusy
+from workspace.publishing.publish import publish_with_retry
+from workspace.publishing.recovery import mend, mend_pruned
 from workspace.snapshot.overlay import Overlay
 from workspace.writing.plan import Plan, plan
 from workspace.writing.read_before_write import Proof, known_commit

@@ -17,14 +17,15 @@ from docyard.cli.proposals.list import listed
 from docyard.environment import is_terminal, variables
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Acted, Actor, Announced
+    from workspace.proposals.actions.actions import Announced
+    from workspace.proposals.actions.register import Acted, Actor
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -174,8 +175,8 @@ def actor_of_caller(workspace: Workspace, token_file: Path | None, *, ask: bool 
     `ask` lets a person at a terminal be asked for the token. Raises what reading or knowing a token raises.
     """
     from docyard.cli.authors import person_of_caller
-    from workspace.proposals import Author, KnownBy
-    from workspace.proposals.actions import Actor
+    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.events import Author, KnownBy
 
     person = person_of_caller(workspace, token_file, ask=ask)
     if person is None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docyard.environment import is_terminal
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError
-from workspace.diff import DocumentKind, as_data, as_lines, as_markdown, plain_line
+from workspace.diff.changes import DocumentKind
 from workspace.diff.descriptions import one_line
-from workspace.diff.formats import code_span
+from workspace.diff.formats import as_data, as_lines, as_markdown, code_span, plain_line
 from workspace.proposals.review.changes import within
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from workspace.diff import DocumentChange, Segment
-    from workspace.proposals.review import Changes
+    from workspace.diff.changes import DocumentChange
+    from workspace.diff.descriptions import Segment
+    from workspace.proposals.review.changes import Changes
 
 _LEAST = 20  # columns for what hangs behind an indent, however narrow the terminal is
 
@@ -258,6 +259,6 @@ def _apart(line: Sequence[Segment]) -> Iterator[tuple[str, str]]:
 
 
 def _segments(text: str) -> tuple[Segment, ...]:
-    from workspace.diff import Segment
+    from workspace.diff.descriptions import Segment
 
     return (Segment(text),)

@@ -8,15 +8,14 @@ from docyard.cli.commits import short
 from docyard.cli.proposals.changes import Paper, Piece, counted
 from docyard.cli.proposals.list import when, who
 from tools.proposals.descriptions import author_data, date
-from workspace.proposals import Verdict
 from workspace.proposals.approvals import Void, why_void
+from workspace.proposals.events import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.proposals import Standing
+    from workspace.proposals.comments import PlacedThread, Standing
     from workspace.proposals.proposal import BoundReview, Comment
-    from workspace.proposals.review import PlacedThread
 
 _LINES = 20  # of one comment
 _THREADS = 100

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workspace.merge.conflict import UnitId
     from workspace.merge.trees import FileConflict
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
 
@@ -48,7 +48,7 @@ def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
     Nothing for a proposal that is merged. Raises what reading, or merging, the commits raises, and
     CannotError for a branch that is gone.
     """
-    from workspace.proposals import State
+    from workspace.proposals.proposal import State
 
     target = workspace.git.tip(proposal.words.target)
     if proposal.state is not State.MERGED:

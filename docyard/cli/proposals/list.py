@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from workspace.proposals import Author, Proposal
+    from workspace.proposals.events import Author
+    from workspace.proposals.proposal import Proposal
 
 STYLES = {
     "draft": "dim",

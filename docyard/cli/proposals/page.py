@@ -19,24 +19,19 @@ from docyard.cli.proposals.conflicts import conflict_name
 from docyard.cli.proposals.list import STYLES, in_words, listed, when, who
 from tools.proposals.descriptions import date
 from tools.proposals.review_state import block_data
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Lacking
-    from workspace.proposals.actions.merge_gate import Demand
-    from workspace.proposals.comments import At
-    from workspace.proposals.review import (
-        Changes,
-        CheckResult,
-        Overlap,
-        PlacedThread,
-        Preview,
-        ProposedCommit,
-    )
+    from workspace.proposals.actions.merge_gate import Demand, Lacking
+    from workspace.proposals.comments import At, PlacedThread
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import Changes, ProposedCommit
+    from workspace.proposals.review.checks import CheckResult
+    from workspace.proposals.review.overlaps import Overlap
+    from workspace.proposals.review.review import Preview
     from workspace.workspace import Workspace
 
 

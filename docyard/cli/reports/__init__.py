@@ -1,1 +1,4 @@
-"""Findings as people and programs read them: a module a form, each with a function from a report to text."""
+"""Reports of findings, for people and for programs.
+
+formats.py  what a validation found, before it is written in some form
+"""

@@ -36,8 +36,8 @@ def command(
         docyard proposals approve k7m2q9xa --commit 1a2b3c4d -m "Reads well."
     """
     from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
-    from workspace.proposals import Verdict
-    from workspace.proposals.actions import NeedsPerson
+    from workspace.proposals.actions.discuss import NeedsPerson
+    from workspace.proposals.events import Verdict
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()

@@ -37,7 +37,8 @@ def command(
     from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
     from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions import MergeBlocked, NeedsPerson
+    from workspace.proposals.actions.discuss import NeedsPerson
+    from workspace.proposals.actions.merge import MergeBlocked
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()

@@ -64,7 +64,7 @@ def command(
         tell_conflicts,
     )
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions import ConflictChanged, Decisions
+    from workspace.proposals.actions.refresh import ConflictChanged, Decisions
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()

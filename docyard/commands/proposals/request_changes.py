@@ -32,7 +32,7 @@ def command(
         docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
     """
     from docyard.cli.proposals.actions import actor_of_caller, full_commit, show_acted, words_of_caller
-    from workspace.proposals import Verdict
+    from workspace.proposals.events import Verdict
 
     workspace = options.open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)

@@ -22,7 +22,7 @@ from docyard.web.live import unfinished
 from docyard.web.proposals.view import STATE_TAGS
 from docyard.web.templates import trusted
 from docyard.web.urls import PageUrls
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from docyard.web.documents.sidebar import Surroundings
     from workspace.document.document import Document
-    from workspace.rendering import Rendered
+    from workspace.rendering.links import Rendered
 
 # A heading that holds another, as raw HTML can have it, is left as it is.
 _WORDS = r"(?:(?!</?h[1-6][ >]).)*"
@@ -132,7 +132,8 @@ def document_page(asked: Asked, surroundings: Surroundings) -> Response:
         if url is None:
             raise
         return RedirectResponse(url, 302)
-    from workspace.rendering import Options, render
+    from workspace.rendering.links import Options
+    from workspace.rendering.renderer import render
 
     options = Options(math=asked.site.math, mermaid=asked.site.mermaid is not None)
     rendered = render(asked.snapshot, path, urls=asked.urls, options=options)

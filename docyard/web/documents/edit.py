@@ -18,9 +18,9 @@ from workspace.diff.section_mapping import Conflict
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.edits.text import RewriteText, editable_text
 from workspace.errors import WorkspaceError
-from workspace.git import ReadOnly
+from workspace.git.store import ReadOnly
 from workspace.proposals import events as said
-from workspace.proposals.actions import NotAnnounced
+from workspace.proposals.actions.actions import NotAnnounced
 from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.writing.idempotency import KeyReused, Request, digest_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
     from workspace.writing.write import Written
@@ -246,7 +246,7 @@ def _now(asked: Asked, wanted: Wanted) -> Editable:
 
 def _preview(asked: Asked, wanted: Wanted) -> Markup:
     from workspace.document.document import Document
-    from workspace.rendering import render_text
+    from workspace.rendering.renderer import render_text
 
     snapshot, text = home_of(asked, wanted.proposal).snapshot(), wanted.text
     if not wanted.section:

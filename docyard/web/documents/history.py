@@ -25,8 +25,9 @@ from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from docyard.web.documents.sidebar import Surroundings
-    from workspace.git import Commit
-    from workspace.history import BlamedLine, Change, Told
+    from workspace.git.objects import Commit
+    from workspace.history.blame import BlamedLine
+    from workspace.history.commits import Change, Told
     from workspace.snapshot.snapshot import Snapshot
 
 COMMITS_PER_PAGE = 30

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.lru_cache import LRUCache
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from index.link_graph.backlinks import Linked
     from workspace.document.document import Document
-    from workspace.history import Change
-    from workspace.proposals import Proposal
-    from workspace.proposals.review import Changes
+    from workspace.history.commits import Change
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import Changes
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 

@@ -19,7 +19,7 @@ from docyard.web.live import listening
 from docyard.web.request import getting
 from docyard.web.urls import with_query
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository
+from workspace.git.repository import DamagedRepository
 from workspace.nearest import nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.analysis import TOKEN
 from index.fences import fences
-from workspace.document.sections import PREAMBLE
+from workspace.document.headings import PREAMBLE
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LIST_MARKER
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.config.taxonomy import BUILT_IN
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
-from workspace.git import DamagedRepository, trees
+from workspace.git import trees
 from workspace.git.ancestry import Graph
+from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.markdown.lines import LIST_MARKER_BYTES
 from workspace.snapshot.snapshot import check_pointer

@@ -1,12 +1,10 @@
-"""Proposals on pages: read, discussed, decided and merged.
+"""The pages of proposals: read, discuss, decide and merge.
 
-listing.py       the list
-viewing.py       one proposal: what it is, what is missing, and what is said of it
-conversation.py  what is said, in order
-changes.py       what it changes, with the comments where they belong
-acting.py        what people do with it, each by a form
-refusing.py      what could not be done, with the words kept
-conflicts.py     what it and its target changed differently, and how that is decided
-deciding.py      the decisions that a form holds
-words.py         the words of people as HTML
+actions.py       what people do with a proposal, each by a form, and done once however often that is …
+changes.py       what a proposal changes, section by section, with the comments where they belong
+conflicts.py     conflicts of a proposal with its target
+conversation.py  what is said of a proposal, in order
+list.py          the list of proposals
+routes.py        the routes of these pages
+view.py          one proposal for who is to review it
 """

@@ -16,9 +16,10 @@ from docyard.web.proposals.conflicts import resolve
 from docyard.web.proposals.view import head, seen_words
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
-from workspace.proposals import Verdict
-from workspace.proposals.actions import NeedsPerson, NotAnnounced, ProposalEnded
-from workspace.proposals.actions.discuss import OwnProposal, ProposalMoved
+from workspace.proposals.actions.actions import NotAnnounced
+from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
+from workspace.proposals.actions.register import ProposalEnded
+from workspace.proposals.events import Verdict
 from workspace.publishing.after_commit import has_committed
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
     from docyard.web.asked import Asked
     from docyard.web.diff import Diff
-    from workspace.proposals import Proposal
-    from workspace.proposals.actions import Acted, Actor, Proposing
+    from workspace.proposals.actions.actions import Proposing
+    from workspace.proposals.actions.register import Acted, Actor
+    from workspace.proposals.proposal import Proposal
 
 
 _COMMIT = re.compile("[0-9a-f]{40}")

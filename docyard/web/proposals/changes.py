@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from docyard.web.asked import Asked
     from docyard.web.diff import Diff
-    from workspace.proposals import Proposal
-    from workspace.proposals.review import Changes
+    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import Changes
 
 _MOST_THREADS = 300
 

@@ -22,7 +22,7 @@ from docyard.web.proposals.view import head
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Choice, Conflict, Resolution, UnitKind
-from workspace.proposals.actions import ConflictChanged, Decisions
+from workspace.proposals.actions.refresh import ConflictChanged, Decisions
 from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import has_committed
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from workspace.merge.conflict import Conflict, UnitId
     from workspace.merge.trees import FileConflict, Resolutions
-    from workspace.proposals import Event, Proposal
+    from workspace.proposals.events import Event
+    from workspace.proposals.proposal import Proposal
 
 
 class Decided(NamedTuple):

@@ -13,9 +13,17 @@ from docyard.cli.proposals.comments import VOID
 from docyard.cli.proposals.list import who
 from docyard.web.diff import place_id
 from docyard.web.templates import trusted
-from workspace.proposals import Verdict
 from workspace.proposals.approvals import why_void
-from workspace.proposals.events import Closed, Commented, Edited, Refreshed, Reopened, Reviewed, Submitted
+from workspace.proposals.events import (
+    Closed,
+    Commented,
+    Edited,
+    Refreshed,
+    Reopened,
+    Reviewed,
+    Submitted,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,15 +31,16 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from docyard.web.asked import Asked
-    from workspace.proposals import Event, Proposal
     from workspace.proposals.approvals import Void
-    from workspace.proposals.proposal import Comment
-    from workspace.proposals.review import Changes, PlacedThread
+    from workspace.proposals.comments import PlacedThread
+    from workspace.proposals.events import Event
+    from workspace.proposals.proposal import Comment, Proposal
+    from workspace.proposals.review.changes import Changes
 
 
 def said(asked: Asked, text: str, path: str = "") -> Markup:
     """A text as safe HTML; its links lead to the served branch, and count from the document of a path."""
-    from workspace.rendering import render_text
+    from workspace.rendering.renderer import render_text
 
     snapshot = asked.workspace.snapshot()
     return trusted(render_text(text, urls=asked.urls.at(None), snapshot=snapshot, base_path=path))

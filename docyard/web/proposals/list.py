@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.cli.proposals.list import comments_of, who
 from docyard.web.proposals.view import STATE_TAGS
 from workspace.errors import WorkspaceError
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from docyard.web.asked import Asked
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
 
 PAGE = 50
 """Proposals of one page."""

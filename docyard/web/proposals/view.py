@@ -12,8 +12,8 @@ from docyard.forges.relay import link_of
 from docyard.web.diff import diff_of
 from docyard.web.proposals.conversation import conversation, said
 from workspace.history.commits import told
-from workspace.proposals import State
 from workspace.proposals.actions.merge_gate import may_merge
+from workspace.proposals.proposal import State
 from workspace.proposals.review.changes import MOST as LOOKED_AT
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from docyard.web.asked import Asked
-    from workspace.history import Told
+    from workspace.history.commits import Told
     from workspace.merge.trees import FileConflict
-    from workspace.proposals import Proposal
+    from workspace.proposals.proposal import Proposal
 
 _MOST_COMMITS = 20
 _MOST_OVERLAPS = 10

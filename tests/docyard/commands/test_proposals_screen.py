@@ -9,8 +9,8 @@ import pytest
 from docyard.cli.proposals.changes import Paper, Piece, counted, joined
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
-from workspace.proposals import Author, KnownBy
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process

@@ -12,7 +12,7 @@ import pytest
 from docyard.doctor.installation import EXTRAS, Installer, find_installation, parse_requirements, requirements
 from tests.loops import loop_over
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WHEEL = "file:///tmp/docyard-0.1.0-py3-none-any.whl"
 UV_CONFIGURATION = "home = /usr/bin\nimplementation = CPython\nuv = 0.9.0\n"
 

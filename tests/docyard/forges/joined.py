@@ -17,7 +17,7 @@ from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import Scene
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import Proposal
+from workspace.proposals.proposal import Proposal
 
 STEADY = Patience(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
 PAGE = "# Page\n\n## Use\n\nUse it.\n"

@@ -9,8 +9,9 @@ import pytest
 from docyard.forges.pull_requests import MOST, described, harmless, marker, title_of
 from tests import repositories
 from tests.loops import loop_over
-from workspace.proposals import Author, KnownBy, Proposal
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
 ACTOR = Actor(Author("Ann", "ann@example.org", KnownBy.GIT), "test", "tests")

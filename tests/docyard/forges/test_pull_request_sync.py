@@ -24,10 +24,11 @@ from tests.docyard.forges.local_forge import Fault, github_api
 from tests.workspace.proposals.actions.scene import ADA, AGENT, Scene
 from workspace.config.tables import RemoteSettings
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import Proposal, State, Verdict
-from workspace.proposals.actions import Actor, MergeBlocked, NeedsPerson
-from workspace.proposals.events import Author, Commented, KnownBy, Unreadable, decode, encode
-from workspace.proposals.proposal import Bond
+from workspace.proposals.actions.discuss import NeedsPerson
+from workspace.proposals.actions.merge import MergeBlocked
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, Commented, KnownBy, Unreadable, Verdict, decode, encode
+from workspace.proposals.proposal import Bond, Proposal, State
 from workspace.writing.idempotency import InvalidKey
 
 

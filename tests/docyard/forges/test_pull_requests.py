@@ -20,8 +20,9 @@ from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import Author, KnownBy, Proposal
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.proposal import Proposal
 from workspace.sync.push import send
 from workspace.workspace import Workspace
 

@@ -33,7 +33,7 @@ from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 from workspace.sync.branches import State as SyncState
 from workspace.sync.sync import Synced
 from workspace.workspace import Workspace

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from docyard.web.diff import MOST, MOST_FILES, MOST_SECTIONS, Row, diff_of, place_id, rows_of
 from tests.examples import examples
 from tests.loops import loop_over
-from workspace.diff import document_change
+from workspace.diff.trees import document_change
 from workspace.document.document import Document
-from workspace.proposals.review import Changes
+from workspace.proposals.review.changes import Changes
 
 LINES = "".join(f"Line {number} of the text.\n\n" for number in range(30))
 TEXTS = st.lists(st.sampled_from(["One two three.", "One two four.", "- item", "| a | b |", "", "x " * 40]))

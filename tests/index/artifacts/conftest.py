@@ -13,7 +13,7 @@ from index.artifacts.contents import Choice, of_commit
 from index.storage.keys import KEY_BYTES
 from tests.index.conftest import GUIDES
 from tests.repositories import Repo
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 
 Build = Callable[..., str]
 

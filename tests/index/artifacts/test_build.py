@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from index.artifacts import build
 from index.artifacts.artifact import open_artifact
-from index.artifacts.build import ArtifactUnwritable, BuildBusy, Built, OutOccupied, build
+from index.artifacts.build import LOCK, ArtifactUnwritable, BuildBusy, Built, OutOccupied, build
 from index.artifacts.contents import Choice, UnreadableFolder, of_commit, of_folder
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import read, read_metadata_bytes
@@ -25,7 +24,7 @@ from tests.index.lists import QUERIES, List
 from tests.index.test_crashes import kill, refuse, run, stop_at
 from tests.repositories import Repo
 from workspace.config.taxonomy import InvalidManifest
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 
 KEY = bytes(range(32))
 MANY = {f"bulk/{number:03}.md": f"# Page {number}\n\nWombat {number}.\n" for number in range(60)}
@@ -263,7 +262,7 @@ def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, t
 def test_two_builders_of_one_folder_do_not_meet(repo: Repo, out: Path) -> None:
     built(repo, out)
     before = read_metadata_bytes(out)
-    with locked(out / build.LOCK, 0), pytest.raises(BuildBusy):
+    with locked(out / LOCK, 0), pytest.raises(BuildBusy):
         built(repo, out)
     assert read_metadata_bytes(out) == before
     assert built(repo, out).indexed == 0
@@ -286,7 +285,7 @@ def test_of_builders_at_once_each_ends_whole_or_is_refused(repo: Repo, out: Path
     assert len(ended) == 6
     assert any(isinstance(one, Built) for one in ended)
     assert open_artifact(out, KEY).trusted
-    assert not (out / build.LOCK).exists()
+    assert not (out / LOCK).exists()
 
 
 def test_what_is_no_artifact_is_not_touched(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
@@ -366,6 +365,6 @@ def test_a_build_that_fails_removes_what_it_wrote(repo: Repo, out: Path) -> None
 
         run(work)
         if of(trial) == old:
-            assert files(trial) - {build.LOCK} == before, step
+            assert files(trial) - {LOCK} == before, step
             failed += 1
     assert failed > 5

@@ -19,10 +19,11 @@ from index.artifacts.contents import (
 )
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from workspace.git import DamagedRepository, GitReader
 from workspace.git.objects import blob_id
 from workspace.git.pack_reader import PackedReader
 from workspace.git.packs import Packed, write_pack
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
 from workspace.git.trees import walk
 from workspace.globs import Glob
 from workspace.paths import written_out

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from index.building import build as building
-from index.building.build import Builder, Built, build, build_segments
+from index.building.build import build
+from index.building.builder import Builder, Built, build_segments
 from index.page import Page, Unreadable
 from index.segments.generation import Part
 from index.segments.merge import merge

@@ -67,17 +67,17 @@ def test_lists_are_what_the_sections_hold_in_whichever_batches(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inversion, "AT_ONCE", at_once)
-        inversion = Inversion(size, limit)
+        made = Inversion(size, limit)
         for page in pages:
-            inversion.add(page)
-        inverted = inversion.finish()
+            made.add(page)
+        inverted = made.finish()
     assert weights_of(inverted) == expected(pages)
     assert inverted.lengths.tolist() == [
         sum(weight for key, weight in weights.items() if key.startswith(b"\0")) for weights in expected(pages)
     ]
     assert inverted.terms == sorted(set(inverted.terms))
     assert inverted.starts[0] == 0
-    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == inversion.postings
+    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == made.postings
     assert (np.diff(inverted.starts) > 0).all()
     for start, end in zip(inverted.starts, inverted.starts[1:], strict=False):
         assert (np.diff(inverted.ids[start:end].astype(np.int64)) > 0).all()

@@ -12,9 +12,8 @@ import pytest
 from index.port import State
 from index.segments.generation import Generation, Part
 from index.segments.store import Store
-from index.storage import manifest
 from index.storage.files import IndexUnwritable
-from index.storage.manifest import IndexDamaged, read_manifest
+from index.storage.manifest import IndexDamaged, Manifest, Stamp, read_manifest, write_manifest
 from tests.index.pages import page, segment
 
 
@@ -156,15 +155,15 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
     """The manifest is read, its files are swept away, and then they are to be opened."""
     store = Store(folder)
     first = commit(store, None, [part("a.md")])
-    check = manifest.Manifest.check
+    check = Manifest.check
     commits = [lambda: commit(store, first, [part("b.md")], "two")]
 
-    def late(manifest: manifest.Manifest, *arguments: Any) -> manifest.Stamp:
+    def late(manifest: Manifest, *arguments: Any) -> Stamp:
         while commits:
             commits.pop()()
         return check(manifest, *arguments)
 
-    monkeypatch.setattr(manifest.Manifest, "check", late)
+    monkeypatch.setattr(Manifest, "check", late)
     assert paths(Store(folder).read()) == ["b.md"]
 
 
@@ -172,8 +171,8 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
 def test_a_state_that_does_not_fit_is_damage(folder: Path, change: dict[str, object]) -> None:
     made = commit(Store(folder), None, [part("a.md")])
     manifest = read_manifest(folder)
-    manifest.write_manifest(
-        folder, manifest.Manifest(made.number, manifest.files, {**manifest.state, **change}, manifest.parts)
+    write_manifest(
+        folder, Manifest(made.number, manifest.files, {**manifest.state, **change}, manifest.parts)
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()

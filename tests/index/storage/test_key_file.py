@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import pytest
 
-from index.storage.keys import InvalidKeyFile, read_key
+from index.storage.keys import KEY_BYTES, InvalidKeyFile, read_key
+
+
+@pytest.fixture(scope="module")
+def key() -> bytes:
+    return secrets.token_bytes(KEY_BYTES)
 
 
 def test_a_key_file_is_32_bytes_of_this_user_alone(tmp_path: Path, key: bytes) -> None:

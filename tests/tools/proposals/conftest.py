@@ -75,8 +75,8 @@ def followed(ask: Ask, answer: Answer) -> Answer:
 
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
     """A person approves a proposal as it is, by a token of their own."""
-    from workspace.proposals import Author, KnownBy, Verdict
-    from workspace.proposals.actions import Actor
+    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.events import Author, KnownBy, Verdict
 
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add(token, token.title(), f"{token}@example.org"))

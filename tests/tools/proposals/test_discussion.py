@@ -11,8 +11,8 @@ from docyard.mcp_server.calls import result_of
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
 from tools.tool import Answer
-from workspace.proposals import Author, KnownBy, Verdict
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy, Verdict
 from workspace.workspace import Workspace
 
 AGENT = Actor(Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent"), "test", "an agent")

@@ -10,7 +10,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import done
 from tools.registry import Toolbox
-from workspace.proposals.actions import Proposing
+from workspace.proposals.actions.actions import Proposing
 from workspace.proposals.actions.register import Register
 
 WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}

@@ -7,7 +7,6 @@ import pytest
 from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.registry import Toolbox
-from tools.resources import watch
 from tools.resources.contents import InvalidUri
 from tools.resources.watch import TooManyWatched, Watch
 from workspace.errors import WorkspaceError
@@ -116,7 +115,7 @@ def test_what_stands_at_a_ref_is_not_watched(toolbox: Toolbox) -> None:
 
 
 def test_so_many_are_watched_and_no_more(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MAX_WATCHED", 2)
+    monkeypatch.setattr("tools.resources.watch.MAX_WATCHED", 2)
     watch = Watch(toolbox.context)
     assert watch.add_all([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
     with pytest.raises(TooManyWatched):

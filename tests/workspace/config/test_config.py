@@ -7,7 +7,7 @@ import pytest
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 from workspace.errors import InvalidConfig, LimitExceeded
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 
 pytestmark = pytest.mark.smoke
 

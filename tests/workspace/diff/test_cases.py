@@ -6,7 +6,9 @@ import pytest
 
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
-from workspace.diff import SectionChange, as_lines, as_markdown, document_change, plain_line
+from workspace.diff.changes import SectionChange
+from workspace.diff.formats import as_lines, as_markdown, plain_line
+from workspace.diff.trees import document_change
 from workspace.document.document import Document
 
 pytestmark = pytest.mark.smoke

@@ -11,7 +11,8 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.document.test_document_growth import grows_as_it_should
-from workspace.diff import as_data, as_lines, as_markdown, document_change
+from workspace.diff.formats import as_data, as_lines, as_markdown
+from workspace.diff.trees import document_change
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 

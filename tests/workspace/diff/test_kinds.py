@@ -12,8 +12,11 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.diff.test_cases import in_brief
 from tests.workspace.documents import documents, revised
-from workspace.diff import Kind, as_data, as_lines, as_markdown, document_change, section_changes
+from workspace.diff.changes import Kind
+from workspace.diff.documents import section_changes
+from workspace.diff.formats import as_data, as_lines, as_markdown
 from workspace.diff.text import raw_text, readable
+from workspace.diff.trees import document_change
 from workspace.document.addresses import task_address
 from workspace.document.document import Document
 from workspace.edits import (

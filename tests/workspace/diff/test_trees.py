@@ -6,18 +6,11 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.diff.test_cases import in_brief
-from workspace.diff import (
-    DocumentChange,
-    DocumentKind,
-    Kind,
-    as_data,
-    as_lines,
-    as_markdown,
-    plain_line,
-    tree_changes,
-    trees,
-)
-from workspace.git import GitReader
+from workspace.diff import trees
+from workspace.diff.changes import DocumentChange, DocumentKind, Kind
+from workspace.diff.formats import as_data, as_lines, as_markdown, plain_line
+from workspace.diff.trees import tree_changes
+from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 
 API = "# API\n\nAll of it.\n\n## Search\n\nFinds what was written, in order of rank.\n\n### Errors\n\nTBD\n"

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
-from workspace.diff import Edit, edits
-from workspace.diff.text import readable, tokens, units, word_edits
+from workspace.diff.text import Edit, edits, readable, tokens, units, word_edits
 
 WORDS = st.sampled_from(
     ["the", "search", "`a b`", "``", "-", "- ", "1.", "|", "\n", "\n\n", " ", "数据", "e\u0301", "```", "~~~"]

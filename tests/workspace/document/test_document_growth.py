@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from index.building.build import build_segments
+from index.building.builder import build_segments
 from index.matches import Matcher
 from index.page import Page
 from index.snippets import Shown, snippet

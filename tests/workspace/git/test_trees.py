@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.examples import examples
-from workspace.git import Entry, GitStore, trees
-from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
+from workspace.git import trees
+from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, Entry
+from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, Whole
 
 WHO = repositories.signature()

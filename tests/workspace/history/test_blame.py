@@ -12,7 +12,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.history.streams import Made, history, line_of
 from workspace.document.addresses import SectionNotFound
-from workspace.history import BlamedLine
+from workspace.history.blame import BlamedLine
 from workspace.workspace import Workspace
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.proposals.review.scene import Scene
-from workspace.history import History
+from workspace.history.log import History
 from workspace.snapshot.snapshot import Snapshot
 
 TEXT = "# Guide\n\nOne.\n"

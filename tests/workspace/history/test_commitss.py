@@ -14,7 +14,8 @@ from tests.workspace.history.streams import Made, history, line_of
 from workspace.archive import Archive
 from workspace.document.addresses import AmbiguousAddress, SectionNotFound
 from workspace.document.document import Document
-from workspace.history import Change, Changes, NoHistory
+from workspace.history.commits import Change
+from workspace.history.log import Changes, NoHistory
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 from workspace.workspace import Workspace
 

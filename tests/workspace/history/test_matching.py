@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.diff import sequences
 from workspace.diff.sequences import pair_lines
-from workspace.history import section_diff
+from workspace.diff.unified import section_diff
 from workspace.markdown.lines import split_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])

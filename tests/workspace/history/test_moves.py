@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.repositories import Repo, normal, unborn
 from workspace.document.addresses import sections_named
-from workspace.document.document import Document, Section
+from workspace.document.document import Document
+from workspace.document.sections import Section
 from workspace.history.moves import Move, Moves, renamed_documents
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace

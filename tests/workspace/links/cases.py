@@ -22,8 +22,8 @@ from workspace.edits import (
     ReopenTask,
     TagDocument,
 )
-from workspace.git import GitReader
-from workspace.markdown.anchors import AnchorForm
+from workspace.git.reader import GitReader
+from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, plan
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace import markdown
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import (
@@ -24,10 +23,11 @@ from workspace.links.fragments import (
     mkdocs_slug,
     names_of,
 )
+from workspace.markdown import outline
 
 # Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
 GITHUB_SLUGS: dict[str, str] = json.loads(
-    Path(__file__).parents[1].joinpath("github_slugs.json").read_text("utf-8")
+    Path(__file__).parents[1].joinpath("document", "github_slugs.json").read_text("utf-8")
 )["slugs"]
 TITLES = st.sampled_from(
     ["Errors", "Errors", "Errors 1", "Errors-1", "errors_1", "🚀", "A `b` *c*", "Été", "1"]
@@ -109,7 +109,7 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
-    parsed = markdown.all_headings(document.text(document.front_matter_end, len(document.data)))
+    parsed = outline.all_headings(document.text(document.front_matter_end, len(document.data)))
     first = document.front_matter_lines
     assert [heading.offset for heading in all_headings(document)] == [
         document.lines.offset(first + heading.line) for heading in parsed

@@ -11,7 +11,7 @@ from tests.workspace.bombs import NASTY
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
 from workspace.links.reader import ABOVE, links_of, read_by_parser, read_linewise, read_links
-from workspace.markdown import unescaped
+from workspace.markdown.inline import unescaped
 
 pytestmark = pytest.mark.smoke
 

@@ -9,7 +9,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.workspace.links.cases import STYLE
 from workspace.edits import Operation, RemoveSection, ReplaceText, UpdateContent
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, plan
 

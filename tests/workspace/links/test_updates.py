@@ -26,7 +26,8 @@ from workspace.edits import (
     RenameSection,
     UpdateContent,
 )
-from workspace.git import GitReader, GitStore
+from workspace.git.reader import GitReader
+from workspace.git.store import GitStore
 from workspace.git.trees import rewrite
 from workspace.links.inbound import Affected
 from workspace.links.reader import links_of

@@ -11,7 +11,7 @@ from tests.repositories import Repo
 from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.links.resolver import World
 from workspace.links.world import OverlayWorld
 from workspace.snapshot.overlay import Overlay

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.documents import STYLE
-from workspace import markdown
 from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
@@ -21,6 +20,7 @@ from workspace.edits import RenameSection
 from workspace.links.fragments import find_place, names_of
 from workspace.markdown.anchors import derived_anchor, insertion, read_heading, write_heading
 from workspace.markdown.attribute_lists import AnchorForm, read_line, trailing_lists
+from workspace.markdown.inline import plain_text
 
 _LETTERS = st.characters(categories=["Lu", "Ll", "Lo", "Nd"], include_characters="-_", codec="utf-8")
 ids = st.text(_LETTERS, min_size=1, max_size=12).map(lambda name: f"a{name}") | st.sampled_from(
@@ -82,7 +82,7 @@ def test_list_with_an_id_is_the_address_and_no_part_of_the_title(
     data = f"# T\n\n{text}\n\nWords.\n".encode()
     document = Document.parse(data, "doc.md")
     section = document.sections[1]
-    assert (section.title, section.address) == (markdown.plain_text(title), name)
+    assert (section.title, section.address) == (plain_text(title), name)
     assert document.by_parser(data, "doc.md").sections == document.sections
     assert scanned_layout(data) is None or scanned_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
 
@@ -110,7 +110,7 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
     taken = f"{title} {written}"
     document = Document.parse(f"## {taken}\n\n### Below\n".encode(), "doc.md")
     # What 0.1.0 did: the whole line was the title.
-    slug = heading_slug(markdown.plain_text(taken))
+    slug = heading_slug(plain_text(taken))
     assume(slug not in (name, f"{name}/below"))
     assert resolve_section(document, slug).address == name
     assert resolve_section(document, f"{slug}/below").address == f"{name}/below"
@@ -127,7 +127,7 @@ def test_anchor_that_the_first_version_added_is_found(
 ) -> None:
     title, name, written = heading
     assume(trailing_lists(f"x {written}") and not trailing_lists(f"x {written}")[0].is_plain)
-    derived = f"{parent}{heading_slug(markdown.plain_text(f'{title} {written}'))}{number}"
+    derived = f"{parent}{heading_slug(plain_text(f'{title} {written}'))}{number}"
     added = f" <#{derived}>" if in_angles else f" {{#{derived}}}"
     source = f"{title} {written}{added}"
     read = read_heading(source)

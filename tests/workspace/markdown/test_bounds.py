@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workspace.markdown import may_have_too_many_blocks, parser
+from workspace.markdown import parser
+from workspace.markdown.parser import may_have_too_many_blocks
 
 
 @pytest.mark.parametrize(

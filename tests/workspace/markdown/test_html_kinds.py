@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workspace.markdown import html_block_kind
+from workspace.markdown.outline import html_block_kind
 
 LINES = ["<pre>", "<!-- a", "<?php", "<!DOCTYPE html>", "<![CDATA[", "<div>", "<custom>"]
 

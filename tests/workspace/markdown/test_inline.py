@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace import markdown
 from workspace.errors import LimitExceeded
-from workspace.markdown import LeafKind, parser
+from workspace.markdown import parser
+from workspace.markdown.inline import LeafKind, read_leaves
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +26,7 @@ texts = st.lists(
 
 @given(texts)
 def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
-    for leaf in markdown.read_leaves(text):
+    for leaf in read_leaves(text):
         for position, character in enumerate(leaf.text):
             if character not in " \t\n":
                 assert text[leaf.place(position)] == character
@@ -35,7 +35,7 @@ def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
 def test_leaves_are_found_in_lists_and_quotations() -> None:
     text = "# [a] #\n> - [b]\n>   c\n\n[d]: <e>\n 'f'\n\n1. <div>\n\n   [g]\n   ===\n\n"
     text += "```\n[h]\n```\n\n    [i]\n\n[^j]: k\n"
-    assert [(leaf.kind, leaf.text) for leaf in markdown.read_leaves(text)] == [
+    assert [(leaf.kind, leaf.text) for leaf in read_leaves(text)] == [
         (LeafKind.INLINE, "# [a] #"),
         (LeafKind.INLINE, "[b]\nc"),
         (LeafKind.DEFINITION, "[d]: <e>\n'f'"),
@@ -47,6 +47,6 @@ def test_leaves_are_found_in_lists_and_quotations() -> None:
 
 def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 300)
-    assert len(markdown.read_leaves("[a]\n\n" * 100)) == 100
+    assert len(read_leaves("[a]\n\n" * 100)) == 100
     with pytest.raises(LimitExceeded):
-        markdown.read_leaves("[a]\n\n" * 101)
+        read_leaves("[a]\n\n" * 101)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
-from workspace import markdown
 from workspace.document.document import Document
 from workspace.document.headings import scanned_layout
 from workspace.markdown import anchors, inline
+from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import Lines
+from workspace.markdown.outline import Outline, read_outline
 from workspace.markdown.scanner import Scanned, scan
 
 pytestmark = pytest.mark.smoke
@@ -98,7 +99,7 @@ def hard_texts(draw: st.DrawFn) -> bytes:
 def parsed(data: bytes) -> Scanned:
     """What the scanner should say of a document, by the parser."""
     at = Lines(data)
-    found = markdown.outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
+    found = read_outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
     marks = found.front_matter_lines
     return Scanned(
         front_matter=(at.offset(1), at.offset(marks - 1)) if marks else (0, 0),
@@ -197,10 +198,10 @@ def test_what_is_not_certain_is_left_to_the_parser(text: str) -> None:
 
 
 def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> markdown.Outline:
+    def refuse(*_: object, **__: object) -> Outline:
         raise AssertionError("the parser was asked")
 
-    monkeypatch.setattr(markdown, "outline", refuse)
+    monkeypatch.setattr("workspace.document.document.read_outline", refuse)
     document = Document.parse(b"# A\n\n- [ ] task\n\n## B\n")
     assert [section.address for section in document.sections] == ["_preamble", "b"]
     with pytest.raises(AssertionError):
@@ -216,7 +217,7 @@ def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPat
 @example("![a](b)")
 @example("[ ](b)")
 def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
-    assert markdown.plain_text(source) == inline._plain_text(source)
+    assert plain_text(source) == inline._plain_text(source)
 
 
 @given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))

@@ -8,7 +8,7 @@ from tests.workspace.markdown.test_scanner import content, parsed
 from workspace.document.document import Document
 from workspace.markdown.scanner import scan
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_projects_own_documents_need_no_parser() -> None:

@@ -14,12 +14,15 @@ from tests.repositories import Repo
 from workspace.branch import BranchNotFound
 from workspace.edits import AppendContent, Undo
 from workspace.edits.restore import MergeCommit
-from workspace.git import GitStore, ReadOnly
+from workspace.git.store import GitStore, ReadOnly
 from workspace.merge.commits import MergeConflict, Merged, commit_merge
 from workspace.merge.conflict import Choice, Resolution
 from workspace.merge.trees import WHOLE, Merge
 from workspace.paths import InvalidPath
-from workspace.publishing import Batch, Busy, Publication, WorktreeBusy, WorktreeConflict, publish
+from workspace.publishing.batch import Batch
+from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
+from workspace.publishing.locks import Busy
+from workspace.publishing.publish import Publication, publish
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import SigningRequired

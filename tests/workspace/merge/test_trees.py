@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.repositories import Repo
-from workspace.git import Entry, GitReader, GitStore, ShallowHistory, initialise
-from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE, TREE_MODE, blob_id
+from workspace.git.merge_bases import ShallowHistory
+from workspace.git.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    LINK_MODE,
+    SUBMODULE_MODE,
+    TREE_MODE,
+    Entry,
+    blob_id,
+)
+from workspace.git.reader import GitReader
+from workspace.git.repository import initialise
+from workspace.git.store import GitStore
 from workspace.git.trees import Whole, rewrite, walk
 from workspace.merge.commits import UnrelatedHistories, merge_commits
 from workspace.merge.conflict import Choice, InvalidResolution, Resolution, UnitId, UnitKind

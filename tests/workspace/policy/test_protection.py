@@ -13,7 +13,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.config.config import WorkspaceConfig
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.git.trees import Whole, find
 from workspace.globs import Glob, problem
 from workspace.policy.protection import Protected, Reach, Touched, check_direct, governing, named, touched

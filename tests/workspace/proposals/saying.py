@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from workspace.git import GitStore
+from workspace.git.store import GitStore
 from workspace.proposals.discussion import Discussion
 from workspace.proposals.event_log import Appended, EventLog
 from workspace.proposals.events import Author, Event, KnownBy, Opened, Words, decode, encode

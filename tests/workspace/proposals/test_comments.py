@@ -12,7 +12,7 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.proposals.saying import ADA, NOON
 from workspace.document.addresses import SectionNotFound
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.proposals.comments import Now, Standing, place_of, standing
 from workspace.proposals.events import InvalidWords, Place
 from workspace.proposals.proposal import Comment

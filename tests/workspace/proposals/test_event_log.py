@@ -16,13 +16,16 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo, cloned
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
-from workspace.git import GitReader, GitStore, ReadOnly
+from workspace.git.reader import GitReader
+from workspace.git.store import GitStore, ReadOnly
 from workspace.proposal_ids import BRANCH
 from workspace.proposals import proposal
 from workspace.proposals.discussion import Discussion
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
-from workspace.publishing import AnotherWriter, BranchMoved, Busy, Publication
+from workspace.publishing.locks import AnotherWriter, Busy
+from workspace.publishing.publish import Publication
+from workspace.publishing.refs import BranchMoved
 from workspace.writing.idempotency import KeyReused
 
 OTHER_ID = "z0000001"

@@ -11,9 +11,9 @@ from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
 from workspace.edits import UpdateContent
 from workspace.merge.conflict import Choice, Resolution
 from workspace.merge.trees import FileConflict, Resolutions
-from workspace.proposals import Proposal
-from workspace.proposals.actions import Decisions
 from workspace.proposals.actions.discuss import OwnProposal
+from workspace.proposals.actions.refresh import Decisions
+from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import join
 from workspace.writing.plan import Mode
 

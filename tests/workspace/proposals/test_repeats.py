@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests import repositories
 from tests.workspace.proposals.saying import NOON, Speaker, opening
-from workspace.git import Signature
+from workspace.git.objects import Signature
 from workspace.proposals.events import Author, Commented, KnownBy
 
 HEARD = Author("ana", "ana@github.invalid", KnownBy.CLIENT, "GitHub")

@@ -10,8 +10,15 @@ import pytest
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import ADA, BEA
 from workspace.document.document import Document
-from workspace.proposals import Now, Standing, place_of
-from workspace.proposals.comments import MAX_CHECKED, MAX_COMMENTS, MAX_FOLLOWED, placed
+from workspace.proposals.comments import (
+    MAX_CHECKED,
+    MAX_COMMENTS,
+    MAX_FOLLOWED,
+    Now,
+    Standing,
+    place_of,
+    placed,
+)
 from workspace.proposals.events import Commented
 from workspace.proposals.review import review as module
 

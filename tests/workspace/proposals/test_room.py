@@ -12,10 +12,21 @@ from tests.workspace.proposals.actions.scene import AGENT as CLIENT
 from tests.workspace.proposals.actions.scene import RULE, Scene
 from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, Speaker, opening
 from workspace.proposal_ids import BRANCH
-from workspace.proposals import InvalidWords, State, Verdict, discussion
-from workspace.proposals.actions import MergeBlocked
+from workspace.proposals import discussion
+from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.discussion import Discussion
-from workspace.proposals.events import Author, Closed, Commented, Reopened, Reviewed, Words, encode
+from workspace.proposals.events import (
+    Author,
+    Closed,
+    Commented,
+    InvalidWords,
+    Reopened,
+    Reviewed,
+    Verdict,
+    Words,
+    encode,
+)
+from workspace.proposals.proposal import State
 
 ASKS = Reviewed(Verdict.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 

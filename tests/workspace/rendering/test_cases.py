@@ -11,8 +11,9 @@ from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
-from workspace.git import GitReader
-from workspace.rendering import Options, render
+from workspace.git.reader import GitReader
+from workspace.rendering.links import Options
+from workspace.rendering.renderer import render
 from workspace.snapshot.snapshot import Snapshot
 
 CASES = read_cases("rendering.md")

@@ -14,8 +14,9 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
-from workspace.git import GitReader
-from workspace.rendering import Options, render, render_section, render_text
+from workspace.git.reader import GitReader
+from workspace.rendering.links import Options
+from workspace.rendering.renderer import render, render_section, render_text
 from workspace.snapshot.snapshot import Snapshot
 
 DOCUMENTS = hostile_documents()

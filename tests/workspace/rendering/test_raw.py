@@ -9,9 +9,9 @@ import pytest
 from tests import repositories
 from tests.loops import loop_over
 from workspace.errors import LimitExceeded
-from workspace.git import GitReader
-from workspace.rendering import Raw, raw
-from workspace.rendering import raw as raw_module
+from workspace.git.reader import GitReader
+from workspace.rendering.raw import Raw, raw
+from workspace.rendering.raw import raw as raw_module
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

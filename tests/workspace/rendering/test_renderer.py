@@ -10,9 +10,10 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
-from workspace.git import GitReader
-from workspace.rendering import Entry, Options, render, render_section, render_text, renderer
-from workspace.rendering.renderer import MAX_BYTES
+from workspace.git.reader import GitReader
+from workspace.rendering import renderer
+from workspace.rendering.links import Entry, Options
+from workspace.rendering.renderer import MAX_BYTES, render, render_section, render_text
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 URLS = PlainUrls()

@@ -6,7 +6,7 @@ import pytest
 
 from templates import DocumentType, builtin_types
 from tests.repositories import Repo
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.document_types import BrokenType, UnknownType, document_type, document_types
 from workspace.snapshot.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.repositories import Repo, unborn
 from workspace.config.config import WorkspaceConfig
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot import snapshot
 from workspace.snapshot.snapshot import Listing, TooManyFiles
 

@@ -10,7 +10,7 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from workspace.errors import InvalidConfig, LimitExceeded
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import (
     DocumentCache,
     DocumentNotFound,

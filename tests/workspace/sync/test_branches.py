@@ -9,11 +9,13 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import Site, site
-from workspace.git import GitStore
 from workspace.git.objects import Signature
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import Author, EventLog, KnownBy, Proposals, branch_name
-from workspace.proposals.events import Commented, Opened
+from workspace.git.store import GitStore
+from workspace.proposals.actions.register import branch_name
+from workspace.proposals.event_log import EventLog
+from workspace.proposals.events import Author, Commented, KnownBy, Opened
+from workspace.proposals.proposal import Proposals
 from workspace.sync.branches import DISCUSSION, Beside, State
 from workspace.sync.sync import Synced, sync
 from workspace.workspace import Workspace

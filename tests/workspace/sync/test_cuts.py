@@ -23,8 +23,9 @@ from tests.workspace.sync.conftest import Site, site
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.test_branches import edit, propose, say
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
+from workspace.sync.branches import State
 from workspace.sync.status import unpushed_of
-from workspace.sync.sync import State, Synced
+from workspace.sync.sync import Synced
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process

@@ -13,8 +13,8 @@ from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMeta
 from workspace.merge.conflict import Choice, Resolution
 from workspace.merge.trees import PLACE, FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Author, KnownBy, Verdict
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy, Verdict
 from workspace.sync.branches import State
 from workspace.sync.conflicts import SyncConflict
 from workspace.sync.sync import Synced, UnreviewedMerge, sync

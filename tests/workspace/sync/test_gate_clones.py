@@ -15,8 +15,8 @@ from workspace.merge.conflict import Choice, Resolution, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.protection import Protected
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Verdict
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Verdict
 from workspace.sync.branches import State
 from workspace.sync.sync import Choose, Synced, UnreviewedMerge, sync
 from workspace.workspace import Workspace

@@ -12,9 +12,10 @@ from tests.workspace.sync.conftest import Site
 from workspace.edits.text import AppendContent
 from workspace.merge.conflict import Choice, Resolution, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
-from workspace.publishing import WorktreeBusy
+from workspace.publishing.checkout import WorktreeBusy
+from workspace.sync.branches import State
 from workspace.sync.conflicts import SyncConflict
-from workspace.sync.sync import Choose, State
+from workspace.sync.sync import Choose
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import Written

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
-from workspace.git import GitStore
 from workspace.git.objects import Signature
+from workspace.git.store import GitStore
 from workspace.sync.branches import State
 from workspace.sync.status import Standing
 from workspace.workspace import Workspace

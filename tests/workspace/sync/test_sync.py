@@ -13,14 +13,15 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.sync import servers
 from tests.workspace.sync.conftest import Site, site
-from workspace.git import ReadOnly
 from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import HostNotTrusted, RemoteDenied, RemoteTooLarge, RemoteUnreachable
 from workspace.git.remotes.remote import PushRejected
-from workspace.publishing import WorktreeBusy, WorktreeConflict
+from workspace.git.store import ReadOnly
+from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
+from workspace.sync.branches import State
 from workspace.sync.exchange import RemoteDamaged, ShallowHere
 from workspace.sync.status import unpushed_of
-from workspace.sync.sync import State, sync
+from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 
 SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]

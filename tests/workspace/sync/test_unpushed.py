@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
-from workspace.git import GitStore
 from workspace.git.objects import Signature
+from workspace.git.store import GitStore
 from workspace.sync.status import Unpushed, ahead, unpushed_of
 from workspace.workspace import Workspace
 

@@ -12,7 +12,7 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
 from workspace.texts.text_file import (

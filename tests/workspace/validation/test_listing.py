@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo, unborn
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.validation.files import UnreadableFile, of_commit, of_folder, of_index
 from workspace.validation.run import Selection, Validator
 

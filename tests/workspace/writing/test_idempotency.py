@@ -18,9 +18,11 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import LimitExceeded
-from workspace.git import DamagedRepository, GitReader, GitStore
 from workspace.git.messages import MAX_MESSAGE, commit_message, read_trailers
 from workspace.git.objects import Commit
+from workspace.git.reader import GitReader
+from workspace.git.repository import DamagedRepository
+from workspace.git.store import GitStore
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing import idempotency

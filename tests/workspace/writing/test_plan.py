@@ -10,7 +10,7 @@ from tests.workspace.documents import STYLE
 from workspace.edits import AddSection, AppendContent, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.writing.plan import Mode, Plan, Status, plan

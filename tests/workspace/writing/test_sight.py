@@ -30,7 +30,7 @@ from workspace.edits import (
 )
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
-from workspace.git import GitReader
+from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, Status, plan

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.register import Acted, Actor, Proposed
     from workspace.proposals.events import Event, Verdict
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review import Preview
+    from workspace.proposals.review.review import Preview
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
     from workspace.writing.idempotency import Request

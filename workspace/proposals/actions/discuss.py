@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git import writable
 from workspace.git.ancestry import first_parents
 from workspace.git.messages import REFRESH, read_trailers
+from workspace.git.store import writable
 from workspace.nearest import nearest
 from workspace.proposals import events as said
 from workspace.proposals.actions.register import Acted, Actor, ProposalEnded, check_alive, key_reused
@@ -46,7 +46,7 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.event_log import Appended
     from workspace.proposals.events import Closed, Commented, Reopened, Words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git import writable
 from workspace.git.messages import TRAILER, commit_message
+from workspace.git.store import writable
 from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, needs_person
@@ -20,7 +20,7 @@ from workspace.proposals.actions.register import (
 )
 from workspace.proposals.events import KnownBy
 from workspace.proposals.proposal import State
-from workspace.publishing import Busy
+from workspace.publishing.locks import Busy
 from workspace.writing.write import trailers_of
 
 if TYPE_CHECKING:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from workspace.proposals.approvals import Void
     from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review import Changes, Preview
+    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.review import Preview
 
 NEEDS_REFRESH = "NEEDS_REFRESH"
 

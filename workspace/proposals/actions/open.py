@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workspace.branch import check_branch
-from workspace.git import trees, writable
+from workspace.git import trees
 from workspace.git.messages import TRAILER, read_trailers, what_was_done
+from workspace.git.store import writable
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import id_for, new_id
 from workspace.proposals import events as said

@@ -14,20 +14,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.git import trees, writable
+from workspace.git import trees
 from workspace.git.messages import HAND, REFRESH, commit_message, read_trailers
+from workspace.git.store import writable
 from workspace.git.trees import Whole
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
 from workspace.proposals.actions.discuss import DECIDED
 from workspace.proposals.actions.register import Acted, check_alive, local_tip, target_tip
 from workspace.proposals.events import KnownBy, Refreshed
-from workspace.publishing import Batch, BranchMoved, Busy, publish
 from workspace.publishing.after_commit import attempt, preliminary_commits
+from workspace.publishing.batch import Batch
+from workspace.publishing.locks import Busy
+from workspace.publishing.publish import publish
+from workspace.publishing.refs import BranchMoved
 from workspace.writing.read_before_write import UnknownCommit, known_commit
 from workspace.writing.write import author_now, trailers_of
 
 if TYPE_CHECKING:
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.merge.trees import FileConflict, Merge, Resolutions
     from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.event_log import Appended

@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from workspace.branch import not_found
 from workspace.errors import WorkspaceError
-from workspace.git import writable
 from workspace.git.ancestry import Graph
+from workspace.git.store import writable
 from workspace.proposal_ids import BRANCH, BRANCHES, id_of_branch
 from workspace.proposals.event_log import Appended, EventLog, check_same
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import Proposal, Proposals, State
-from workspace.publishing import Batch, BranchMoved, Publication, publish
 from workspace.publishing.after_commit import attempt, note_commit, preliminary_commits
+from workspace.publishing.batch import Batch
+from workspace.publishing.publish import Publication, publish
+from workspace.publishing.refs import BranchMoved
 from workspace.writing.idempotency import KeyReused
 from workspace.writing.write import DetachedHead, author_now, check_signing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from workspace.git import GitReader
+    from workspace.git.reader import GitReader
     from workspace.merge.trees import Merge
     from workspace.policy.tokens import Person
     from workspace.proposals.events import Event, Words

@@ -15,7 +15,8 @@ import threading
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff import DocumentChange, DocumentKind, Kind, document_change, tree_changes
+from workspace.diff.changes import DocumentChange, DocumentKind, Kind
+from workspace.diff.trees import document_change, tree_changes
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
 from workspace.git.ancestry import SLACK, reached
@@ -26,9 +27,9 @@ from workspace.snapshot.snapshot import DocumentNotFound, changed_documents
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workspace.git import GitReader
     from workspace.git.ancestry import Graph
-    from workspace.history import Told
+    from workspace.git.reader import GitReader
+    from workspace.history.commits import Told
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import FileChange, Snapshot
 

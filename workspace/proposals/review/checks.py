@@ -354,6 +354,3 @@ def _size(merge: Merge, path: str) -> int:
     if found is None:
         return 0
     return len(found) if isinstance(found, bytes) else merge.ours.git.blob_size(found.id)
-
-
-__all__ = ["CHECKS", "CheckResult", "Problem", "check_merge"]

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff import Kind
+from workspace.diff.changes import Kind
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.diff import DocumentChange, Place
+    from workspace.diff.changes import DocumentChange, Place
     from workspace.document.document import Document
     from workspace.proposals.review.changes import Changes
     from workspace.snapshot.snapshot import Snapshot

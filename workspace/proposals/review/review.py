@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
-from workspace.proposals import State
 from workspace.proposals.comments import (
     MAX_CHECKED,
     MAX_COMMENTS,
@@ -21,6 +20,7 @@ from workspace.proposals.comments import (
     Sieve,
     placed,
 )
+from workspace.proposals.proposal import State
 from workspace.proposals.review.changes import (
     Bases,
     Changes,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.merge.trees import FileConflict, Merge
-    from workspace.proposals import Proposal, Standing
-    from workspace.proposals.proposal import Thread
+    from workspace.proposals.comments import Standing
+    from workspace.proposals.proposal import Proposal, Thread
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
     from workspace.workspace import Workspace

@@ -1,12 +1,8 @@
-"""Extractive summaries of texts: every section named, and the passages kept that tell most.
+"""Extractive summaries of texts: every section named, with its most important passages.
 
-sentences.py         where sentences end
-shown.py             the markup that is left out of them
-prose.py             blocks of Markdown and the markups like it, by lines
-passages.py          what a summary may keep, and what it is worth
-*_passages.py        those of prose, of source code, of logs; signatures.py those of code in prose
-naming.py            headings of a summary
-choosing.py          which passages are kept
-summary.py           the summary itself
-wording.py           what an answer says of it
+code.py      the passages of a part of source code
+passages.py  passages
+prose.py     blocks of a section's own text, in Markdown and the markups like it
+summary.py   summaries
+wording.py   what an answer says of a summary
 """

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace import markdown
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.document.slugs import Names
 from workspace.errors import LimitExceeded
 from workspace.links.survival import Piece, Survival
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
+from workspace.markdown.outline import may_have_nested_headings
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.corpus import Corpus
 from workspace.validation.files import UnreadableFile
@@ -248,7 +248,7 @@ def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
     if (
         dialect is not Dialect.GITHUB
         or before.form not in (None, AnchorForm.HTML)
-        or markdown.may_have_nested_headings(before.data)
+        or may_have_nested_headings(before.data)
         or may_be_named_elsewhere(before.data, set(given))
     ):
         return True

@@ -9,21 +9,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace import markdown
 from workspace.document.heading_text import anchor_splice
 from workspace.document.headings import inline_span, rewritten
 from workspace.document.slugs import Names
 from workspace.document.splices import Splice
 from workspace.edits.content import taken_names
 from workspace.markdown import anchors
+from workspace.markdown.inline import plain_text
 from workspace.validation.fixes.change import Left, Mend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.document.document import Document, Section
+    from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
-    from workspace.markdown.anchors import AnchorForm
+    from workspace.document.sections import Section
+    from workspace.markdown.attribute_lists import AnchorForm
 
 RULE = "missing-anchor"
 
@@ -108,7 +109,7 @@ def _splice(document: Document, heading: AnchoredHeading, name: str, form: Ancho
     splice = anchor_splice(document, heading, name, form)
     behind, text = anchors.insertion(source, name, form)
     read = anchors.read_heading(source[: len(source) - len(behind)] + text + behind)
-    is_read = read.name == name and markdown.plain_text(read.words) == heading.title
+    is_read = read.name == name and plain_text(read.words) == heading.title
     return splice if is_read else None
 
 

@@ -16,7 +16,7 @@ from docyard.web.live import unfinished
 from tests.docyard.web.documents.scene import Pages, served
 from tests.loops import loop_over
 from workspace.edits import UpdateContent
-from workspace.rendering import Entry, Rendered
+from workspace.rendering.links import Entry, Rendered
 from workspace.writing.plan import Mode
 
 

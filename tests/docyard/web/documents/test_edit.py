@@ -10,8 +10,9 @@ import pytest
 
 from tests.docyard.web.documents.scene import Pages, fields, served
 from tests.loops import loop_over
-from workspace.proposals import Author, KnownBy, State
-from workspace.proposals.actions import Actor
+from workspace.proposals.actions.register import Actor
+from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.proposal import State
 
 LIMITS = "/edit/specs/api.md?section=rate-limits"
 

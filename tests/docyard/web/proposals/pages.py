@@ -17,7 +17,7 @@ from docyard.web.site import Site
 from index.service import SearchIndex
 from tests.docyard.web.serving import CSRF, Read
 from tests.workspace.proposals.actions.scene import Scene
-from workspace.proposals import Proposal
+from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
 if TYPE_CHECKING:

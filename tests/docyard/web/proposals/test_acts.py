@@ -10,7 +10,7 @@ import pytest
 
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
 from tests.workspace.proposals.actions.scene import AGENT, RULE
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 
 QUOTE = "Introduction."
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
 from tests.workspace.proposals.actions.scene import GUIDE
-from workspace.proposals import Proposal
+from workspace.proposals.proposal import Proposal
 
 _FIELDS = re.compile(r'name="(commit|target|key|seen-[0-9a-f]{16})" value="([^"]*)"')
 _CONFLICT = re.compile(r'id="conflict-([0-9a-f]{16})"')

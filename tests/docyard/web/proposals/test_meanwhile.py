@@ -10,9 +10,9 @@ import pytest
 from docyard.web import site
 from tests.docyard.web.proposals.pages import Pages, pages
 from tests.meanwhile import after
-from workspace.proposals import Verdict
 from workspace.proposals.actions import discuss
 from workspace.proposals.actions.register import Register
+from workspace.proposals.events import Verdict
 from workspace.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.proposals.pages import Pages, sound, text_of
 from tests.docyard.web.serving import CSRF
 from workspace.git.remotes.credentials import Access
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 
 pytestmark = pytest.mark.process
 

@@ -11,7 +11,7 @@ from docyard.web.proposals import conversation, list
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.scene import AGENT, GUIDE
-from workspace.proposals import Proposal
+from workspace.proposals.proposal import Proposal
 
 PAGE = 8
 EVIL = "<script>window.docyardPwned=1</script><img src=x onerror=alert(1)>\"'>"

@@ -9,8 +9,10 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.edits import AppendContent, Operation
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Author, KnownBy, Proposal, Verdict
-from workspace.proposals.actions import Actor, Proposed, Proposing
+from workspace.proposals.actions.actions import Proposing
+from workspace.proposals.actions.register import Actor, Proposed
+from workspace.proposals.events import Author, KnownBy, Verdict
+from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import Written

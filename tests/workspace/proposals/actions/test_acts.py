@@ -11,9 +11,12 @@ from workspace.edits import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Choice, Resolution
 from workspace.policy.protection import Protected
-from workspace.proposals import InvalidWords, State, Verdict
-from workspace.proposals.actions import Decisions, MergeBlocked, NeedsPerson, NothingProposed, ProposalEnded
-from workspace.proposals.actions.discuss import OwnProposal, ProposalMoved
+from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
+from workspace.proposals.actions.merge import MergeBlocked
+from workspace.proposals.actions.refresh import Decisions
+from workspace.proposals.actions.register import NothingProposed, ProposalEnded
+from workspace.proposals.events import InvalidWords, Verdict
+from workspace.proposals.proposal import State
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.writing.idempotency import InvalidKey, KeyReused, Request, digest_of
 from workspace.writing.plan import Mode

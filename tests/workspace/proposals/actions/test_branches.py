@@ -18,13 +18,15 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append, write
 from workspace.branch import BranchNotFound
-from workspace.git import GitStore, ReadOnly
+from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import BRANCH, BRANCHES
-from workspace.proposals import EventLog, InvalidWords, State
-from workspace.proposals.actions import Acted, InvalidTarget, MergeBlocked, ProposalEnded
-from workspace.proposals.events import Opened
-from workspace.publishing import CannotWrite
+from workspace.proposals.actions.merge import MergeBlocked
+from workspace.proposals.actions.register import Acted, InvalidTarget, ProposalEnded
+from workspace.proposals.event_log import EventLog
+from workspace.proposals.events import InvalidWords, Opened
+from workspace.proposals.proposal import State
+from workspace.publishing.locks import CannotWrite
 from workspace.publishing.refs import BranchRef
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

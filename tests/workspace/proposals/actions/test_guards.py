@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, GUIDE, Scene
 from workspace.edits import UpdateContent
-from workspace.proposals import State
+from workspace.proposals.proposal import State
 from workspace.sync.conflicts import SyncConflict
 from workspace.writing.plan import Mode
 

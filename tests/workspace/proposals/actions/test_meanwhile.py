@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, Scene
-from workspace.proposals import Proposal, State
-from workspace.proposals.actions import Proposing, merge
+from workspace.proposals.actions import merge
+from workspace.proposals.actions.actions import Proposing
 from workspace.proposals.actions.register import Register
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Refreshed
+from workspace.proposals.proposal import Proposal, State
 from workspace.revisions import open_proposals
 from workspace.workspace import Workspace
 

@@ -9,9 +9,11 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, RULE, Scene
 from workspace.policy.tokens import Tokens
-from workspace.proposals import Proposal, Verdict
-from workspace.proposals.actions import MergeBlocked, NeedsPerson
+from workspace.proposals.actions.discuss import NeedsPerson
+from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import judged as judge
+from workspace.proposals.events import Verdict
+from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
 API = "specs/api.md"

@@ -11,9 +11,10 @@ from workspace.edits import UpdateContent
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Choice, Resolution
 from workspace.merge.trees import Resolutions
-from workspace.proposals import Proposal, State, Verdict
-from workspace.proposals.actions import ConflictChanged, Decisions, MergeBlocked
-from workspace.proposals.events import Refreshed
+from workspace.proposals.actions.merge import MergeBlocked
+from workspace.proposals.actions.refresh import ConflictChanged, Decisions
+from workspace.proposals.events import Refreshed, Verdict
+from workspace.proposals.proposal import Proposal, State
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import KeyReused
 from workspace.writing.plan import Mode

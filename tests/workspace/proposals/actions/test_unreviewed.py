@@ -10,11 +10,10 @@ from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT, Scene
 from workspace.edits import MoveDocument, MoveSection, Operation, SetMetadata, Undo
 from workspace.errors import WorkspaceError
-from workspace.proposals import Proposal
-from workspace.proposals.actions import Lacking
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.merge_gate import NEEDS_REFRESH
+from workspace.proposals.actions.merge_gate import NEEDS_REFRESH, Lacking
 from workspace.proposals.approvals import Void
+from workspace.proposals.proposal import Proposal
 from workspace.writing.plan import Mode
 
 RULES = (

@@ -8,12 +8,14 @@ from pathlib import Path
 from tests import repositories
 from tests.repositories import signature
 from tests.workspace.proposals.saying import AGENT, Speaker
-from workspace.git import GitStore, Signature, trees
+from workspace.git import trees
+from workspace.git.objects import Signature
+from workspace.git.store import GitStore
 from workspace.merge.commits import merge_commits
 from workspace.merge.trees import Merge
-from workspace.proposals import Proposal, Proposals
 from workspace.proposals.events import Opened, Submitted
-from workspace.proposals.review import Reviewing
+from workspace.proposals.proposal import Proposal, Proposals
+from workspace.proposals.review.review import Reviewing
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 

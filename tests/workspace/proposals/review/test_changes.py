@@ -8,9 +8,10 @@ import pytest
 
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
-from workspace.diff import DocumentKind, Kind, edits
-from workspace.proposals import State
+from workspace.diff.changes import DocumentKind, Kind
+from workspace.diff.text import edits
 from workspace.proposals.events import Refreshed
+from workspace.proposals.proposal import State
 from workspace.proposals.review import changes as module
 from workspace.proposals.review.changes import Changes
 

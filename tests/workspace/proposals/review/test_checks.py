@@ -9,11 +9,11 @@ import pytest
 
 from tests.loops import loop_over
 from tests.workspace.proposals.review.scene import Files, Scene
-from workspace.git import GitStore
+from workspace.git.store import GitStore
 from workspace.links.inbound import ScannedInbound
 from workspace.merge.commits import merge_commits
-from workspace.proposals.review import CHECKS, CheckResult, Problem, checks
-from workspace.proposals.review.checks import check_merge
+from workspace.proposals.review import checks
+from workspace.proposals.review.checks import CHECKS, CheckResult, Problem, check_merge
 from workspace.snapshot.snapshot import Snapshot
 
 GUIDE = "# Guide\n\nSee [use](use.md#run-it) and [gone](gone.md).\n\n## Setup\n\n- []() Odd\n- [ ]Bad\n"

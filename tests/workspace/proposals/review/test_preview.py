@@ -11,7 +11,8 @@ from tests.workspace.proposals.saying import AGENT
 from workspace.merge.conflict import UnitKind
 from workspace.merge.trees import WHOLE
 from workspace.proposals.events import Closed
-from workspace.proposals.review import CHECKS, Preview, Reviewing
+from workspace.proposals.review.checks import CHECKS
+from workspace.proposals.review.review import Preview, Reviewing
 from workspace.workspace import Workspace
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"

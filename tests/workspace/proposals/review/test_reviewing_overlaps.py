@@ -11,13 +11,13 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT, opening
-from workspace.proposals import State
 from workspace.proposals.events import Closed, Opened
-from workspace.proposals.review import Overlap
+from workspace.proposals.proposal import State
 from workspace.proposals.review.changes import Changes, changes_between
+from workspace.proposals.review.overlaps import Overlap
 from workspace.snapshot.snapshot import Snapshot
 
-CASES = Path(__file__).parents[2] / "cases" / "overlaps.md"
+CASES = Path(__file__).parents[3] / "cases" / "overlaps.md"
 GUIDE = """\
 ---
 tags: [a]

@@ -11,7 +11,7 @@ from tests.workspace.validation.fixes.mending import fixers, mended
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.document.splices import Splice
-from workspace.markdown.anchors import AnchorForm
+from workspace.markdown.attribute_lists import AnchorForm
 from workspace.validation.fixes.change import Mend
 from workspace.validation.fixes.fix import apply, fixed
 

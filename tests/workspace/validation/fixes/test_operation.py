@@ -9,7 +9,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from workspace.publishing import WorktreeConflict
+from workspace.publishing.checkout import WorktreeConflict
 from workspace.snapshot.snapshot import Snapshot
 from workspace.validation.files import of_commit
 from workspace.validation.fixes.broken_link import History
